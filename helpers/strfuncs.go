@@ -63,7 +63,7 @@ func (s *text) at(i int) (byte, bool) {
 	return s.seen[i], true
 }
 
-// failed returns the result after at said no.
+// failed returns the helper's result after a call of at has failed.
 func (s *text) failed() (uint64, *vm.Action) { return errnoRet(uapi.EFAULT), s.fault }
 
 func lower(c byte) byte {

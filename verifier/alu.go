@@ -47,9 +47,9 @@ func (a *values) aluUnary(in *decode.Insn, op uint8, alu64 bool) {
 	a.checkDst(in.Dst, true)
 }
 
-// bswap keeps the bits that are known; ranges follow from them.
+// bswap keeps the known bits; ranges follow from them.
 func (a *values) bswap(in *decode.Insn, r *reg, alu64 bool) {
-	swap := alu64 || isX(in) // to big endian on a little endian machine
+	swap := alu64 || isX(in) // to big endian on a little-endian machine
 	size := int(in.Imm) / 8
 	t := r.Var
 	if swap {
@@ -121,7 +121,8 @@ func (a *values) mov(in *decode.Insn, alu64 bool) {
 	}
 }
 
-// copyExtended copies a scalar whose low bytes will be sign-extended: it stays the same number when its sign bit is not set.
+// copyExtended copies a scalar whose low bytes will be sign-extended: it keeps its identity if its sign bit is known to
+// be clear.
 func (a *values) copyExtended(d, s *reg, size int) {
 	same := s.UMax < uint64(1)<<(8*size-1)
 	if same {
@@ -196,7 +197,7 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 
 var aluSign = [16]string{"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=", "endian", "", ""}
 
-// linkSum: a scalar plus a constant stays related to what it was.
+// linkSum keeps a scalar plus a constant linked to the original scalar.
 func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64 bool) {
 	if !a.r.linked || d.id == 0 || !(op == opAdd || op == opSub && a.r.linkedNeg) || !s.isConst() || isX(in) && in.Src == in.Dst || !alu64 && !a.r.linkedNeg {
 		d.clearID()
@@ -230,7 +231,7 @@ func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64 bool) {
 	d.off = int32(s.Var.Value)
 }
 
-// computable reports whether ranges of a result can be told.
+// computable reports whether the result's range can be computed.
 func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 	switch op {
 	case opAdd, opSub, opAnd, opXor, opOr, opMul:
@@ -255,7 +256,7 @@ func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 	return false
 }
 
-// scalarMath computes a result of two numbers (adjust_scalar_min_max_vals).
+// scalarMath computes the result of an operation on two scalars (adjust_scalar_min_max_vals).
 func (a *values) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed bool) {
 	if a.rules.Deduce == num.DeduceSign && (brokenConst(s, alu64)) || !a.computable(op, s, alu64, signed) {
 		parent, live := d.parent, d.live
@@ -308,7 +309,7 @@ func (a *values) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed 
 	b.Sync(a.rules)
 }
 
-// brokenConst: older releases refuse to compute with a constant whose ranges say otherwise.
+// brokenConst: older releases refuse to compute with a constant whose ranges contradict it.
 func brokenConst(s *reg, alu64 bool) bool {
 	if alu64 {
 		known := s.Var.IsConst()
@@ -318,7 +319,7 @@ func brokenConst(s *reg, alu64 bool) bool {
 	return known && (s.SMin32 != s.SMax32 || s.UMin32 != s.UMax32) || s.SMin32 > s.SMax32 || s.UMin32 > s.UMax32
 }
 
-// forkSigns explores -1 and 0 apart where an operation with a constant would make the range of both useless.
+// forkSigns explores -1 and 0 separately where an operation with a constant would make the range of both useless.
 func (a *values) forkSigns(in *decode.Insn, d, s *reg) {
 	if !a.r.fork || !s.Var.IsConst() {
 		return

@@ -6,22 +6,22 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// argTrack is what is known of a value that may come from a frame pointer: which frame's, and at which offsets. It is a lattice:
-// up to four offsets, any offset of one frame, any of several frames (kernel/bpf/liveness.c of 7.1).
+// argTrack is what is known of a value that may derive from a frame pointer: which frame's, and at which offsets. It is
+// a lattice: up to four offsets, any offset of one frame, any offset of several frames (kernel/bpf/liveness.c of 7.1).
 type argTrack struct {
 	frame int8 // the frame, or one of the constants below
-	n     int8 // known offsets, 0 for any
+	n     int8 // number of known offsets, 0 for any
 	off   [4]int16
-	mask  uint16 // frames of trackSeveral
+	mask  uint16 // frames, for trackSeveral
 }
 
 const (
-	trackNone      = -1 // comes from no frame
+	trackNone      = -1 // not derived from a frame pointer
 	trackUnvisited = -2
 	trackSeveral   = -3
 )
 
-// trackedSlots are the slots of a frame whose spills are followed.
+// trackedSlots is the number of slots of a frame whose spills are tracked.
 const trackedSlots = maxStack / 8
 
 // trackState is what registers and slots hold before an instruction.
@@ -38,7 +38,7 @@ func oneOffset(frame int, off int16) argTrack {
 
 func (a argTrack) isPointer() bool { return a.frame >= 0 || a.frame == trackSeveral }
 
-// frames returns the set of frames the value may come from.
+// frames returns the set of frames that the value may point into.
 func (a argTrack) frames() uint16 {
 	switch {
 	case a.frame >= 0:
@@ -56,7 +56,7 @@ func severalFrames(a, b argTrack) argTrack {
 	return argTrack{frame: trackSeveral, mask: a.frames() | b.frames()}
 }
 
-// joinTracks returns what is known where two ways meet.
+// joinTracks returns what is known where two paths meet.
 func joinTracks(a, b argTrack) argTrack {
 	switch {
 	case b.frame == trackUnvisited:
@@ -72,7 +72,7 @@ func joinTracks(a, b argTrack) argTrack {
 		return a
 	case a.frame >= 0 && b.frame == trackNone:
 		if a.n == 1 {
-			return joinOffsets(a, oneOffset(int(a.frame), 0)) // two offsets: a use, never a definition
+			return joinOffsets(a, oneOffset(int(a.frame), 0)) // two offsets: counts as a use, never as a definition
 		}
 		return a
 	case b.frame >= 0 && a.frame == trackNone:
@@ -81,7 +81,7 @@ func joinTracks(a, b argTrack) argTrack {
 	return severalFrames(a, b)
 }
 
-// joinOffsets merges two ascending lists; more than four offsets are any.
+// joinOffsets merges two ascending lists; more than four offsets become "any".
 func joinOffsets(a, b argTrack) argTrack {
 	out := argTrack{frame: a.frame}
 	i, j := int8(0), int8(0)
@@ -127,7 +127,7 @@ func (a *argTrack) add(delta int64) {
 	}
 }
 
-// combine is arithmetic with a register.
+// combine adds a register to the pointer.
 func (a *argTrack) combine(src argTrack) {
 	switch {
 	case a.frame >= 0 && (src.frame == trackNone || src.frame == a.frame):
@@ -148,7 +148,7 @@ func slotOf(off int16) int {
 	return int(-off)/8 - 1
 }
 
-// ownFrame reports whether an address may be in the frame of depth.
+// ownFrame reports whether an address may be in the frame at depth.
 func ownFrame(depth int, reg uint8, a argTrack) bool {
 	return reg == 10 || int(a.frame) == depth || a.frame == trackSeveral && a.mask>>depth&1 != 0
 }
@@ -181,7 +181,7 @@ func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth 
 	return out
 }
 
-// spill is a store of a register into the frame.
+// spill stores a register into the frame.
 func (t *trackState) spill(in *decode.Insn) {
 	v := noTrack
 	if sizeOf(in) == 8 {
@@ -216,7 +216,7 @@ func (t *trackState) spill(in *decode.Insn) {
 	}
 }
 
-// overwrite forgets slots that a store of a number or an atomic operation may change.
+// overwrite forgets slots that may be changed by a store of a number or by an atomic operation.
 func (t *trackState) overwrite(in *decode.Insn) {
 	size := sizeOf(in)
 	if in.Dst == 10 {
@@ -253,7 +253,7 @@ func (t *trackState) clear(off, size, n int) {
 	}
 }
 
-// step returns what an instruction does. parents are the slots of the callers' frames at their calls.
+// step applies an instruction. parents are the slots of the callers' frames at their calls.
 func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[trackedSlots]argTrack) {
 	if in.Dst > 10 || in.Src > 10 {
 		return
@@ -317,7 +317,7 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 	}
 }
 
-// join merges another way into the state before an instruction.
+// join merges the state of another path into the state before an instruction.
 func (t *trackState) join(o *trackState) bool {
 	changed := false
 	for r := range t.regs {

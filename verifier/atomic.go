@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// atomicOK tells where atomic instructions work.
+// atomicOK reports whether atomic instructions are allowed on the memory that a register points to.
 func (a *memory) atomicOK(n uint8) bool {
 	switch t := a.reg(int(n)).typ; {
 	case t == ptrCtx, t.isPacket(), t == ptrFlowKeys, t.isSock():
@@ -61,7 +61,7 @@ func (a *memory) atomic(in *decode.Insn) {
 			loadReg = 0
 		}
 	}
-	// The value that is loaded is known from the memory before the register that it goes to is.
+	// The loaded value is derived from the memory before the destination register changes.
 	if loadReg >= 0 {
 		a.values.checkDst(uint8(loadReg), true)
 	}

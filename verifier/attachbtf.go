@@ -55,7 +55,7 @@ func (h *attachment) attachBTF() {
 	}
 }
 
-// attachByName finds what the section names, as libbpf does.
+// attachByName finds the target named by the section, as libbpf does.
 func (h *attachment) attachByName() (*btf.Spec, btf.ID) {
 	kind, prefix := btf.KindFunc, ""
 	switch h.p.Attach {
@@ -98,7 +98,7 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 		h.refuse(uapi.EINVAL, "attach_btf_id %d points to wrong type name %s", t.ID, t.Name)
 	}
 	i.attachTrace = true
-	// The template of the tracepoint has names of parameters, which suffixes are part of.
+	// The tracepoint's template has parameter names, including their suffixes.
 	if h.rel >= since.R(6, 12) {
 		if id, ok := s.FindID(btf.KindFunc, "__bpf_trace_"+name); ok {
 			i.attachProto = s.MustType(s.MustType(id).Ref)
@@ -112,7 +112,8 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 	i.attachProto = s.SkipMods(pt.Ref)
 }
 
-// attachFunc checks programs on kernel functions: whether the function can be traced, changed, or called where one may sleep.
+// attachFunc checks programs on kernel functions: whether the function can be traced, its return value changed, or the
+// program may sleep there.
 func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 	p := h.p
 	fp := h.prog.attachProto
@@ -181,7 +182,8 @@ func noreturnFunc(name string) bool {
 	return false
 }
 
-// modifyReturnTest: functions of the kernel's own tests, which kfunc sets make modifiable whatever the configuration.
+// modifyReturnTest recognises functions of the kernel's own tests, which kfunc sets make modifiable whatever the
+// configuration.
 func modifyReturnTest(name string) bool {
 	switch name {
 	case "bpf_modify_return_test", "bpf_modify_return_test2", "bpf_modify_return_test_tp", "update_socket_protocol", "hid_bpf_device_event", "hid_bpf_rdesc_fixup":

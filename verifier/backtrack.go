@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// backtrack is the set of registers and stack slots whose exact values matter, on the way back.
+// backtrack is the set of registers and stack slots whose exact values matter, while the path is followed backward.
 type backtrack struct {
 	frame  int
 	regs   [maxFrames]uint32
@@ -27,7 +27,7 @@ func (b *backtrack) clear(r uint8)    { b.regs[b.frame] &^= 1 << r }
 func (b *backtrack) has(r uint8) bool { return b.regs[b.frame]>>r&1 != 0 }
 func (b *backtrack) reset()           { *b = backtrack{} }
 
-// syncLinked: registers that were equal at a comparison are precise together.
+// syncLinked makes registers that were equal at a comparison precise together.
 func (b *backtrack) syncLinked(h *hist) {
 	if h == nil || len(h.linked) == 0 {
 		return
@@ -86,7 +86,7 @@ func historyLen(s *state) int {
 	return int(s.hist.count)
 }
 
-// previous returns the instruction before i on the path of s, -1 when i is its first; h moves along.
+// previous returns the instruction before i on the path of s, or -1 if i is its first; h moves along.
 func previous(s *state, i int, h **hist) int {
 	if i == s.first {
 		if *h == nil || (*h).count == 1 && int((*h).idx) == i {
@@ -103,7 +103,7 @@ func previous(s *state, i int, h **hist) int {
 
 const noInsn = -1 << 30
 
-// errBack: what is looked for cannot be followed back.
+// errBack: a register or slot cannot be followed further back.
 type backResult uint8
 
 const (
@@ -111,7 +111,7 @@ const (
 	backGiveUp
 )
 
-// backInsn moves the set from after an instruction to before it (backtrack_insn).
+// backInsn updates the set from the state after an instruction to the state before it (backtrack_insn).
 func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 	in := &t.insns[i]
 	b := &t.bt
@@ -290,7 +290,7 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 	return backOK, false
 }
 
-// precise checks that the value of a register is compared exactly, and follows it back (mark_chain_precision).
+// precise marks a register as one whose value must be compared exactly, and follows it back (mark_chain_precision).
 func (t *precision) precise(r int) {
 	if r >= 0 && t.reg(r).typ != scalar {
 		t.bug("backtracking misuse")
@@ -307,7 +307,7 @@ func (t *precision) precise(r int) {
 	t.markChain(t.cur, t.insn, nil)
 }
 
-// markChain follows what e.bt holds back from instruction last of s; changed is set when a mark is new.
+// markChain follows the contents of e.bt back from instruction last of s; changed is set if a mark is new.
 func (t *precision) markChain(s *state, last int, changed *bool) {
 	b := &t.bt
 	start := s
@@ -381,7 +381,7 @@ func setTrue(p *bool) {
 	}
 }
 
-// markParent marks what is looked for in a checkpoint; what is marked already was followed before.
+// markParent marks registers and slots in a checkpoint. Those already marked have been followed before.
 func (t *precision) markParent(s *state, changed *bool) {
 	b := &t.bt
 	for fr := b.frame; fr >= 0; fr-- {
@@ -416,7 +416,7 @@ func (t *precision) markParent(s *state, changed *bool) {
 	}
 }
 
-// allPrecise marks every scalar of all checkpoints on the way.
+// allPrecise marks every scalar in all checkpoints on the path.
 func (t *precision) allPrecise(s *state) {
 	for s = s.parent; s != nil; s = s.parent {
 		for i := 0; i <= s.curFrame; i++ {
@@ -435,7 +435,7 @@ func (t *precision) allPrecise(s *state) {
 	}
 }
 
-// allImprecise takes inherited marks back.
+// allImprecise removes inherited marks.
 func allImprecise(s *state) {
 	for i := 0; i <= s.curFrame; i++ {
 		f := s.frames[i]
@@ -452,7 +452,7 @@ func allImprecise(s *state) {
 	}
 }
 
-// forget drops what was to be followed back.
+// forget clears the set.
 func (t *precision) forget() {
 	t.bt.reset()
 	t.histEntry = nil

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// structMatch reports whether a pointer into a struct is a pointer to another one: the same, or the first member at that offset
-// (btf_struct_ids_match).
+// structMatch reports whether a pointer into a struct matches another struct type: the same, or the type of the first
+// member at that offset (btf_struct_ids_match).
 func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, wantID btf.ID, strict, flex bool) bool {
 	if off == 0 && k.sameType(spec, id, want, wantID) {
 		return true
@@ -38,7 +38,7 @@ const (
 	walkStruct
 )
 
-// walked is where an offset in a struct leads.
+// walked is the member that an offset in a struct leads to.
 type walked struct {
 	kind  walkKind
 	id    btf.ID
@@ -47,7 +47,7 @@ type walked struct {
 	errno uapi.Errno
 }
 
-// walkStruct finds what lies at an offset of a struct (btf_struct_walk).
+// walkStruct finds the member at an offset of a struct (btf_struct_walk).
 func (k *kernelMem) walkStruct(spec uint8, id btf.ID, off, size int, flex, quiet bool) walked {
 	s := k.specs[spec-1]
 	t := s.SkipMods(id)
@@ -169,7 +169,7 @@ func (k *kernelMem) walkPointer(s *btf.Spec, ptr *btf.Type, name string, flags r
 	return walked{kind: walkPtrUntrusted}
 }
 
-// structAccess walks until it is clear what a load yields (btf_struct_access).
+// structAccess walks until the type of the loaded value is known (btf_struct_access).
 func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 	id := btf.ID(r.tid)
 	if r.typ.isAlloc() {
@@ -205,7 +205,8 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 	panic(refusal{uapi.EINVAL})
 }
 
-// trusted: the pointer is valid for as long as the program runs, or its reference is held (is_trusted_reg).
+// trusted reports whether the pointer is valid for as long as the program runs, or its reference is held
+// (is_trusted_reg).
 func (k *kernelMem) trusted(r *reg) bool {
 	if r.ref != 0 {
 		return true
@@ -216,7 +217,7 @@ func (k *kernelMem) trusted(r *reg) bool {
 	return r.typ&trustedFlags != 0 && !r.typ.unsafeMods()
 }
 
-// socketType returns the kernel struct that pointers of the user API stand for.
+// socketType returns the kernel struct behind a pointer type of the user API.
 func (k *kernelMem) socketType(t regType) string {
 	switch t.base() {
 	case ptrSocket:
@@ -233,7 +234,8 @@ func (k *kernelMem) socketType(t regType) string {
 	return ""
 }
 
-// accessBTF checks a load or store through a pointer to a kernel object or an allocated one (check_ptr_to_btf_access).
+// accessBTF checks a load or store through a pointer to a kernel object or to an allocated one
+// (check_ptr_to_btf_access).
 func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	r := k.reg(n)
 	name := k.specName(r.spec, r.tid)
@@ -283,7 +285,7 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	}
 }
 
-// Members of kernel structs whose pointers stay valid (BTF_TYPE_SAFE_RCU and so on in kernel/bpf/verifier.c).
+// Members of kernel structs whose pointers stay valid (BTF_TYPE_SAFE_RCU and others in kernel/bpf/verifier.c).
 var (
 	safeRCU = safeTable{
 		"task_struct":         {{field: "cpus_ptr", since: since.R(6, 4)}, {field: "cgroups", since: since.R(6, 4)}, {field: "real_parent", since: since.R(6, 4)}, {field: "group_leader", since: since.R(6, 4)}},

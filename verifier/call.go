@@ -18,7 +18,7 @@ func (e *explorer) call(in *decode.Insn) stepResult {
 	return e.helpers.callHelper(in)
 }
 
-// checkLockedCall: while a lock is held, few calls are allowed.
+// checkLockedCall: few calls are allowed while a lock is held.
 func (e *explorer) checkLockedCall(in *decode.Insn) {
 	if !e.resources.holdsLock() {
 		return

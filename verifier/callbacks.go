@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// cbKind is what a callback is called with.
+// cbKind determines the arguments of a callback.
 type cbKind uint8
 
 // callback queues the call of a callback (push_callback_call).
@@ -27,7 +27,7 @@ func (fs *frames) callback(sub int, kind cbKind) {
 		return
 	}
 	if !fs.has(since.CallbackChains) {
-		// The callback is walked once, as a function that the call enters when everything else is judged.
+		// The callback is explored once, as a function that the call enters after all other checks.
 		fs.enterFunc(s, sub, fs.insn, func(caller, callee *frame) { fs.setCallback(caller, callee, kind) })
 		s.curFrame--
 		fs.calledBack = true
@@ -43,7 +43,7 @@ func (fs *frames) callback(sub int, kind cbKind) {
 	caller.callbackDepth = 0
 }
 
-// enterCallback continues with the callback of a call that was judged, if there is one to be walked now.
+// enterCallback enters the callback of the call that was just checked, if it has one.
 func (fs *frames) enterCallback() stepResult {
 	if !fs.calledBack {
 		return stepNext
@@ -55,7 +55,7 @@ func (fs *frames) enterCallback() stepResult {
 	return stepJumped
 }
 
-// setCallback gives a callback its arguments.
+// setCallback sets up the arguments of a callback.
 func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 	c := &caller.regs
 	r := &f.regs
@@ -125,7 +125,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 	}
 	for i := 1; i <= 5; i++ {
 		if !fs.r.static {
-			// Arguments that are the caller's registers are read where those are.
+			// Arguments in the caller's registers are read there.
 			continue
 		}
 		r[i].parent = nil
@@ -139,9 +139,9 @@ func (fs *frames) mapPtrs(key, value, m *reg) {
 	value.mapp, value.uid = m.mapp, m.uid
 }
 
-// loopCall checks bpf_loop: the callback is explored as long as the number of turns allows.
+// loopCall checks bpf_loop: the callback is explored as long as the number of iterations allows.
 func (fs *frames) loopCall(m *callMeta) {
-	// The compiler of the kernel inlines loops without flags: it has to know.
+	// The verifier inlines loops whose flags are 0, so it must know the flags' value.
 	if r := fs.reg(4); r.isNull() && fs.inlineLoop(m.sub) {
 		fs.precision.precise(4)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// helperOf finds a helper's prototype for this program; it refuses calls of what is not there.
+// helperOf finds a helper's prototype for this program; it refuses calls of helpers that do not exist or are not
+// allowed.
 func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	h, ok := proto.Lookup(id)
 	if !ok || !h.In(u.rel) {
@@ -27,8 +28,9 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	return h, p
 }
 
-// callerOf returns the program as the table of prototypes knows it. Programs on devices and sysctls that were loaded with their attach
-// type may use the return value as those on sockets (kernel/bpf/cgroup.c cgroup_common_func_proto asks the attach type).
+// callerOf returns the program in the form that the table of prototypes uses. Device and sysctl programs that were
+// loaded with their attach type may use the return value, as those on sockets (kernel/bpf/cgroup.c
+// cgroup_common_func_proto asks the attach type).
 func (u *subject) callerOf(id uapi.FuncID) proto.Caller {
 	c := u.prog.caller
 	if (id == uapi.FuncGetRetval || id == uapi.FuncSetRetval) && (c.Type == uapi.ProgTypeCgroupDevice && c.Attach == uapi.AttachCgroupDevice || c.Type == uapi.ProgTypeCgroupSysctl && c.Attach == uapi.AttachCgroupSysctl) {
@@ -41,7 +43,7 @@ func helperName(h *proto.Helper, ok bool) string {
 	return "unknown"
 }
 
-// changesPacket and helperMightSleep are what the walk over the control flow asks.
+// changesPacket and helperMightSleep are used by the control flow check.
 func (u *subject) changesPacket(id uapi.FuncID) bool {
 	h, ok := proto.Lookup(id)
 	if !ok || !h.In(u.rel) {
@@ -86,7 +88,7 @@ func (u *subject) isAsyncCallback(in *decode.Insn, i int) bool {
 	return false
 }
 
-// paramsOf returns how many arguments a call takes, if that is known beforehand.
+// paramsOf returns the number of arguments of a call, if it is known in advance.
 func (u *subject) paramsOf(i int) (int, bool) {
 	in := &u.insns[i]
 	switch {
@@ -110,7 +112,7 @@ func (u *subject) paramsOf(i int) (int, bool) {
 
 func (u *subject) kfuncAt(i int) *kfunc { return u.aux[i].kfunc }
 
-// onlyHook checks the restrictions of a helper to some hooks.
+// onlyHook checks restrictions of a helper to certain hooks.
 func (u *subject) onlyHook(o proto.Only) bool {
 	name := strings.TrimPrefix(u.prog.attachName, "bpf_lsm_")
 	switch o {
@@ -143,8 +145,9 @@ func (u *subject) onlyHook(o proto.Only) bool {
 	return true
 }
 
-// errorInjectable: the function is in the kernel's list of those whose return value may be changed. That list is not in BTF; system
-// calls are on it, and what kernel sources of 5.10 to 7.2 mark with ALLOW_ERROR_INJECTION.
+// errorInjectable reports whether the function is in the kernel's list of functions whose return value may be changed.
+// BTF does not contain that list; it consists of system calls and of the functions that kernel sources from 5.10 to 7.2
+// mark with ALLOW_ERROR_INJECTION.
 func (u *subject) errorInjectable(name string) bool {
 	if syscallEntry(name) {
 		return u.rel >= since.R(7, 0) || u.errorInjection()
@@ -169,13 +172,14 @@ func (u *subject) errorInjectable(name string) bool {
 	return false
 }
 
-// syscallEntry: system calls can be injected with errors, and from 7.0 on traced by sleepable programs whatever the configuration.
+// syscallEntry recognises system calls. Errors can be injected into them, and from 7.0 on sleepable programs may trace
+// them whatever the configuration.
 func syscallEntry(name string) bool {
 	return strings.HasPrefix(name, "__x64_sys_") || strings.HasPrefix(name, "__ia32_sys_") || strings.HasPrefix(name, "__arm64_sys_")
 }
 
-// errorInjection reports whether the kernel was built with CONFIG_FUNCTION_ERROR_INJECTION. Without its configuration the function
-// that looks up the list tells.
+// errorInjection reports whether the kernel was built with CONFIG_FUNCTION_ERROR_INJECTION. If its configuration is
+// unknown, the presence of the lookup function decides.
 func (u *subject) errorInjection() bool {
 	if v, ok := u.k.Kconfig["CONFIG_FUNCTION_ERROR_INJECTION"]; ok {
 		return v == "y"

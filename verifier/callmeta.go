@@ -2,14 +2,14 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/uapi"
 
-// callMeta is what the arguments of a call say about the call.
+// callMeta is what the arguments of a call determine about the call.
 type callMeta struct {
 	id         uapi.FuncID
 	mapp       *mapInfo
 	uid        uint32
 	raw        bool
 	packet     bool
-	release    int // register
+	release    int // register number
 	regno      int
 	accessSize int
 	memSize    uint64
@@ -20,7 +20,7 @@ type callMeta struct {
 	retSpec    uint8
 	retID      uint32
 	kptr       *field
-	// Of kernel functions.
+	// For kernel functions.
 	k           *kfunc
 	constant    uint64
 	hasConstant bool

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// findSubprogs finds the functions: the program, what is called, what is a callback.
+// findSubprogs finds the functions: the program itself, called functions and callbacks.
 func (l *layout) findSubprogs() {
 	starts := map[int]bool{0: true}
 	count := 1
@@ -67,7 +67,7 @@ func (l *layout) checkExceptionTags() {
 	}
 }
 
-// checkSubprogs checks that jumps stay in their function and that functions end.
+// checkSubprogs checks that jumps stay within their function and that functions end with an exit or jump.
 func (l *layout) checkSubprogs() {
 	cur := 0
 	for i := range l.insns {
@@ -106,7 +106,7 @@ const (
 	edgeBranch = 2
 )
 
-// cfg is the depth-first walk that finds instructions without a way to them and marks where states are kept.
+// cfg is the depth-first walk that finds unreachable instructions and marks where states are kept.
 type cfg struct {
 	e     *layout
 	state []int
@@ -165,7 +165,7 @@ func (c *cfg) call(t int, visit bool) bool {
 	return c.push(t, w, edgeBranch)
 }
 
-// visit looks at an instruction and reports whether its successors have to be visited before it is done.
+// visit visits an instruction and reports whether its successors must be visited before it is done.
 func (c *cfg) visit(t int) bool {
 	e := c.e
 	in := &e.insns[t]
@@ -273,7 +273,7 @@ func (c *cfg) indirect(t int) bool {
 	return more
 }
 
-// jumpTable returns the targets that the instruction arrays of a function hold, ascending.
+// jumpTable returns the targets in the instruction arrays that a function uses, ascending.
 func (l *layout) jumpTable(t int) []int {
 	s := l.subprogAt(t)
 	lo, hi := l.subs[s].start, l.subs[s+1].start
@@ -307,7 +307,7 @@ func (l *layout) jumpTable(t int) []int {
 	return out
 }
 
-// checkCFG refuses programs with instructions that no way leads to, and marks where states are kept.
+// checkCFG refuses programs with unreachable instructions, and marks where states are kept.
 func (l *layout) checkCFG() {
 	c := &cfg{e: l, state: make([]int, len(l.insns)), stack: make([]int, 0, len(l.insns))}
 	walk := func(at int) {

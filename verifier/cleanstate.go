@@ -2,7 +2,7 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/verifier/since"
 
-// cleanExplored forgets what is dead in the finished states of instruction i.
+// cleanExplored clears what is dead in the finished states of instruction i.
 func (p *checkpoints) cleanExplored(s *state, i int) {
 	for ; s != nil; s = s.next {
 		if s.branches > 0 {
@@ -27,7 +27,7 @@ func (p *checkpoints) cleanExplored(s *state, i int) {
 	}
 }
 
-// cleanState makes registers and slots that nothing reads any more not initialised.
+// cleanState marks registers and slots that are never read again as uninitialised.
 func (p *checkpoints) cleanState(s *state) {
 	switch {
 	case p.liveness.flow != nil:
@@ -116,5 +116,5 @@ func (p *checkpoints) cleanHalves(sl *slot, lo, hi bool) {
 	}
 }
 
-// scalarSlots: a spilled scalar and bytes of any value are compared by what a load of them yields.
+// scalarSlots reports whether a spilled scalar and bytes of any value are compared by what loading them yields.
 func (p *checkpoints) scalarSlots() bool { return p.rel >= since.R(6, 9) }

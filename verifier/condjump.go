@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// condJump checks a branch, and queues the way that jumps when both can be taken (check_cond_jmp_op).
+// condJump checks a branch, and queues the taken path if both are possible (check_cond_jmp_op).
 func (c *conditions) condJump(in *decode.Insn) {
 	op := opOf(in)
 	w32 := class(in) == clsJMP32
@@ -26,7 +26,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 	var imm reg
 	s := &imm
 	flags := uint8(0)
-	// Before 6.8 the source is looked at first.
+	// Before 6.8 the source is checked first.
 	if c.rel >= since.R(6, 8) {
 		c.values.checkSrc(in.Dst)
 	}
@@ -95,7 +95,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 	c.log.changes(c.position)
 }
 
-// branchTaken decides a branch if it can.
+// branchTaken decides a branch if possible.
 func (c *conditions) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
 	if d.typ.isPacketAny() && s.typ.isPacketAny() && !w32 {
 		return packetTaken(d, s, op)
@@ -145,7 +145,7 @@ func sameTaken(op num.Cond, b *num.Bounds, w32 bool) int {
 	return num.Maybe
 }
 
-// notNullPtr: the pointer is an address of something for sure.
+// notNullPtr reports whether the pointer is certainly not null.
 func (c *conditions) notNullPtr(r *reg) bool {
 	if r.typ.mayBeNull() {
 		return false
@@ -193,7 +193,7 @@ func packetTaken(d, s *reg, op num.Cond) int {
 	return num.Maybe
 }
 
-// refine narrows what both ways know. od and os are on the way that jumps.
+// refine narrows the registers on both paths. od and os are those on the taken path.
 func (c *conditions) refine(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 	if c.rules.Deduce == num.DeduceSign {
 		c.refineOld(od, os, d, s, op, w32, regs)
@@ -239,7 +239,7 @@ func (c *conditions) refineOld(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 
 func flipOld(op num.Cond) num.Cond { return op.Flip() }
 
-// comparePointers: null checks, and comparisons with the end of the packet.
+// comparePointers handles null checks and comparisons with the end of the packet.
 func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, op num.Cond, w32 bool) {
 	if !w32 && isX(in) && c.rel >= since.R(6, 2) && d.typ != scalar && s.typ != scalar && d.typ.base() != ptrBTF && s.typ.base() != ptrBTF {
 		var eq *state
@@ -296,7 +296,8 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 	})
 }
 
-// packetCompare learns from a comparison of a packet pointer with the end of the packet, or of metadata with its start.
+// packetCompare derives bounds from a comparison of a packet pointer with the end of the packet, or of a metadata
+// pointer with its start.
 func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op num.Cond) {
 	left := d.typ == ptrPacket && s.typ == ptrPacketEnd || d.typ == ptrPacketMeta && s.initPacket(ptrPacket)
 	right := d.typ == ptrPacketEnd && s.typ == ptrPacket || d.initPacket(ptrPacket) && s.typ == ptrPacketMeta
@@ -335,11 +336,12 @@ func markEnd(s *state, n uint8, beyond bool) {
 	}
 }
 
-// goodPacket: bytes up to the pointer are in the packet; open says that one more is (find_good_pkt_pointers).
+// goodPacket marks the bytes up to the pointer as being in the packet, and one more if open is set
+// (find_good_pkt_pointers).
 func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	n := int64(p.off)
 	if c.has(since.OffsetInBounds) {
-		// What was added counts too: all pointers of this identity carry it.
+		// The added offset counts as well: all pointers with this identity include it.
 		if p.SMin+n < 0 || p.UMax > maxPacketOff {
 			return
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Before the walk, releases from 7.1 on find registers whose value is the same on every way to an instruction
-// (kernel/bpf/const_fold.c). Branches that such values decide become jumps, and sizes of helpers' arguments are known to the
-// analysis of the stack.
+// Before exploring the program, releases from 7.1 on find registers that have the same value on every path to an
+// instruction (kernel/bpf/const_fold.c). Branches decided by such values become jumps, and the stack analysis knows
+// sizes passed to helpers.
 
-// knownKind is what a register is known to hold.
+// knownKind is the kind of value a register is known to have.
 type knownKind uint8
 
 const (
@@ -60,7 +60,7 @@ func (l *layout) computeConstRegs() []constRegs {
 	return in
 }
 
-// join keeps what is the same on both ways.
+// join keeps what is the same on both paths.
 func (c *constRegs) join(o *constRegs) bool {
 	changed := false
 	for r := range c {
@@ -75,7 +75,7 @@ func (c *constRegs) join(o *constRegs) bool {
 	return changed
 }
 
-// number returns the value if it fits the 32 bits that are kept.
+// number returns the value if it fits the 32 bits that are stored.
 func (c *constRegs) number(r uint8) (uint64, bool) {
 	if r > 9 || c[r].kind != knownNumber || c[r].val > math.MaxUint32 {
 		return 0, false
@@ -196,7 +196,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	}
 }
 
-// constLoad returns what a load yields: a number when it reads a constant map.
+// constLoad returns the value of a load: a number if it reads a constant map.
 func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	src := c[min(in.Src, 10)]
 	if src.kind != knownMapValue || src.mapp == 0 {
@@ -214,7 +214,7 @@ func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	return constReg{kind: knownNumber, val: endian.Uint(l.order(), b)}
 }
 
-// atomicResult returns the register an atomic operation loads into, -1 if there is none (bpf_atomic_load_reg).
+// atomicResult returns the register that an atomic operation loads, -1 if there is none (bpf_atomic_load_reg).
 func atomicResult(in *decode.Insn) int {
 	switch {
 	case class(in) != clsSTX || mode(in) != modeATOMIC:
@@ -229,7 +229,8 @@ func atomicResult(in *decode.Insn) int {
 	return -1
 }
 
-// pruneDeadBranches makes jumps of branches that constants decide, so that what lies after them does not count as read.
+// pruneDeadBranches turns branches that constants decide into jumps, so that dead code does not count as reading
+// anything.
 func (l *layout) pruneDeadBranches(known []constRegs) {
 	changed := false
 	for i := range l.insns {

@@ -14,7 +14,7 @@ const flowKeysSize = 56
 
 func rangeTnum(rg retRange) num.Tnum { return num.Range(uint64(rg.min), uint64(rg.max)) }
 
-// ctxValue is what a load of the context yields.
+// ctxValue is the value that a load of the context yields.
 type ctxValue struct {
 	typ    regType
 	spec   uint8
@@ -25,19 +25,20 @@ type ctxValue struct {
 	ret    retRange
 }
 
-// packetAccess reports whether the program may use the packet directly, or pass it to a helper (may_access_direct_pkt_data).
+// packetAccess reports whether the program may access the packet directly, or pass it to a helper
+// (may_access_direct_pkt_data).
 func (x *contexts) packetAccess(m *callMeta, t accessType) bool {
 	row := progtype.Of(x.prog.typ)
 	if row.Packet == progtype.NoPacket || row.Packet == progtype.ReadsPacket && t == write {
 		return false
 	}
-	return m == nil || m.packet || row.Context.User == "bpf_sockopt" // what it gets is no packet that a helper could not take
+	return m == nil || m.packet || row.Context.User == "bpf_sockopt" // its buffer is not a packet in memory that a helper could not access
 }
 
-// varCtx: the context is plain memory that no instruction has to be rewritten for.
+// varCtx reports whether the context is plain memory, so that accesses to it need not be rewritten.
 func (x *contexts) varCtx() bool { return x.prog.typ == uapi.ProgTypeSyscall }
 
-// fixedCtx: the context may be moved by a constant where no access to it is rewritten.
+// fixedCtx reports whether a constant may be added to the context pointer, because no access to it is rewritten.
 func (x *contexts) fixedCtx() bool {
 	switch progtype.Of(x.prog.typ).Context.Layout {
 	case progtype.StructLayout, progtype.SampleLayout:
@@ -85,13 +86,13 @@ func (x *contexts) ptRegs() int {
 func (x *contexts) samplePart(off, size int) bool {
 	n := x.ptRegs()
 	if off >= n+16 || off%size != 0 {
-		// sample_period and addr are words that may be loaded in parts, too.
+		// sample_period and addr are words that may also be loaded in parts.
 		return false
 	}
 	return true
 }
 
-// ctxStruct checks an access to a context of the user API.
+// ctxStruct checks an access to a context that is a struct of the user API.
 func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx bool) (ctxValue, bool) {
 	f, err := row.CheckAccess(x.rel, x.p.Attach, off, size, t == write)
 	if err != nil || f == nil {
@@ -129,7 +130,7 @@ func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx 
 	return v, true
 }
 
-// sockAccess checks a load of a field of struct bpf_sock and its like.
+// sockAccess checks a load of a field of struct bpf_sock and similar structs.
 func (x *contexts) sockAccess(t regType, off, size int) bool {
 	switch t {
 	case ptrSocket, ptrSockCommon:
@@ -138,7 +139,7 @@ func (x *contexts) sockAccess(t regType, off, size int) bool {
 		if off < 0 || off >= 120 || off%size != 0 {
 			return false
 		}
-		// bytes_received and bytes_acked have eight bytes, the others four.
+		// bytes_received and bytes_acked are eight bytes wide, the others four.
 		if off >= 80 && off < 96 {
 			return size == 8
 		}
@@ -149,7 +150,7 @@ func (x *contexts) sockAccess(t regType, off, size int) bool {
 	return false
 }
 
-// sockField: struct bpf_sock has words; ports, addresses, state, protocol and family may be loaded in parts.
+// sockField: struct bpf_sock consists of words; ports, addresses, state, protocol and family may be loaded in parts.
 func sockField(off, size int, common bool) bool {
 	if off < 0 || off >= 80 || off%size != 0 || size > 4 {
 		return size == 8 && false
@@ -187,7 +188,7 @@ func sockField(off, size int, common bool) bool {
 	return size == 4 && off%4 == 0
 }
 
-// ctxArgs checks a load of an argument of a hook that is typed by BTF (btf_ctx_access).
+// ctxArgs checks a load of a hook argument that BTF types (btf_ctx_access).
 func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	if t != read || off >= 8*12 || off%size != 0 {
 		return ctxValue{}, false
@@ -257,7 +258,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	return x.ctxPointer(off, arg, s, pt, pname, v)
 }
 
-// argIndex returns the argument at an offset of the context: structs passed by value take several words.
+// argIndex returns the argument at an offset of the context. Structs passed by value take several words.
 func argIndex(s *btf.Spec, fp *btf.Type, off int) int {
 	sum := 0
 	for i := range fp.Params {
@@ -273,7 +274,7 @@ func argIndex(s *btf.Spec, fp *btf.Type, off int) int {
 	return len(fp.Params) + (off-sum)/8
 }
 
-// ctxPointer returns what a pointer argument is worth.
+// ctxPointer returns the register type for a pointer argument.
 func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname string, v ctxValue) (ctxValue, bool) {
 	if a, ok := x.prog.ctxArgs[off]; ok && a.typ.base() == ptrBuf && a.typ.mayBeNull() {
 		v.typ = a.typ
@@ -331,7 +332,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	}
 	v.tid = uint32(t.ID)
 	if x.prog.opsStruct == "tcp_congestion_ops" && t.Name == "sock" {
-		// Sockets of a congestion control are TCP sockets.
+		// Sockets of a congestion control algorithm are TCP sockets.
 		if id, ok := x.kernelType("tcp_sock"); ok {
 			v.tid = uint32(id)
 		}
@@ -342,7 +343,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	return v, true
 }
 
-// argsTrusted: arguments of the hook are valid objects (prog_args_trusted).
+// argsTrusted reports whether arguments of the hook are valid objects (prog_args_trusted).
 func (x *contexts) argsTrusted() bool {
 	if x.rel < since.R(6, 2) {
 		return false
@@ -358,7 +359,7 @@ func (x *contexts) argsTrusted() bool {
 	return false
 }
 
-// trustedHook: LSM hooks that are called while an object is torn down (bpf_lsm_is_trusted).
+// trustedHook is false for LSM hooks that are called while an object is torn down (bpf_lsm_is_trusted).
 func (x *contexts) trustedHook() bool {
 	switch strings.TrimPrefix(x.p.AttachTo, "bpf_lsm_") {
 	case "bpf_prog_free_security", "bpf_prog_free", "bpf_map_free_security", "bpf_map_free", "bpf_token_free", "file_free_security",

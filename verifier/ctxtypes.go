@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// isCtxType reports whether a pointer type is that of the program's context (btf_is_prog_ctx_type).
+// isCtxType reports whether a pointer type is the type of the program's context (btf_is_prog_ctx_type).
 func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	t := s.MustType(ptr.Ref)
 	typ := u.prog.typ
@@ -38,7 +38,7 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	return false
 }
 
-// ctxNames are the structs that BPF_PROG_TYPE in include/linux/bpf_types.h names as contexts of the user API.
+// ctxNames are the user API structs that BPF_PROG_TYPE in include/linux/bpf_types.h names as contexts.
 var ctxNames = func() map[uapi.ProgType]string {
 	m := map[uapi.ProgType]string{}
 	for _, r := range progtype.All() {
@@ -49,7 +49,7 @@ var ctxNames = func() map[uapi.ProgType]string {
 	return m
 }()
 
-// kernelCtx returns the kernel's own struct for a context.
+// kernelCtx returns the kernel's internal struct for the context.
 func (u *subject) kernelCtx() uint32 {
 	row := progtype.Of(u.prog.typ)
 	name := row.Context.Kernel
@@ -72,7 +72,7 @@ func (u *subject) kernelCtx() uint32 {
 	return 0
 }
 
-// kernelCtxOf: a program that traces another one sees the context of that as the kernel has it.
+// kernelCtxOf: a program that traces another program sees that program's context in its kernel form.
 func (u *subject) kernelCtxOf(t uapi.ProgType, s *btf.Spec, target *btf.Type) (uint32, bool) {
 	row := progtype.Of(t)
 	if target.Name != row.Context.User && target.Name != "" {

@@ -1,15 +1,16 @@
-// Package verifier tells whether the verifier of a release of Linux accepts a program, without that kernel.
+// Package verifier predicts whether the verifier of a release of Linux accepts a program, without running that kernel.
 //
-// It walks the program as kernel/bpf/verifier.c does: the same states, the same order of branches, the same pruning, so that
-// the instructions it processes can be compared with a kernel's. What a release does differently is a row in package since.
-// It knows instructions, BTF and linked objects; it knows nothing of execution, simulated memory or rendering.
+// It explores the program as kernel/bpf/verifier.c does, with the same states, the same order of branches and the same
+// pruning, so that the number of processed instructions can be compared with a kernel's. Differences between releases
+// are rows of package since. The package knows instructions, BTF and linked objects; it does not execute programs,
+// simulate memory or render results.
 //
-// Only loads with all capabilities are judged, as tools make them: the rules against speculative execution do not apply.
-// Where architectures differ the rules are those of x86-64 with its JIT.
+// It assumes loads with all capabilities, the usual case for tools, so the rules against speculative execution do not
+// apply. Where architectures differ, it follows x86-64 with the JIT.
 //
-// What has no rule here yields [Unknown] with a name, never a guess.
+// Anything without a rule here yields [Unknown] and names what is missing; nothing is guessed.
 //
-// Start at [Verify], [Program] and [Verdict]; [FromLinked] makes a Program of a linked object.
+// Start from [Verify], [Program] and [Verdict]; [FromLinked] creates a Program from a linked object.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package verifier

@@ -87,7 +87,7 @@ func (g *arguments) dynptrValid(r *reg) bool {
 	return true
 }
 
-// dynptrReg returns the register state of the dynptr an argument points to.
+// dynptrReg returns the register state of the dynptr that an argument points to.
 func (g *arguments) dynptrReg(r *reg) *reg {
 	if r.typ == constDynptr {
 		return r
@@ -128,7 +128,7 @@ func (g *arguments) specialField(n int, mp *mapInfo, k fieldKind, name string) {
 	}
 }
 
-// kptrArg checks the place of a kptr that is exchanged (process_kptr_func).
+// kptrArg checks the argument that points to the kptr to exchange (process_kptr_func).
 func (g *arguments) kptrArg(n int, m *callMeta) {
 	r := g.reg(n)
 	var rec *record

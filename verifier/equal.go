@@ -1,6 +1,6 @@
 package verifier
 
-// idMap remembers which identity of an old state stands for which of the current one.
+// idMap maps identities of an old state to those of the current one.
 type idMap struct {
 	pairs [][2]uint32
 	next  uint32
@@ -10,7 +10,7 @@ func (m *idMap) reset(next uint32) { m.pairs, m.next = m.pairs[:0], next }
 
 const maxIDs = (11 + 512/8) * 8
 
-// same reports whether two identities may stand for each other.
+// same reports whether two identities correspond.
 func (m *idMap) same(old, cur uint32) bool {
 	if (old != 0) != (cur != 0) {
 		return false
@@ -33,7 +33,7 @@ func (m *idMap) same(old, cur uint32) bool {
 	return true
 }
 
-// sameScalar is same where a scalar without identity is one of its own.
+// sameScalar is like same, but a scalar without an identity counts as having one of its own.
 func (p *checkpoints) sameScalar(old, cur uint32) bool {
 	m := &p.idmap
 	if p.r.singular {
@@ -70,7 +70,7 @@ func (p *checkpoints) exactRegs(a, b *reg) bool {
 	return a.value == b.value && p.idmap.same(a.id, b.id) && p.idmap.same(a.ref, b.ref)
 }
 
-// safe reports whether what was fine with the old register is fine with the current one (regsafe).
+// safe reports whether everything proved with the old register also holds for the current one (regsafe).
 func (p *checkpoints) safe(o, c *reg, x exactness) bool {
 	if x == exact {
 		return p.exactRegs(o, c)
@@ -134,7 +134,7 @@ func (p *checkpoints) safeScalar(o, c *reg, x exactness) bool {
 	return o.Within(&c.Bounds) && o.Var.Contains(c.Var)
 }
 
-// sameBeforeBounds compares all of a value but its bounds.
+// sameBeforeBounds compares everything in a value except its bounds.
 func sameBeforeBounds(a, b *reg) bool {
 	v := a.value
 	v.Bounds = b.Bounds
@@ -157,7 +157,7 @@ func (p *checkpoints) allMisc(s *slot, from int) bool {
 	return true
 }
 
-// scalarOf returns what a load of a slot (from byte `from` of it on) would yield, nil when that is not a scalar.
+// scalarOf returns what a load of a slot, starting at byte from, would yield, or nil if that is not a scalar.
 func (p *checkpoints) scalarOf(s *slot, from int) *reg {
 	if s.t[from] == slotSpill && s.reg.typ == scalar {
 		return &s.reg
@@ -288,7 +288,7 @@ func (p *checkpoints) safeFrame(o, c *frame, insn int, x exactness) bool {
 	return p.r.stateRefs || p.safeRefs(o.refs, c.refs)
 }
 
-// statesEqual reports whether what was proved of the old state holds for the current one.
+// statesEqual reports whether everything proved for the old state holds for the current one.
 func (p *checkpoints) statesEqual(o, c *state, x exactness) bool {
 	if o.curFrame != c.curFrame {
 		return false
@@ -315,7 +315,7 @@ func (p *checkpoints) statesEqual(o, c *state, x exactness) bool {
 	return true
 }
 
-// maybeLooping is a quick test before states are compared exactly.
+// maybeLooping is a quick check before states are compared exactly.
 func maybeLooping(o, c *state) bool {
 	if o.curFrame != c.curFrame {
 		return false
@@ -330,7 +330,7 @@ func maybeLooping(o, c *state) bool {
 	return true
 }
 
-// depthsDiffer: an iterator that is active in both states has advanced.
+// depthsDiffer reports whether an iterator that is active in both states has advanced.
 func depthsDiffer(o, c *state) bool {
 	for fr := o.curFrame; fr >= 0; fr-- {
 		for i := range o.frames[fr].stack {

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// badRange logs which values a register may have and which it should (verbose_invalid_scalar).
+// badRange logs the values that a register may have and those it must have (verbose_invalid_scalar).
 func (fs *frames) badRange(r *reg, rg retRange, where, name string) {
 	if fs.rel < since.R(6, 8) {
 		t := r.Var.String()
@@ -43,7 +43,7 @@ func (fs *frames) tnumRange(rg retRange) string {
 
 func hexText(v uint64) string { return fmt.Sprintf("%#x", v) }
 
-// checkReturn checks the value a program, a callback or a global function returns (check_return_code).
+// checkReturn checks the value returned by a program, a callback or a global function (check_return_code).
 func (fs *frames) checkReturn(n int, name string) {
 	f := fs.cur.frames[0]
 	sub := f.sub != 0
@@ -106,7 +106,8 @@ func (fs *frames) returnsVoid(sub int) bool {
 	return fs.p.BTF.MustType(fn.Ref).Ref == 0
 }
 
-// opsReturn: a member of a struct_ops that returns a pointer may return a reference the program holds; true when r0 is one.
+// opsReturn: a struct_ops member that returns a pointer may return a reference that the program holds. It returns true
+// if r0 is one.
 func (fs *frames) opsReturn(n int) bool {
 	t := fs.prog.attachProto
 	if t == nil || fs.hookReturn() != progtype.ReturnsPointer || fs.rel < since.R(6, 16) {

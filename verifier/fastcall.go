@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// markFastcalls finds spills and fills around calls that keep registers: the kernel removes them, and their slots do not count
-// (mark_fastcall_patterns).
+// markFastcalls finds spills and fills around calls that preserve registers: the kernel removes them, and their slots
+// do not count (mark_fastcall_patterns).
 func (l *layout) markFastcalls() {
 	for n := 0; n < l.nsubs(); n++ {
 		lowest := 0
@@ -27,7 +27,8 @@ func (l *layout) markFastcalls() {
 	}
 }
 
-// dropFastcallStack takes the slots of spills that are removed off what functions need (remove_fastcall_spills_fills).
+// dropFastcallStack subtracts the slots of removed spills from the stack that functions need
+// (remove_fastcall_spills_fills).
 func (l *layout) dropFastcallStack() {
 	for n := 0; n < l.nsubs(); n++ {
 		s := &l.subs[n]

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// fieldKind is a field of a map value or object that only some functions may touch (enum btf_field_type).
+// fieldKind is the kind of a field of a map value or object that only certain functions may access (enum
+// btf_field_type).
 type fieldKind uint32
 
 const (
@@ -63,14 +64,14 @@ type field struct {
 	kind fieldKind
 	off  uint32
 	size uint32
-	// Of kptrs: what they point to.
+	// For kptrs: the pointee.
 	spec uint8
 	tid  btf.ID
-	// Of list heads and tree roots: the type of the elements, where their node is.
+	// For list heads and tree roots: the element type, and the offset of its node.
 	nodeOff uint32
 }
 
-// record is the special fields of a type, by offset.
+// record lists the special fields of a type, by offset.
 type record struct{ fields []field }
 
 func (r *record) has(k fieldKind) bool { return r.first(k) != nil }
@@ -87,7 +88,7 @@ func (r *record) first(k fieldKind) *field {
 	return nil
 }
 
-// find returns the field of one of the kinds that starts at off.
+// find returns the field that starts at off, if it is of one of the given kinds.
 func (r *record) find(off uint32, k fieldKind) *field {
 	if r == nil {
 		return nil
@@ -100,7 +101,7 @@ func (r *record) find(off uint32, k fieldKind) *field {
 	return nil
 }
 
-// mapInfo is a map and what its values hold.
+// mapInfo is a map with the special fields of its values.
 type mapInfo struct {
 	*Map
 	index uint16
@@ -109,10 +110,10 @@ type mapInfo struct {
 	inner *mapInfo
 }
 
-// mapOf returns the map a register is about.
+// mapOf returns the map that a register refers to.
 func (u *subject) mapOf(r *reg) *mapInfo { return u.maps[r.mapp-1] }
 
-// addMap makes a map known.
+// addMap registers a map.
 func (u *subject) addMap(m *Map) *mapInfo {
 	for _, x := range u.maps {
 		if x.Map == m {
@@ -144,7 +145,7 @@ func (u *subject) addSpec(s *btf.Spec) uint8 {
 	return uint8(len(u.specs))
 }
 
-// recordOf returns the special fields of what a register points to.
+// recordOf returns the special fields of the type that a register points to.
 func (u *subject) recordOf(r *reg) *record {
 	if r.typ.base() == ptrMapValue && !r.typ.mayBeNull() {
 		return &u.mapOf(r).rec
@@ -160,7 +161,7 @@ type typeKey struct {
 	id   btf.ID
 }
 
-// objectRecord returns the special fields of a struct of the program; nil when it has none.
+// objectRecord returns the special fields of a struct of the program, or nil if it has none.
 func (u *subject) objectRecord(spec uint8, id btf.ID) *record {
 	k := typeKey{spec, id}
 	if r, ok := u.prog.records[k]; ok {
@@ -213,12 +214,12 @@ type fieldParser struct {
 	bad  bool // the kernel ignores all fields
 }
 
-// maxFields is BTF_FIELDS_MAX: of a type with more the kernel knows none.
+// maxFields is BTF_FIELDS_MAX: if a type has more, the kernel ignores all of them.
 const maxFields = 11
 
 const uniqueFields = fieldSpinLock | fieldResSpinLock | fieldTimer | fieldWorkqueue | fieldTaskWork | fieldRefcount
 
-// consistent: lists and trees have a lock beside them.
+// consistent checks that lists and trees have a lock in the same type.
 func (p *fieldParser) consistent() bool {
 	all := fieldKind(0)
 	for i := range p.out {
@@ -247,7 +248,7 @@ func (p *fieldParser) structFields(t *btf.Type, off uint32, level int) {
 	}
 }
 
-// one looks at a member or a variable. Modifiers other than what kptrs need are not special.
+// one examines a member or a variable. Modifiers are only significant for kptrs.
 func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32, level int) {
 	t := p.s.MustType(id)
 	n := uint32(1)
@@ -274,7 +275,7 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			return
 		}
 		if p.e.rel < since.R(6, 11) {
-			// Before 6.11 only members of the type itself are looked at, and of a data section's variables.
+			// Before 6.11 the kernel looks only at direct members of the type, and at variables of a data section.
 			return
 		}
 		if n > 64 {
@@ -327,7 +328,7 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 		p.bad = p.bad || p.e.rel < since.R(6, 13)
 		f.kind = fieldUptr
 	default:
-		// With a tag that it does not know the kernel ignores all fields.
+		// If the kernel does not know a tag, it ignores all fields.
 		p.bad = true
 		return field{}, false
 	}
@@ -348,7 +349,7 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 	return f, true
 }
 
-// add appends a field; roots need to know what they hold.
+// add appends a field; roots must name the type they contain.
 func (p *fieldParser) add(f field, owner *btf.Type, idx int) {
 	if f.kind&(fieldListHead|fieldRBRoot) != 0 {
 		name, node, ok := p.contains(owner, idx)
@@ -375,7 +376,7 @@ func (p *fieldParser) add(f field, owner *btf.Type, idx int) {
 	p.out = append(p.out, f)
 }
 
-// contains reads the tag "contains:TYPE:NODE" of a member or variable.
+// contains parses the tag "contains:TYPE:NODE" of a member or variable.
 func (p *fieldParser) contains(owner *btf.Type, idx int) (name, node string, ok bool) {
 	for _, tag := range p.e.declTags(p.spec, owner.ID, idx) {
 		if rest, is := strings.CutPrefix(tag, "contains:"); is {

@@ -2,7 +2,7 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/verifier/since"
 
-// fieldTrust returns how far a pointer that was loaded of a kernel object can be trusted.
+// fieldTrust returns how far a pointer loaded from a kernel object can be trusted.
 func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 	flag := w.flags
 	name := k.specName(r.spec, r.tid)
@@ -55,7 +55,7 @@ func (k *kernelMem) fieldTrustOld(r *reg, w *walked, flag regType) regType {
 	return flag
 }
 
-// safeField is a member that keeps trust, from a release on.
+// safeField is a member whose pointer stays trusted, from a release on.
 type safeField struct {
 	field string
 	since since.Release

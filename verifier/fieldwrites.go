@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// writableField tells which members of kernel structs a program may store to (btf_struct_access of its type).
+// writableField reports which members of kernel structs a program may store to (btf_struct_access of its type).
 func (k *kernelMem) writableField(r *reg, off, size int) bool {
 	name := k.specName(r.spec, r.tid)
 	s := k.specs[r.spec-1]
@@ -63,7 +63,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 	return false
 }
 
-// tcpField: a pointer to a sock in a congestion control is one to a tcp_sock.
+// tcpField: in a congestion control algorithm a pointer to a sock is a pointer to a tcp_sock.
 func (k *kernelMem) tcpField(r *reg, off, size int) bool {
 	for _, x := range []struct{ typ, path string }{
 		{"inet_connection_sock", "icsk_ca_priv"}, {"inet_connection_sock", "icsk_ack.pending"}, {"tcp_sock", "snd_cwnd"}, {"tcp_sock", "snd_cwnd_cnt"},

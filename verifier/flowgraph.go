@@ -2,7 +2,7 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/verifier/since"
 
-// computePostorder orders the instructions of each function so that successors mostly come first.
+// computePostorder orders the instructions of each function so that successors mostly come before predecessors.
 func (l *layout) computePostorder() {
 	state := make([]uint8, len(l.insns))
 	var buf [2]int
@@ -30,8 +30,8 @@ func (l *layout) computePostorder() {
 	l.subs[l.nsubs()].postorder = len(l.postorder)
 }
 
-// computeSCC numbers the loops: strongly connected components of more than one instruction, or with an edge to itself, or a call
-// that calls back. It returns one more than their highest number.
+// computeSCC numbers the loops: strongly connected components of more than one instruction, or with an edge to itself,
+// or of a call with a callback. It returns the highest number plus one.
 func (l *layout) computeSCC() int {
 	n := len(l.insns)
 	const off = int(^uint(0) >> 1)
@@ -92,7 +92,7 @@ func (l *layout) computeSCC() int {
 	return int(id)
 }
 
-// computeLiveRegs finds which registers may be read from each instruction on.
+// computeLiveRegs computes the registers that may be read from each instruction on.
 func (l *layout) computeLiveRegs() {
 	n := len(l.insns)
 	use, def, out := make([]uint16, n), make([]uint16, n), make([]uint16, n)

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// funcArg is what a function takes by its BTF.
+// funcArg is a parameter of a function according to its BTF.
 type funcArg struct {
 	kind argKind
 	typ  regType // flags
@@ -18,7 +18,8 @@ type funcArg struct {
 
 type argKind uint8
 
-// prepareArgs reads a function's prototype (btf_prepare_func_args). It refuses global functions that it does not understand.
+// prepareArgs reads a function's prototype (btf_prepare_func_args). It refuses global functions whose prototype is not
+// supported.
 func (l *layout) prepareArgs(sub int) bool {
 	sp := &l.subs[sub]
 	if sp.argsKnown {
@@ -170,7 +171,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	return a, true
 }
 
-// checkFuncInfo checks that func_info names the functions there are.
+// checkFuncInfo checks that func_info matches the functions of the program.
 func (l *layout) checkFuncInfo() {
 	if !l.funcInfo() {
 		for i := 1; i < l.nsubs(); i++ {

@@ -57,7 +57,8 @@ func (fs *frames) callFunc(in *decode.Insn) stepResult {
 	if sp.linkage == funcGlobal && fs.funcInfo() {
 		return fs.callGlobal(sub)
 	}
-	// Static functions are judged in the state of the caller; that their arguments fit their types matters for nothing else.
+	// Static functions are explored in the caller's state; whether their arguments match the prototype matters for
+	// nothing else.
 	fs.enterFunc(s, sub, fs.insn, copyArgs)
 	fs.values.clobber(&caller.regs)
 	fs.insn = sp.start
@@ -68,7 +69,7 @@ func (fs *frames) callFunc(in *decode.Insn) stepResult {
 	return stepJumped
 }
 
-// callGlobal checks a call of a function that is judged by itself.
+// callGlobal checks a call of a function that is verified on its own.
 func (fs *frames) callGlobal(sub int) stepResult {
 	s := fs.cur
 	sp := &fs.subs[sub]
@@ -99,14 +100,14 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	fs.values.clobber(fs.regs())
 	fs.reg(0).unknown()
 	if sp.mightThrow && fs.rel >= since.R(6, 19) {
-		// The way that throws ends here; the other one waits.
+		// The path on which the function throws ends here; the other one is queued.
 		fs.pool.push(fs.insn+1, fs.insn)
 		return fs.exit(true)
 	}
 	return stepNext
 }
 
-// invalidArgs returns the message about arguments a global function does not take.
+// invalidArgs returns the message about arguments that a global function does not accept.
 func (fs *frames) invalidArgs(sub int) string {
 	if fs.rel < since.R(6, 8) {
 		return fmt.Sprintf("Caller passes invalid args into func#%d", sub)
@@ -114,7 +115,7 @@ func (fs *frames) invalidArgs(sub int) string {
 	return fmt.Sprintf("Caller passes invalid args into func#%d ('%s')", sub, fs.subs[sub].name)
 }
 
-// tryArgs is matchArgs, where what it refuses is the caller's mistake.
+// tryArgs runs matchArgs, but reports a mismatch as an error of the caller.
 func (fs *frames) tryArgs(sub int) (errno uapi.Errno) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -128,7 +129,7 @@ func (fs *frames) tryArgs(sub int) (errno uapi.Errno) {
 	return fs.matchArgs(sub)
 }
 
-// matchArgs checks what is passed to a global function against its prototype (btf_check_func_arg_match).
+// matchArgs checks the arguments passed to a global function against its prototype (btf_check_func_arg_match).
 func (fs *frames) matchArgs(sub int) uapi.Errno {
 	fs.layout.prepareArgs(sub)
 	for i, a := range fs.subs[sub].args {
@@ -182,7 +183,8 @@ func (fs *frames) argName(i int) string {
 	return "arg#" + itoa(i)
 }
 
-// tryMem reports whether a register points to memory of that size, where the kernel continues with an error of its own.
+// tryMem reports whether a register points to memory of the given size, where the kernel continues with an error of its
+// own.
 func (fs *frames) tryMem(n int, size uint32) (ok bool) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -246,7 +248,7 @@ func (fs *frames) leaveFunc() {
 		fs.precision.precise(0)
 		rg := callee.callbackRet
 		bad := int64(rg.min) > r0.SMin || r0.SMax > int64(rg.max)
-		if fs.rel < since.R(6, 8) { // by bits; all ranges there are 0 to 1 or 0
+		if fs.rel < since.R(6, 8) { // compared by bits; all ranges are 0 to 1, or 0
 			bad = !num.Tnum{Mask: uint64(rg.max)}.Contains(r0.Var)
 		}
 		if bad {

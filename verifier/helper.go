@@ -41,7 +41,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 		if c.cur.curFrame == 0 {
 			return stepNext
 		}
-		// The program called instead may return for this function.
+		// The program that is tail-called may return to this function's caller.
 		c.pool.push(c.insn+1, c.insn)
 		c.resources.forgetPackets()
 		c.reg(0).unknown()
@@ -57,7 +57,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	return c.frames.enterCallback()
 }
 
-// checkMaySleep requires a place where a function may sleep.
+// checkMaySleep checks that sleeping is allowed at a call.
 func (c *helpers) checkMaySleep(kind, name string, id int32) {
 	s := c.cur
 	if c.rel >= since.R(7, 0) {
@@ -83,7 +83,7 @@ func (c *helpers) checkMaySleep(kind, name string, id int32) {
 	}
 }
 
-// helperSpecial does what one helper alone needs; it returns whether the packet may have changed.
+// helperSpecial performs the checks specific to one helper; it returns whether the packet may have changed.
 func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool {
 	regs := c.regs()
 	switch id {
@@ -144,7 +144,7 @@ func (c *helpers) tailCall() {
 	}
 }
 
-// recordMap remembers which map a call is for.
+// recordMap records the map that a call uses.
 func (c *helpers) recordMap(m *callMeta) {
 	switch m.id {
 	case uapi.FuncTailCall, uapi.FuncMapLookupElem, uapi.FuncMapUpdateElem, uapi.FuncMapDeleteElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem,

@@ -162,7 +162,7 @@ var argKinds = map[proto.ArgKind][]regType{
 	proto.Kptr: {ptrMapValue, ptrBTF | memAlloc}, proto.Dynptr: {ptrStack, constDynptr},
 }
 
-// checkArgType requires a register of a kind that fits an argument (check_reg_type).
+// checkArgType checks that a register is of a type that an argument accepts (check_reg_type).
 func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	r := g.reg(n)
 	t := r.typ
@@ -184,7 +184,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	}
 	list := argKinds[kind]
 	if kind == proto.Kptr && g.rel < since.R(6, 12) {
-		list = list[:1] // of map values alone
+		list = list[:1] // map values only
 	}
 	if kind == proto.ConstString {
 		list = []regType{ptrMapValue}
@@ -222,7 +222,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	g.checkArgBTF(n, r, a, kind, m)
 }
 
-// checkArgBTF requires the kernel struct an argument points to.
+// checkArgBTF checks the kernel struct that an argument points to.
 func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	if r.typ.isAllocObj() {
 		if m.id == uapi.FuncKptrXchg && n == 2 && !g.memory.kptrMatch(m.kptr, r, n) {
@@ -259,7 +259,8 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 	}
 }
 
-// argOffset checks that a pointer was not moved where the function would be told another address (check_func_arg_reg_off).
+// argOffset checks that a pointer has no offset where the function expects the object's own address
+// (check_func_arg_reg_off).
 func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	if a.Flags&proto.Release != 0 {
 		if kind == proto.Dynptr && r.typ == ptrStack {
@@ -290,7 +291,7 @@ func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
 	}
 }
 
-// releaseArg gives the argument's reference back.
+// releaseArg releases the argument's reference.
 func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	if m.release == 0 {
 		return
@@ -349,7 +350,7 @@ func (g *arguments) constString(n int) {
 	g.refuse(uapi.EINVAL, "string is not zero-terminated")
 }
 
-// noteKey remembers a key that is constant (get_constant_map_key): arrays have an element for it.
+// noteKey records a constant key (get_constant_map_key): an array certainly has an element for it.
 func (g *arguments) noteKey(n int, m *callMeta) {
 	if !g.has(since.KnownKeyLookup) {
 		return
@@ -398,7 +399,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 		return
 	}
 	key := s.reg.Var.Value
-	// The key has to be compared exactly from now on.
+	// The key must be compared exactly from now on.
 	g.precision.bt.stacks[r.frame] |= 1 << spi
 	g.precision.bt.frame = g.cur.curFrame
 	g.precision.markChain(g.cur, g.insn, nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// helperResult makes r0 what a helper returns.
+// helperResult sets r0 to what a helper returns.
 func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, percpuObj bool) {
 	r0 := c.reg(0)
 	flag := argFlags(p.Ret.Flags)
@@ -62,7 +62,7 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 	c.refineResult(id, p, m)
 }
 
-// knownElement: a lookup in an array with a constant key below its size finds something.
+// knownElement: a lookup in an array with a constant key within bounds always succeeds.
 func (c *helpers) knownElement(m *callMeta) bool {
 	if m.id != uapi.FuncMapLookupElem || m.constKey == 0 {
 		return false
@@ -116,7 +116,7 @@ func (c *helpers) btfResult(r0 *reg, p *proto.Proto, m *callMeta, flag regType) 
 	r0.spec, r0.tid = c.kernelSpec(), uint32(id)
 }
 
-// refineResult narrows what some helpers return (do_refine_retval_range).
+// refineResult narrows the results of some helpers (do_refine_retval_range).
 func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 	if p.Ret.Kind != proto.Integer {
 		return
@@ -146,7 +146,7 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 	c.values.sane(r)
 }
 
-// cpus is nr_cpu_ids.
+// cpus returns nr_cpu_ids.
 func (c *helpers) cpus() int {
 	if c.k.CPUs == 0 {
 		return 2

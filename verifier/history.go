@@ -13,17 +13,17 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/klog"
 )
 
-// Cause is an instruction that made a register or stack slot what the verifier refused.
+// Cause is an instruction that set a register or stack slot to what the verifier refused.
 type Cause struct {
 	Insn int
-	// What is the register or slot, "R2" or "fp-8", or "reference 2".
+	// What is the register, slot or reference: "R2", "fp-8" or "reference 2".
 	What string
-	// State is what the log says of it after the instruction, "" when it says nothing.
+	// State is its state after the instruction according to the log, "" if the log has none.
 	State string
 	Text  string // the instruction
 }
 
-// maxCauses limits a history.
+// maxCauses limits the length of a history.
 const maxCauses = 10
 
 var (
@@ -31,7 +31,8 @@ var (
 	reAllocInsn = regexp.MustCompile(`id=(\d+) alloc_insn=(\d+)`)
 )
 
-// RefusalHistory walks to a refusal again and returns what led to the register it is about, oldest first.
+// RefusalHistory verifies the program again up to the refusal and returns the instructions that led to the register it
+// is about, oldest first.
 func RefusalHistory(ctx context.Context, k *Kernel, p *Program, v *Verdict) ([]Cause, error) {
 	if v.Outcome != Refused || v.Insn < 0 || v.Errno == uapi.E2BIG {
 		return nil, nil
@@ -47,8 +48,8 @@ func RefusalHistory(ctx context.Context, k *Kernel, p *Program, v *Verdict) ([]C
 	return History(p.Insns, logs[len(logs)-1]), nil
 }
 
-// History follows the register or the reference that the message of a log is about back through its steps, oldest first. The steps
-// must be those of insns.
+// History follows the register or reference that a log's message is about back through the log's steps, oldest first.
+// The steps must be those of insns.
 func History(insns []decode.Insn, l *klog.Log) []Cause {
 	if len(l.Steps) == 0 {
 		return nil
@@ -81,7 +82,7 @@ type historian struct {
 	out   []Cause
 }
 
-// place is a register, or a slot of the stack when slot is not 0.
+// place is a register, or a stack slot if slot is not 0.
 type place struct {
 	reg  uint8
 	slot int
@@ -103,7 +104,8 @@ func (h *historian) insn(i int) (decode.Insn, bool) {
 	return h.insns[at], true
 }
 
-// culprit returns the register messages are about: the first they name, else the one the last instruction goes through.
+// culprit returns the register that messages are about: the first one they name, else the address register of the last
+// instruction.
 func (h *historian) culprit(messages string) (place, bool) {
 	if m := reReg.FindStringSubmatch(messages); m != nil {
 		n, _ := strconv.Atoi(m[1])
@@ -123,9 +125,9 @@ func (h *historian) culprit(messages string) (place, bool) {
 	return place{}, false
 }
 
-// follow goes back from the last step to where the value comes from.
+// follow goes back from the last step to the origin of the value.
 func (h *historian) follow(what place) {
-	depth := 0 // functions entered backwards, by their exit, that have nothing to do with it
+	depth := 0 // functions entered backward, from their exit, that do not affect the value
 	for i := len(h.steps) - 2; i >= 0 && len(h.out) < maxCauses; i-- {
 		in, ok := h.insn(i)
 		if !ok {
@@ -162,8 +164,8 @@ func (h *historian) add(i int, state, what string) {
 	h.out = append(h.out, c)
 }
 
-// origin reports whether an instruction wrote or narrowed what is followed, and what to follow before it; more is false where the value
-// begins.
+// origin reports whether an instruction wrote or narrowed the followed place, and what to follow before it; more is
+// false where the value originates.
 func origin(in *decode.Insn, what place) (next place, written, more bool) {
 	switch class(in) {
 	case clsALU, clsALU64:
@@ -195,7 +197,7 @@ func origin(in *decode.Insn, what place) (next place, written, more bool) {
 		if what.slot != 0 {
 			return what, false, true
 		}
-		if in.Src == 1 { // the arguments are the caller's
+		if in.Src == 1 { // the arguments come from the caller
 			return what, what.reg == 0, what.reg != 0
 		}
 		return what, what.reg <= 5, false
@@ -206,7 +208,8 @@ func origin(in *decode.Insn, what place) (next place, written, more bool) {
 	return what, tests, true
 }
 
-// StateOf picks what a state says of a register or slot: of "R1=ctx() R2_w=scalar(umax=7,var_off=(0x0; 0x7))" and "R2" it is "scalar(…)".
+// StateOf extracts the state of a register or slot: from "R1=ctx() R2_w=scalar(umax=7,var_off=(0x0; 0x7))" and "R2" it
+// returns "scalar(…)".
 func StateOf(state, what string) string {
 	depth, start := 0, 0
 	for i := 0; i <= len(state); i++ {

@@ -2,7 +2,7 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// Instruction bytes.
+// Opcode bits.
 const (
 	clsLD, clsLDX, clsST, clsSTX       = 0, 1, 2, 3
 	clsALU, clsJMP, clsJMP32, clsALU64 = 4, 5, 6, 7
@@ -40,7 +40,7 @@ func sizeOf(in *decode.Insn) int {
 	return 8
 }
 
-// isAddrCast: a move between address spaces, if the release has it.
+// isAddrCast recognises a move between address spaces, if the release has it.
 func isAddrCast(in *decode.Insn) bool { return in.Code == clsALU64|opMov|srcX && in.Off == 1 }
 
 func isLdImm64(in *decode.Insn) bool   { return in.Code == codeLdImm64 }
@@ -65,5 +65,5 @@ func jumpOff(in *decode.Insn) int {
 	return int(in.Off)
 }
 
-// callTarget returns the function an instruction calls or takes the address of.
+// callTarget returns the function that an instruction calls or takes the address of.
 func callTarget(i int, in *decode.Insn) int { return i + int(in.Imm) + 1 }

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// checkFields checks that fields an instruction does not use are 0. From 7.1 on all instructions are looked at before the walk
-// (check_insn_fields), earlier releases look at those that the walk reaches.
+// checkFields checks that unused fields of an instruction are 0. From 7.1 on all instructions are checked in advance
+// (check_insn_fields); earlier releases check an instruction when they reach it.
 func (u *subject) checkFields(in *decode.Insn) {
 	switch class(in) {
 	case clsALU, clsALU64:
@@ -28,7 +28,7 @@ func (u *subject) checkFields(in *decode.Insn) {
 	}
 }
 
-// checkRegisters requires registers that exist.
+// checkRegisters checks register numbers.
 func (u *subject) checkRegisters(in *decode.Insn) {
 	if n := max(in.Dst, in.Src); n > 10 {
 		u.refuse(uapi.EINVAL, "R%d is invalid", n)
@@ -85,7 +85,7 @@ func (u *subject) memFields(in *decode.Insn) {
 		if m != modeMEM || in.Src != 0 {
 			u.refuse(uapi.EINVAL, "BPF_ST uses reserved fields")
 		}
-	case m == modeATOMIC: // the walk judges the operation
+	case m == modeATOMIC: // the operation is checked when the instruction is reached
 	case m != modeMEM || in.Imm != 0:
 		u.refuse(uapi.EINVAL, "BPF_STX uses reserved fields")
 	}
@@ -131,7 +131,7 @@ func (u *subject) mayGotoFields(in *decode.Insn) {
 	u.refuse(uapi.EINVAL, "invalid may_goto off %d imm %d", in.Off, in.Imm)
 }
 
-// packetFields are those of absolute and indirect loads.
+// packetFields checks the fields of absolute and indirect loads.
 func (u *subject) packetFields(in *decode.Insn) {
 	switch m := mode(in); {
 	case m == modeABS || m == modeIND:

@@ -7,15 +7,15 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// iterArg is an argument of an iterator program: its place in the context, and what it points to. Arguments that are not here
-// are objects that are valid.
+// iterCtxArg is an argument of an iterator program: its offset in the context, and the type it points to. Arguments
+// that are not listed are valid objects.
 type iterCtxArg struct {
 	off  int
 	typ  regType
 	name string
 }
 
-// iterCtx tells for each iterator which members of its context may be null at the end (ctx_arg_info of bpf_iter_reg).
+// iterCtx lists, for each iterator, the context members that may be null at the end (ctx_arg_info of bpf_iter_reg).
 var iterCtx = map[string][]iterCtxArg{
 	"task":               {{8, ptrBTF | maybeNull | ptrTrusted, "task_struct"}},
 	"task_file":          {{8, ptrBTF | maybeNull, "task_struct"}, {24, ptrBTF | maybeNull, "file"}},
@@ -37,7 +37,7 @@ var iterCtx = map[string][]iterCtxArg{
 	"dmabuf":             {{8, ptrBTF | maybeNull | ptrTrusted, "dma_buf"}},
 }
 
-// iterArgs sets what the context of an iterator holds.
+// iterArgs sets the contents of an iterator's context.
 func (h *attachment) iterArgs(s *btf.Spec) {
 	name := strings.TrimPrefix(h.prog.attachName, "bpf_iter_")
 	list, ok := iterCtx[name]

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// Judge gives the verdicts of a target's kernel on the programs of an object linked for it, each once. It may be used from
-// several goroutines.
+// Judge computes the verdicts of a target's kernel on the programs of an object linked for it, each program once. It is
+// safe for concurrent use.
 type Judge struct {
 	linked *loader.Linked
 	kernel *Kernel
@@ -22,15 +22,15 @@ type Judge struct {
 	known map[*loader.LinkedProgram]*Verdict
 }
 
-// NewJudge returns the judge of a linked object.
+// NewJudge returns a Judge for a linked object.
 func NewJudge(l *loader.Linked, o Options) *Judge {
 	return &Judge{linked: l, kernel: KernelOf(l.Target), opts: o, known: map[*loader.LinkedProgram]*Verdict{}}
 }
 
-// Knows reports whether there are rules for the target's release; without them no program can be judged.
+// Knows reports whether the rules of the target's release are known; without them there are no verdicts.
 func (j *Judge) Knows() bool { return j.WhyNot() == "" }
 
-// WhyNot explains why no program can be judged, "" when they can.
+// WhyNot explains why no program can be verified, or returns "" if programs can be.
 func (j *Judge) WhyNot() string {
 	switch {
 	case j.kernel.Release == 0:
@@ -41,8 +41,8 @@ func (j *Judge) WhyNot() string {
 	return ""
 }
 
-// Verdict checks a program. It is nil for programs that do not come before the verifier: those that are not loaded, whose hook
-// is absent or that were refused before. The error is that of ctx.
+// Verdict verifies a program. It returns nil for programs that never reach the verifier: those that are not loaded,
+// whose hook is absent or that were refused earlier. The error is that of ctx.
 func (j *Judge) Verdict(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, error) {
 	if lp.Status != loader.StatusOK && lp.Status != loader.StatusUnknownHook {
 		return nil, nil
@@ -60,7 +60,7 @@ func (j *Judge) Verdict(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	return v, nil
 }
 
-// Known returns the verdict on a program that was judged before, else nil.
+// Known returns the verdict on a program that was already verified, else nil.
 func (j *Judge) Known(lp *loader.LinkedProgram) *Verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -88,7 +88,7 @@ func (j *Judge) judge(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, 
 	return v, err
 }
 
-// Refusal returns the reason for not loading a program, a *[RefusedError], or nil. The error of ctx is none.
+// Refusal returns the reason for not loading a program, a *[RefusedError], or nil. An error of ctx also gives nil.
 func (j *Judge) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
 	v, err := j.Verdict(ctx, lp)
 	if err != nil || v == nil || v.Outcome != Refused {
@@ -97,7 +97,7 @@ func (j *Judge) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
 	return &RefusedError{Program: lp.Name, Verdict: v}
 }
 
-// History returns what led to the refusal of a program, as [RefusalHistory] returns it.
+// History returns the instructions that led to the refusal of a program, as [RefusalHistory] does.
 func (j *Judge) History(ctx context.Context, lp *loader.LinkedProgram) ([]Cause, error) {
 	v := j.Known(lp)
 	if v == nil {
@@ -116,12 +116,12 @@ type RefusedError struct {
 	Verdict *Verdict
 }
 
-// Error gives the kernel's message, the place, and the command that tells more.
+// Error contains the kernel's message, the source position, and the command that shows more.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the verifier refuses it: %s; bpfrun verify -p %s explains it", e.Verdict.Summary(), e.Program)
 }
 
-// Summary returns a refusal or what is missing in a line: the kernel's message, its error and the place in the source.
+// Summary describes a refusal or a missing rule on one line: the kernel's message, its error and the source position.
 func (v *Verdict) Summary() string {
 	if v.Outcome == Unknown {
 		return "cannot say: " + v.Missing
@@ -139,8 +139,8 @@ func (v *Verdict) Summary() string {
 	return fmt.Sprintf("%s (%s)", text, v.Errno.Name())
 }
 
-// PoisonVerdicts are those of [loader.LinkedProgram.PoisonVerdicts] in the light of the verdict on the program, which may be nil:
-// what an accepted program holds is dead, and the poison that a program is refused for breaks it.
+// PoisonVerdicts combines [loader.LinkedProgram.PoisonVerdicts] with the verdict on the program, which may be nil: in
+// an accepted program the poison is dead code; poison that causes a refusal breaks the program.
 func (v *Verdict) PoisonVerdicts(lp *loader.LinkedProgram) []loader.PoisonVerdict {
 	out := lp.PoisonVerdicts()
 	if v == nil {

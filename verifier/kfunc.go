@@ -40,7 +40,7 @@ type kfunc struct {
 	flags         kfFlags
 	allowed       bool
 	missing       bool
-	none          bool // the BTF tags kfuncs and this function is none
+	none          bool // the BTF tags kfuncs, but not this function
 	spec          uint8
 	id            btf.ID
 	proto         *btf.Type // FUNC_PROTO
@@ -63,7 +63,7 @@ func (k *kfunc) is(names ...string) bool {
 func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	k := c.kfuncAt(c.insn)
 	if k == nil || k.missing {
-		// The kernel accepts such a call where the walk never comes.
+		// The kernel accepts such a call in code that the verifier never reaches.
 		c.refuse(uapi.EINVAL, "invalid kernel function call not eliminated in verifier pass")
 	}
 	switch {
@@ -145,7 +145,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	return c.frames.enterCallback()
 }
 
-// kfuncSections keeps count of RCU and preemption sections.
+// kfuncSections counts entered RCU and preemption sections.
 func (c *kfuncs) kfuncSections(k *kfunc) {
 	s := c.cur
 	lock, unlock := k.is("bpf_rcu_read_lock"), k.is("bpf_rcu_read_unlock")

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// kfArg is what a pointer argument of a kernel function has to be.
+// kfArg is the kind of a kfunc's pointer argument.
 type kfArg uint8
 
 const (
@@ -110,7 +110,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 				c.refuse(uapi.EINVAL, "R%d must be a rcu pointer", n)
 			}
 		}
-		// Before 6.8 arguments that have to be trusted are judged as those that are released.
+		// Before 6.8 arguments that must be trusted are checked like those that are released.
 		old := c.rel < since.R(6, 8) && (needTrust || k.flags.has(kfRCU)) && (kind == kaAlloc || kind == kaBTF)
 		if k.flags.has(kfRelease) && r.ref != 0 || old {
 			if !(kind == kaDynptr && r.typ == ptrStack) {
@@ -133,7 +133,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 	}
 }
 
-// implicit: the kernel passes the argument itself.
+// implicit reports whether the kernel passes the argument itself.
 func (c *kfuncs) implicit(s *btf.Spec, p *btf.Param) bool {
 	t := s.SkipMods(p.Type)
 	return t.Kind == btf.KindPtr && s.SkipMods(t.Ref).Name == "bpf_prog_aux"
@@ -178,7 +178,7 @@ var kfArgStructs = map[string]kfArg{
 	"bpf_rb_node": kaNode, "bpf_wq": kaWorkqueue, "bpf_task_work": kaTaskWork, "bpf_res_spin_lock": kaResLock, "bpf_timer": kaTimer,
 }
 
-// kfuncArgKind tells what a pointer argument has to be (get_kfunc_ptr_arg_type).
+// kfuncArgKind returns the kind of a pointer argument (get_kfunc_ptr_arg_type).
 func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i int, t, ref *btf.Type) kfArg {
 	k := m.k
 	p := &params[i]
@@ -257,7 +257,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	return kaMem
 }
 
-// kfuncPointer checks a pointer argument; it returns whether it took the next argument too.
+// kfuncPointer checks a pointer argument; it returns whether it also consumed the next argument.
 func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i int, kind kfArg, ref *btf.Type) bool {
 	k := m.k
 	p := &params[i]
@@ -398,7 +398,7 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 			c.values.notNull(r)
 		}
 		func() {
-			// The kernel adds a line about the pair.
+			// The kernel adds a log line about the pair.
 			defer func() {
 				if x := recover(); x != nil {
 					if _, ok := x.(refusal); ok {
@@ -430,7 +430,7 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 	return true
 }
 
-// kfuncBTF requires a pointer to a kernel object of the parameter's type (process_kf_arg_ptr_to_btf_id).
+// kfuncBTF checks for a pointer to a kernel object of the parameter's type (process_kf_arg_ptr_to_btf_id).
 func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	k := m.k
 	r := c.reg(n)
@@ -455,7 +455,7 @@ func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	}
 }
 
-// nocast: a type with the suffix ___init is not the type without it.
+// nocast: a type with the suffix ___init differs from the type without it.
 func nocast(a, b string) bool {
 	x, y := strings.HasSuffix(a, "___init"), strings.HasSuffix(b, "___init")
 	return x != y && strings.TrimSuffix(a, "___init") == strings.TrimSuffix(b, "___init")

@@ -24,7 +24,7 @@ func (l *layout) addKfunc(i int) {
 		l.refuse(uapi.EINVAL, "kernel btf_id %d is not a function", in.Imm)
 	}
 	if ref.Missing {
-		// libbpf leaves calls of weak functions that are not there with number 0.
+		// libbpf sets calls of missing weak functions to number 0.
 		l.aux[i].kfunc = &kfunc{name: ref.Name, missing: true}
 		return
 	}
@@ -76,7 +76,7 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	return k
 }
 
-// dropInTracing: programs that may run in an NMI cannot drop objects whose fields are not safe to free there.
+// dropInTracing: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there.
 func (c *kfuncs) dropInTracing(m *callMeta) {
 	if c.rel < since.R(7, 2) || !m.k.is("bpf_obj_drop", "bpf_percpu_obj_drop") {
 		return

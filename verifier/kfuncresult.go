@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// kfuncResult makes r0 what a kernel function returns.
+// kfuncResult sets r0 to what a kernel function returns.
 func (c *kfuncs) kfuncResult(m *callMeta) {
 	k := m.k
 	s := c.specs[k.spec-1]
@@ -91,7 +91,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 	}
 }
 
-// kfuncSpecialResult knows the functions whose result depends on an argument.
+// kfuncSpecialResult handles functions whose result depends on an argument.
 func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 	k := m.k
 	switch {

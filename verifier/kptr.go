@@ -49,7 +49,7 @@ func (a *memory) accessKptr(insn, value int, f *field) {
 
 var rcuTypes = map[string]since.Release{"prog_test_ref_kfunc": since.R(6, 4), "cgroup": since.R(6, 4), "bpf_cpumask": since.R(6, 4), "task_struct": since.R(6, 4), "bpf_crypto_ctx": since.R(6, 10)}
 
-// kptrFlags returns how far a kptr that was loaded can be trusted (btf_ld_kptr_type).
+// kptrFlags returns how far a loaded kptr can be trusted (btf_ld_kptr_type).
 func (a *memory) kptrFlags(f *field) regType {
 	if a.rel < since.R(6, 4) {
 		return maybeNull | ptrUntrusted
@@ -77,7 +77,7 @@ func (a *memory) kptrFlags(f *field) regType {
 	return t
 }
 
-// kptrMatch requires a pointer of the type a kptr holds (map_kptr_match_type).
+// kptrMatch checks that a pointer has the type that a kptr holds (map_kptr_match_type).
 func (a *memory) kptrMatch(f *field, r *reg, n int) bool {
 	ok := false
 	name := ""

@@ -17,7 +17,7 @@ func KernelOf(t *loader.Target) *Kernel {
 	return k
 }
 
-// FromLinked makes the program that libbpf would pass to the kernel. It fails when the program was not linked.
+// FromLinked creates the program that libbpf would pass to the kernel. It fails if the program was not linked.
 func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
 	if lp.Status == loader.StatusRefused && len(lp.Insns) == 0 {
 		return nil, fmt.Errorf("%w: %w", ErrProgram, lp.Err)
@@ -63,7 +63,7 @@ func linesAndFuncs(p *Program, lp *loader.LinkedProgram) {
 	}
 }
 
-// mapConverter keeps one Map for each of the loader's.
+// mapConverter keeps one Map for each map of the loader.
 type mapConverter struct {
 	spec *btf.Spec
 	done map[*loader.Map]*Map
@@ -112,7 +112,7 @@ func (c *mapConverter) convert(m *loader.Map) *Map {
 	return d
 }
 
-// vars finds the places of a data section's variables: the DATASEC of an object file has them by name alone.
+// vars finds the offsets of a data section's variables, because the DATASEC of an object file contains only names.
 func (c *mapConverter) vars(m *loader.Map) []MapVar {
 	if m.Datasec == 0 || c.spec == nil {
 		return nil

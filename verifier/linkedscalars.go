@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// collectLinked finds registers and slots with an identity; more than six are forgotten.
+// collectLinked finds registers and slots with an identity; beyond six they are forgotten.
 func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
 	id &^= addConst
 	add := func(r *reg, fr, i int, isReg bool) {
@@ -39,7 +39,7 @@ func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
 	return set
 }
 
-// syncEqual makes what is equal to the compared registers as narrow as these are.
+// syncEqual narrows everything equal to the compared registers in the same way.
 func (c *conditions) syncEqual(in *decode.Insn, other *state, d, s, od, os *reg, linked []linkedReg) {
 	sync := func(st *state, known *reg) {
 		if c.r.linked {

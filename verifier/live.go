@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// stackLiveness finds which stack slots may be read from an instruction on, for each chain of calls, from what the walk saw read
-// and written (kernel/bpf/liveness.c of 6.18).
+// stackLiveness computes, for each chain of calls, which stack slots may be read from an instruction on, from the reads
+// and writes seen during exploration (kernel/bpf/liveness.c of 6.18).
 type stackLiveness struct {
 	instances map[chainKey]*instance
 	cur       *instance
@@ -16,19 +16,19 @@ type stackLiveness struct {
 	q         liveQuery
 }
 
-// chainKey is a chain of calls: the calls, then the start of the function.
+// chainKey identifies a chain of calls: the call sites, then the start of the function.
 type chainKey struct {
 	sites [maxFrames]int32
 	depth int32
 }
 
-// instance is a function as one chain of calls reaches it.
+// instance is a function as reached by one chain of calls.
 type instance struct {
 	key    chainKey
 	starts [maxFrames]int
 	count  int
 	masks  [maxFrames][]slotMasks
-	seen   []bool // must is set for the instruction
+	seen   []bool // whether must is set for the instruction
 
 	updated, dropped bool
 }
@@ -70,7 +70,7 @@ func (l *stackLiveness) instance(e *position, k chainKey, starts [maxFrames]int)
 	return in
 }
 
-// chain returns the chain of calls as the kernel's log has it.
+// chain returns the chain of calls as the kernel's log prints it.
 func (in *instance) chain() string {
 	var sites []string
 	for _, at := range in.key.sites[:in.key.depth+1] {
@@ -116,7 +116,7 @@ func (l *stackLiveness) markRead(e *position, in *instance, frame, insn int, mas
 	m.read |= mask
 }
 
-// begin starts to collect what an instruction writes.
+// begin starts collecting what an instruction writes.
 func (l *stackLiveness) begin(e *position, insn int) {
 	l.ensure(e)
 	l.writeInsn = insn
@@ -206,7 +206,7 @@ func (l *stackLiveness) updateInstance(e *position, in *instance) {
 	}
 }
 
-// toCaller carries what a function reads and writes over to the call.
+// toCaller transfers what a function reads and writes to the call.
 func (l *stackLiveness) toCaller(e *position, in *instance) {
 	k, starts := in.key, in.starts
 	d := k.depth
@@ -226,7 +226,7 @@ func (l *stackLiveness) toCaller(e *position, in *instance) {
 	l.commit(e, out)
 }
 
-// update finishes what was collected for the chain of the current state.
+// update processes what was collected for the chain of the current state.
 func (l *stackLiveness) update(e *position) {
 	l.forget()
 	for f := e.cur.curFrame; f >= 0; f-- {
@@ -250,7 +250,7 @@ func (in *instance) liveBefore(insn, frame, slot int) bool {
 	return m != nil && m.live>>slot&1 != 0
 }
 
-// alive reports whether a slot of a frame may be read from the state on that query was told.
+// alive reports whether a slot of a frame may be read from the state on that was passed to query.
 func (l *stackLiveness) alive(e *position, frame, slot int) bool {
 	q := &l.q
 	c := q.inst[q.depth]
@@ -270,7 +270,7 @@ func (l *stackLiveness) alive(e *position, frame, slot int) bool {
 	return false
 }
 
-// readSlot notes that a slot of a frame is read.
+// readSlot records that a slot of a frame is read.
 func (l *liveness) readSlot(f *frame, spi int) {
 	if l.flow != nil {
 		return
@@ -283,7 +283,7 @@ func (l *liveness) readSlot(f *frame, spi int) {
 	l.markRead(r, r.parent)
 }
 
-// wroteSlot notes that a whole slot of a frame is written.
+// wroteSlot records that a whole slot of a frame is written.
 func (l *liveness) wroteSlot(f *frame, spi int) {
 	if l.flow != nil {
 		return
@@ -295,7 +295,7 @@ func (l *liveness) wroteSlot(f *frame, spi int) {
 	f.stack[spi].reg.live |= liveWritten
 }
 
-// markRead notes a read in the checkpoints back to where the register was written.
+// markRead marks a read in the checkpoints back to where the register was written.
 func (l *liveness) markRead(r, parent *reg) {
 	writes := parent == r.parent
 	for parent != nil {
@@ -307,7 +307,7 @@ func (l *liveness) markRead(r, parent *reg) {
 	}
 }
 
-// readReg and wroteReg note accesses of registers.
+// readReg and wroteReg record accesses of registers.
 func (l *liveness) readReg(r *reg) {
 	if !l.r.static {
 		l.markRead(r, r.parent)
@@ -316,7 +316,7 @@ func (l *liveness) readReg(r *reg) {
 
 func (r *reg) wrote() { r.live |= liveWritten }
 
-// propagateLiveness reads what the kept state reads.
+// propagateLiveness makes the current state read what the kept state reads.
 func (l *liveness) propagateLiveness(old, cur *state) { l.propagateLivenessChanged(old, cur, nil) }
 
 func (l *liveness) propagateLivenessChanged(old, cur *state, changed *bool) {

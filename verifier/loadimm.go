@@ -27,7 +27,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 	case 0:
 		v := decode.Imm64(e.insns, e.insn)
 		if ref, ok := e.p.Refs[e.insn]; ok && v == 0 && ref.Kind == RefKsym && !ref.Missing {
-			// Where the kernel's symbol is does not matter, but no two are at one place.
+			// The address of the symbol does not matter, but no two symbols have the same.
 			v = 0xffffffff81000000 + uint64(e.insn)<<8
 		}
 		d.constant(v)

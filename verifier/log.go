@@ -8,18 +8,19 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// logger writes the text of the kernel's log. It keeps text that a path that ends well takes back, as log level 1 does.
+// logger writes the kernel's log. At log level 1 it holds back the text of a path, which is dropped if the path
+// succeeds.
 type logger struct {
 	w     io.Writer
 	level int
 	buf   []byte
 
-	touched  uint32 // registers
+	touched  uint32 // set of registers
 	slots    [maxFrames]uint64
 	all      bool
 	fresh    bool
 	lastLine *Line
-	open     int // characters of an instruction whose line is not ended yet: its state follows
+	open     int // length of an instruction whose line is still open, because its state follows
 }
 
 func newLogger(o Options) *logger {
@@ -89,14 +90,14 @@ func (l *logger) touchAll() { l.all = true }
 func (l *logger) branch()   { l.fresh, l.all = true, true }
 func (l *logger) returned() { l.fresh = true }
 
-// called writes the frames at the entry of a function.
+// called logs the frames at the entry of a function.
 func (l *logger) called(e *position) {
 	if l.level > 0 {
 		l.printf("caller:\n %s\ncallee:\n %s\n", stateText(e, e.cur, e.cur.curFrame-1), stateText(e, e.cur, e.cur.curFrame))
 	}
 }
 
-// returns writes the frames at the return from a function to instruction to.
+// returns logs the frames at the return from a function to instruction to.
 func (l *logger) returns(e *position, to int) {
 	if l.level > 0 {
 		l.printf("returning from callee:\n %s\nto caller at %d:\n %s\n", stateText(e, e.cur, e.cur.curFrame), to, stateText(e, e.cur, e.cur.curFrame-1))
@@ -109,7 +110,7 @@ func (l *logger) states(e *position, cur, old *state) {
 	}
 }
 
-// safeFunc notes that a global function was proved.
+// safeFunc logs that a global function is safe.
 func (l *logger) safeFunc(e *position, sub int) {
 	switch {
 	case l.level == 0:
@@ -120,14 +121,14 @@ func (l *logger) safeFunc(e *position, sub int) {
 	}
 }
 
-// functions lists where functions begin.
+// functions logs where functions begin.
 func (l *logger) functions(subs []subprog) {
 	for i := range max(0, len(subs)-1) {
 		l.note("func#%d @%d", i, subs[i].start)
 	}
 }
 
-// liveRegisters lists the instructions with the registers that are read again after each, and the loop it is in.
+// liveRegisters logs the instructions with the registers that are live after each, and with their loops.
 func (l *logger) liveRegisters(e *position) {
 	if l.level < 2 {
 		return
@@ -156,7 +157,7 @@ func (l *logger) liveRegisters(e *position) {
 	}
 }
 
-// loop notes that the walk enters, leaves or repeats a loop.
+// loop logs that exploration enters, leaves or repeats a loop.
 func (l *logger) loop(what string, c *callchain) {
 	if l.level > 1 {
 		l.printf("SCC %s %s\n", what, c)
@@ -170,19 +171,20 @@ func (l *logger) markPrecise(e *position, b *backtrack, i int) {
 	l.printf("mark_precise: frame%d: regs=%s stack=%s before %d: (%02x) %s\n", b.frame, regMask(b.regs[b.frame]), stackMask(b.stacks[b.frame]), i, e.insns[i].Code, insnText(e, i))
 }
 
-// markFrom notes the way that is followed back.
+// markFrom logs the range of instructions that is followed back.
 func (l *logger) markFrom(frame, last, first, subseq int) {
 	l.note("mark_precise: frame%d: last_idx %d first_idx %d subseq_idx %d ", frame, last, first, subseq)
 }
 
-// markParent notes what is looked for in a checkpoint.
+// markParent logs the registers and slots that are looked for in a checkpoint.
 func (l *logger) markParent(e *position, b *backtrack, s *state, fr int) {
 	if l.level > 1 {
 		l.printf("mark_precise: frame%d: parent state regs=%s stack=%s:  %s\n", fr, regMask(b.regs[fr]), stackMask(b.stacks[fr]), stateText(e, s, fr))
 	}
 }
 
-// propagates notes which registers and slots of a frame have to be exact because they had to in a state that covers this one.
+// propagates logs the registers and slots of a frame that must be precise because they were in a state that covers this
+// one.
 func (l *logger) propagates(b *backtrack, fr int) {
 	if l.level < 2 || b.regs[fr] == 0 && b.stacks[fr] == 0 {
 		return
@@ -201,12 +203,12 @@ func (l *logger) propagates(b *backtrack, fr int) {
 	l.note("frame %d: propagating %s", fr, strings.Join(names, ","))
 }
 
-// iterations notes how often the instructions of a function were looked at for that.
+// iterations logs how often the instructions of a function were processed by the liveness analysis.
 func (l *logger) iterations(in *instance, n int) {
 	l.note("%s live stack update done in %d iterations", in.chain(), n)
 }
 
-// marks notes which slots of a frame an instruction is now known to need (live) or to have been written (written).
+// marks logs which slots of a frame an instruction is now known to need (live) or to have written (written).
 func (l *logger) marks(in *instance, frame, insn int, what string, before, after uint64) {
 	if before == after {
 		return
@@ -241,7 +243,7 @@ func stackMask(m uint64) string {
 	return strings.Join(out, ",")
 }
 
-// safe means that the path ends at a state that was proved before.
+// safe logs that the path ends at a state already proved safe.
 func (l *logger) safe(e *position) {
 	if l.level == 0 {
 		return
@@ -253,7 +255,7 @@ func (l *logger) safe(e *position) {
 	}
 }
 
-// insn writes the state and the instruction that is judged next.
+// insn logs the state and the next instruction.
 func (l *logger) insn(e *position) {
 	if l.level == 0 {
 		l.touched, l.all = 0, false
@@ -277,7 +279,7 @@ func (l *logger) insn(e *position) {
 	l.open = len(l.buf) - n
 }
 
-// changes writes what was read and written since it was written last (print_insn_state).
+// changes logs what was read and written since the last output (print_insn_state).
 func (l *logger) changes(e *position) {
 	if l.level == 0 || !l.all && l.touched == 0 && l.slots == ([maxFrames]uint64{}) {
 		return
@@ -286,7 +288,8 @@ func (l *logger) changes(e *position) {
 	l.touched, l.all, l.slots = 0, false, [maxFrames]uint64{}
 }
 
-// sourceLine writes the line that the instruction comes from, when it is another one than before. Releases up to 6.8 write no place.
+// sourceLine logs the source line of the instruction if it differs from the previous one. Up to 6.8 there is no file
+// and line number.
 func (l *logger) sourceLine(e *position) {
 	ln := e.lineAt(e.insn)
 	if ln == nil || ln == l.lastLine {
@@ -302,7 +305,7 @@ func (l *logger) sourceLine(e *position) {
 	}
 }
 
-// insnState writes what an instruction changed: beside it, when nothing was written since.
+// insnState logs what an instruction changed, on the same line if nothing was written since.
 func (l *logger) insnState(insn int, text string) {
 	if text != "" {
 		text = " " + text
@@ -317,7 +320,7 @@ func (l *logger) insnState(insn int, text string) {
 	l.buf = fmt.Appendf(l.buf, "%*c;%s\n", pad, ' ', text)
 }
 
-// end writes the last line of a log.
+// end logs the last line.
 func (l *logger) end(v *Verdict) {
 	if l.level > 0 {
 		l.printf("processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read 0\n", v.ProcessedInsns, maxInsns, v.MaxStatesPerInsn, v.TotalStates, v.PeakStates)

@@ -15,7 +15,8 @@ var (
 	atomicNames = map[int32]string{opAdd | fetch: "fetch_add", opAnd | fetch: "fetch_and", opOr | fetch: "fetch_or", opXor | fetch: "fetch_xor", xchg: "xchg", cmpxchg: "cmpxchg"}
 )
 
-// insnText returns an instruction as the kernel's log has it (print_bpf_insn). Addresses are 0, as in the logs of loads that may not see them.
+// insnText formats an instruction as the kernel's log does (print_bpf_insn). Addresses are 0, as for callers that may
+// not see them.
 func insnText(e *position, i int) string {
 	in := &e.insns[i]
 	switch class(in) {
@@ -43,7 +44,7 @@ func insnText(e *position, i int) string {
 	return jumpText(in)
 }
 
-// memSize returns the type of an access; signed is "s" for loads that extend the sign.
+// memSize returns the type of an access; signed is "s" for sign-extending loads.
 func memSize(in *decode.Insn, signed string) string {
 	if signed == "" {
 		signed = "u"
@@ -51,7 +52,7 @@ func memSize(in *decode.Insn, signed string) string {
 	return fmt.Sprintf("%s%d", signed, 8*sizeOf(in))
 }
 
-// regLetter: operations of 32 bits name the register w.
+// regLetter: 32-bit operations name the register w.
 func regLetter(in *decode.Insn) byte {
 	if c := class(in); c == clsALU || c == clsJMP32 {
 		return 'w'

@@ -72,7 +72,7 @@ func slotText(e *position, b *strings.Builder, s *slot, i, fr int) {
 	off := -(i + 1) * 8
 	switch s.t[7] {
 	case slotSpill:
-		// Bytes before the spilled ones.
+		// Bytes below the spilled ones.
 		fmt.Fprintf(b, " fp%d=%s%s", off, t[:strings.IndexByte(string(t[:]), 'r')], regText(e, &s.reg, fr))
 	case slotDynptr:
 		if s.reg.first {
@@ -126,7 +126,7 @@ func regText(e *position, r *reg, frame int) string {
 	return name + "(" + strings.Join(regParts(e, r), ",") + ")"
 }
 
-// regParts returns what is known of a register beside its kind.
+// regParts returns what is known of a register besides its kind.
 func regParts(e *position, r *reg) []string {
 	var a []string
 	add := func(format string, args ...any) { a = append(a, fmt.Sprintf(format, args...)) }
@@ -190,7 +190,7 @@ func unsignedText(v uint64) string {
 	return fmt.Sprintf("%#x", v)
 }
 
-// rangesText lists the ends of ranges that say something; equal ones share a number (print_scalar_ranges).
+// rangesText lists the bounds that carry information; equal ones are printed together (print_scalar_ranges).
 func rangesText(r *reg) []string {
 	type end struct {
 		name   string
@@ -198,7 +198,7 @@ func rangesText(r *reg) []string {
 		signed bool
 		omit   bool
 	}
-	// A half that is written in hex is not extended.
+	// A 32-bit bound written in hex is not extended.
 	half := func(v int32) uint64 {
 		if v >= -1<<15 && v < 1<<15 {
 			return uint64(int64(v))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// sccInfo holds the visits of a loop: one for each chain of calls that led to it.
+// sccInfo holds the visits of a loop: one for each chain of calls that leads to it.
 type sccInfo struct{ visits []*sccVisit }
 
 // sccVisit is one visit of a loop.
@@ -15,13 +15,13 @@ type sccVisit struct {
 	backedges []*state
 }
 
-// callchain is the calls that lead to a loop, and its number.
+// callchain is the chain of calls that leads to a loop, and the loop's number.
 type callchain struct {
 	sites [maxFrames]int
 	scc   uint32
 }
 
-// String returns the chain as the kernel's log has it.
+// String formats the chain as the kernel's log does.
 func (c *callchain) String() string {
 	var b strings.Builder
 	for _, at := range c.sites {
@@ -33,7 +33,7 @@ func (c *callchain) String() string {
 	return fmt.Sprintf("(%s%d)", b.String(), c.scc)
 }
 
-// chainOf returns the chain of calls to the outermost loop a state is in.
+// chainOf returns the chain of calls to the outermost loop that contains a state.
 func (p *checkpoints) chainOf(s *state) (c callchain, ok bool) {
 	for i := 0; i <= s.curFrame; i++ {
 		at := s.at(i)
@@ -108,7 +108,7 @@ func (p *checkpoints) addBackedge(s, back *state) {
 	p.countPeak()
 }
 
-// incompleteMarks: the loop a state is in is not explored to its end.
+// incompleteMarks reports whether the loop that contains a state has not been fully explored.
 func (p *checkpoints) incompleteMarks(s *state) bool {
 	c, ok := p.chainOf(s)
 	if !ok {
@@ -120,7 +120,7 @@ func (p *checkpoints) incompleteMarks(s *state) bool {
 
 const maxBackedgeTurns = 64
 
-// propagateBackedges carries demands along the back edges of a loop until nothing changes.
+// propagateBackedges propagates precision marks along the back edges of a loop until nothing changes.
 func (p *checkpoints) propagateBackedges(v *sccVisit) {
 	changed := true
 	for n := 0; changed; n++ {
@@ -131,7 +131,7 @@ func (p *checkpoints) propagateBackedges(v *sccVisit) {
 			break
 		}
 		changed = false
-		// The kernel's list has the newest first.
+		// The kernel's list is newest first.
 		for i := len(v.backedges) - 1; i >= 0; i-- {
 			b := v.backedges[i]
 			if !p.r.static {
@@ -146,7 +146,7 @@ func (p *checkpoints) propagateBackedges(v *sccVisit) {
 	v.backedges = nil
 }
 
-// maybeFree gives an evicted state back when nothing refers to it.
+// maybeFree frees an evicted state when nothing refers to it.
 func (p *checkpoints) maybeFree(s *state) {
 	if !s.inFree || s.branches != 0 || p.incompleteMarks(s) {
 		return
@@ -156,7 +156,7 @@ func (p *checkpoints) maybeFree(s *state) {
 	p.pool.freeState(s)
 }
 
-// finish counts a path as explored to its end, and its checkpoints as far as nothing of them is pending.
+// finish marks a path as fully explored, and its checkpoints too if none of their paths is pending.
 func (p *checkpoints) finish(s *state) {
 	var sl *state
 	for s != nil {
@@ -179,7 +179,7 @@ func (p *checkpoints) finish(s *state) {
 	}
 }
 
-// loopEntry returns the topmost entry of the loop a state is in; releases before 6.17.
+// loopEntry returns the topmost entry of the loop that contains a state; releases before 6.17.
 func (p *checkpoints) loopEntry(s *state) *state {
 	top := s.loopEntry
 	for top != nil && top.loopEntry != nil && top != top.loopEntry {

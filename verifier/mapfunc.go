@@ -12,8 +12,8 @@ func hasDirectValue(t uapi.MapType) bool {
 	return t == uapi.MapTypeArray || t == uapi.MapTypeArena || t == uapi.MapTypeInsnArray
 }
 
-// funcsOfMap are the helpers a map type may be passed to; types without an entry take all the others
-// (check_map_func_compatibility).
+// funcsOfMap lists the helpers that a map type may be passed to. Types without an entry accept all helpers that are not
+// listed (check_map_func_compatibility).
 var funcsOfMap = map[uapi.MapType][]uapi.FuncID{
 	uapi.MapTypeProgArray:           {uapi.FuncTailCall},
 	uapi.MapTypePerfEventArray:      {uapi.FuncPerfEventRead, uapi.FuncPerfEventOutput, uapi.FuncSkbOutput, uapi.FuncPerfEventReadValue, uapi.FuncXDPOutput},
@@ -42,7 +42,7 @@ var funcsOfMap = map[uapi.MapType][]uapi.FuncID{
 	uapi.MapTypeInsnArray:           {},
 }
 
-// mapsOfFunc are the map types a helper takes.
+// mapsOfFunc lists the map types that a helper accepts.
 var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
 	uapi.FuncTailCall:               {uapi.MapTypeProgArray},
 	uapi.FuncPerfEventRead:          {uapi.MapTypePerfEventArray},
@@ -81,7 +81,7 @@ var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
 	uapi.FuncCgrpStorageDelete:      {uapi.MapTypeCgrpStorage},
 }
 
-// checkMapFunc checks that a helper and a map fit.
+// checkMapFunc checks that a helper accepts a map's type.
 func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	if m.mapp == nil {
 		return
@@ -126,7 +126,7 @@ func (c *helpers) updatesSockmap(id uapi.FuncID) bool {
 	return false
 }
 
-// checkFormat checks the format of bpf_snprintf, which is known (bpf_bprintf_prepare).
+// checkFormat checks the constant format of bpf_snprintf (bpf_bprintf_prepare).
 func (c *helpers) checkFormat(regs *[11]reg) {
 	if regs[5].Var.Value%8 != 0 {
 		panic(refusal{uapi.EINVAL})
@@ -143,7 +143,7 @@ func (c *helpers) checkFormat(regs *[11]reg) {
 	}
 }
 
-// formatOK reports whether the kernel prints a format with n arguments.
+// formatOK reports whether the kernel accepts a format with n arguments.
 func formatOK(f []byte, n int, utf8 bool) bool {
 	at := func(i int) byte {
 		if i < len(f) {

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// checkAlign requires alignment where the machine or the kernel's bookkeeping needs it.
+// checkAlign checks alignment where the machine or the kernel's bookkeeping requires it.
 func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 	desc := ""
 	switch r.typ {
@@ -69,7 +69,8 @@ func inRegion(off int64, size int, limit uint32, zeroOK bool) bool {
 	return off >= 0 && (size > 0 || size == 0 && zeroOK) && uint64(off)+uint64(size) <= uint64(limit)
 }
 
-// checkRegion checks that an access at any offset the register may have is inside an object (check_mem_region_access).
+// checkRegion checks that an access, at any offset the register may have, lies within an object
+// (check_mem_region_access).
 func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
 	r := a.reg(n)
 	sum := r.SMin + int64(off)
@@ -89,7 +90,7 @@ func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
 	}
 }
 
-// checkOffset requires a pointer that was not moved (check_ptr_off_reg).
+// checkOffset checks that a pointer has no offset (check_ptr_off_reg).
 func (a *memory) checkOffset(r *reg, n int, fixedOK bool) {
 	switch {
 	case r.off < 0:
@@ -108,7 +109,7 @@ const (
 	flagWronlyProg = 1 << 8
 )
 
-// checkMapFlags checks that the program may access a map's values that way.
+// checkMapFlags checks that the program may access the map's values in this way.
 func (a *memory) checkMapFlags(n, off, size int, t accessType) {
 	m := a.mapOf(a.reg(n))
 	if t == write && m.Flags&flagRdonlyProg != 0 {
@@ -119,7 +120,7 @@ func (a *memory) checkMapFlags(n, off, size int, t accessType) {
 	}
 }
 
-// checkMapAccess checks that an access to a map's value touches no special field.
+// checkMapAccess checks that an access to a map's value does not overlap special fields.
 func (a *memory) checkMapAccess(n, off, size int, zeroOK bool, src accessSource) {
 	r := a.reg(n)
 	m := a.mapOf(r)
@@ -165,11 +166,11 @@ func (a *memory) fieldName(f *field, old string) string {
 	return old
 }
 
-// checkPacket checks that an access is inside what was compared with the end of the packet.
+// checkPacket checks that an access lies within the range compared with the end of the packet.
 func (a *memory) checkPacket(n, off, size int, zeroOK bool) {
 	r := a.reg(n)
 	if a.has(since.OffsetInBounds) {
-		// The fixed part of the offset is one with the rest there.
+		// From then on the constant part of the offset is not separate.
 		if r.rng < 0 {
 			a.refuse(uapi.EINVAL, "R%d offset is outside of the packet", n)
 		}
@@ -188,8 +189,8 @@ func (a *memory) checkPacket(n, off, size int, zeroOK bool) {
 	}
 }
 
-// access checks a load or store of size bytes at off from register n; value is the register that is loaded or stored, -1 without
-// (check_mem_access).
+// access checks a load or store of size bytes at off from register n; value is the register that is loaded or stored,
+// or -1 (check_mem_access).
 func (a *memory) access(insn, n, off, size int, t accessType, value int, strict, sx bool) {
 	r := a.reg(n)
 	a.checkAlign(r, off, size, strict)
@@ -419,7 +420,7 @@ func (a *memory) store(in *decode.Insn) {
 	a.samePointer(t, false)
 }
 
-// samePointer checks that an instruction always works on one kind of pointer where the kernel rewrites it.
+// samePointer checks that an instruction which the kernel rewrites always works on the same kind of pointer.
 func (a *memory) samePointer(t regType, trustMayDiffer bool) {
 	p := &a.curAux().ptrType
 	if *p == notInit {

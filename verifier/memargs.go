@@ -20,7 +20,7 @@ func (a *memory) plainOffset(r *reg, n int) {
 	a.checkOffset(r, n, false)
 }
 
-// helperMem checks memory of size bytes that a helper reads or writes (check_helper_mem_access).
+// helperMem checks size bytes of memory that a helper reads or writes (check_helper_mem_access).
 func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) {
 	r := a.reg(n)
 	switch r.typ.base() {
@@ -80,7 +80,7 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 	}
 }
 
-// memSize checks a pair of memory and size (check_mem_size_reg).
+// memSize checks a pair of pointer and size arguments (check_mem_size_reg).
 func (a *memory) memSize(n int, t accessType, zeroOK bool, m *callMeta) {
 	r := a.reg(n)
 	m.maxSize = r.UMax
@@ -104,7 +104,7 @@ func (a *memory) memSize(n int, t accessType, zeroOK bool, m *callMeta) {
 	a.precision.precise(n)
 }
 
-// memReg checks memory of a fixed size that is read and written (check_mem_reg).
+// memReg checks memory of a fixed size that is both read and written (check_mem_reg).
 func (a *memory) memReg(n int, size uint32) {
 	r := a.reg(n)
 	if r.isNull() {

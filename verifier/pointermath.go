@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// saneOffset checks that a pointer and what is added to it do not overflow.
+// saneOffset checks that adding to a pointer cannot overflow.
 func (a *values) saneOffset(r *reg, t regType) {
 	v := int64(r.Var.Value)
 	switch {
@@ -104,7 +104,7 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	d.Sync(a.rules)
 }
 
-// movable requires a pointer that arithmetic is allowed on.
+// movable checks that arithmetic is allowed on a pointer.
 func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
 	switch p.typ.base() {
 	case ptrCtx, ptrMapValue, ptrMapKey, ptrStack, ptrPacketMeta, ptrPacket, ptrTPBuffer, ptrBTF, ptrMem, ptrBuf, ptrFunc, constDynptr, ptrPercpuBTF:

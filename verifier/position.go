@@ -18,5 +18,5 @@ func (p *position) refList(s *state) *[]ref {
 	return &s.frame().refs
 }
 
-// funcOf returns the frame a stack pointer points into.
+// funcOf returns the frame that a stack pointer points into.
 func (p *position) funcOf(r *reg) *frame { return p.cur.frames[r.frame] }

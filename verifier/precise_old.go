@@ -2,9 +2,9 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/verifier/since"
 
-// Precision as releases before 6.5 follow it back: within one frame, and through whole stack slots that r10 addresses.
+// Precision tracking as in releases before 6.5: within one frame, and only through whole stack slots addressed by r10.
 
-// preciseOld requires the exact value of a register, or of a spilled one (__mark_chain_precision of 5.10 to 6.4).
+// preciseOld marks a register, or a spilled one, as precise (__mark_chain_precision of 5.10 to 6.4).
 func (t *precision) preciseOld(r, spi int) { t.markOld(t.cur.curFrame, r, spi) }
 
 func (t *precision) markOld(fr, r, spi int) {
@@ -61,7 +61,7 @@ func (t *precision) markOld(fr, r, spi int) {
 			if regs == 0 && stack == 0 {
 				return
 			}
-			// A state may come back to its first instruction before it ends.
+			// A state may return to its first instruction before it ends.
 			if i == first && (h == nil || h.prev == nil && int(h.idx) == i) {
 				break
 			}
@@ -127,7 +127,7 @@ func (t *precision) markOld(fr, r, spi int) {
 	}
 }
 
-// startOld: what is looked for are arguments of a function that is judged by itself.
+// startOld handles registers that are arguments of a function verified on its own.
 func (t *precision) startOld(s *state, regs uint32, stack uint64) {
 	if s.curFrame == 0 && s.frames[0].sub > 0 && stack == 0 && regs&^argRegs == 0 {
 		for i := 1; i <= 5; i++ {
@@ -159,7 +159,7 @@ func (t *precision) allPreciseOld() {
 	}
 }
 
-// backOld moves the set from after an instruction to before it.
+// backOld updates the set from the state after an instruction to the state before it.
 func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 	in := &t.insns[i]
 	dst, src := uint32(1)<<in.Dst, uint32(1)<<in.Src
@@ -244,7 +244,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 	return backOK
 }
 
-// propagatePrecisionOld requires of the path to the current state what a kept state demands.
+// propagatePrecisionOld applies the precision marks of a kept state to the path to the current state.
 func (t *precision) propagatePrecisionOld(old *state) {
 	frames := []int{old.curFrame}
 	if t.r.unpreciseCheckpoints {

@@ -10,9 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// progInfo is what follows from how the program is attached.
+// progInfo is derived from how the program is attached.
 type progInfo struct {
-	typ         uapi.ProgType // of an extension: that of the program it extends
+	typ         uapi.ProgType // for an extension, the type of the program it extends
 	gpl         bool
 	caller      proto.Caller
 	attachName  string
@@ -29,7 +29,7 @@ type progInfo struct {
 	tagged  map[uint8]bool
 }
 
-// gplLicenses are compatible with the GPL (include/linux/license.h).
+// gplLicense reports whether a license is compatible with the GPL (include/linux/license.h).
 func gplLicense(l string) bool {
 	switch l {
 	case "GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL":
@@ -58,7 +58,7 @@ func (h *attachment) setupProg() {
 	}
 }
 
-// checkAttach finds what the program attaches to, and refuses what cannot be attached (check_attach_btf_id).
+// checkAttach finds the attach target, and refuses targets that cannot be attached to (check_attach_btf_id).
 func (h *attachment) checkAttach() {
 	p := h.p
 	row := progtype.Of(p.Type)
@@ -82,7 +82,7 @@ func (h *attachment) checkAttach() {
 	case uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeExt:
 		h.attachBTF()
 	case uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
-		// Without a BTF id arguments are numbers.
+		// Without a BTF id, arguments are scalars.
 	}
 }
 
@@ -114,7 +114,7 @@ func (h *attachment) attachOps() {
 	h.opsArgs(s, so)
 }
 
-// unsupportedOp: members that the kernel does not let programs implement, or not as sleepable ones.
+// unsupportedOp: members that programs may not implement, or not as sleepable programs.
 func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 	switch {
 	case st == "tcp_congestion_ops" && member == "get_info":
@@ -131,7 +131,8 @@ func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 	return 0
 }
 
-// opsArgs reads the stub of a member, whose parameters' suffixes say which arguments may be null or are references.
+// opsArgs reads the stub of a member; the suffixes of its parameters mark arguments that may be null or that are
+// references.
 func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 	h.prog.ctxArgs = map[int]ctxValue{}
 	if h.rel < since.R(6, 9) {

@@ -11,22 +11,22 @@ import (
 // Release is a release of Linux.
 type Release = since.Release
 
-// Kernel is the kernel whose verdict is asked for.
+// Kernel is the kernel to verify for.
 type Kernel struct {
 	Release Release
-	// Patch is the third number of the version; some rules came with stable updates.
+	// Patch is the third number of the version; some rules were backported to stable releases.
 	Patch int
-	// BTF describes the kernel's types; nil makes everything that needs them unknown.
+	// BTF describes the kernel's types. If nil, everything that needs them is Unknown.
 	BTF *btf.Spec
-	// Modules are the BTF of modules that programs may refer to.
+	// Modules are BTF of modules that programs may refer to.
 	Modules []Module
-	// Kfuncs are those that the kernel's file declares; nil leaves them to the table.
+	// Kfuncs are those that the kernel's image declares; nil uses the built-in table.
 	Kfuncs *proto.Declared
 	// Arch is "x86", "arm64", ...; empty is "x86".
 	Arch string
-	// CPUs is how many processors the kernel may have (nr_cpu_ids); 0 is 2.
+	// CPUs is the kernel's number of possible processors (nr_cpu_ids); 0 is 2.
 	CPUs int
-	// Kconfig decides what depends on the configuration; what is missing counts as a distribution sets it.
+	// Kconfig decides what depends on the configuration; options that are not set default to a distribution's value.
 	Kconfig map[string]string
 }
 
@@ -37,35 +37,35 @@ type Module struct {
 	Kfuncs *proto.Declared
 }
 
-// Program is a program as the kernel gets it.
+// Program is a program as passed to the kernel.
 type Program struct {
 	Name   string
 	Type   uapi.ProgType
 	Attach uapi.AttachType
-	// AttachTo names what the program attaches to, as the section does; AttachID is its BTF id in AttachModule ("" and
+	// AttachTo is the attach target by name, as in the section name; AttachID is its BTF id in AttachModule ("" and
 	// "vmlinux" are the kernel itself).
 	AttachTo     string
 	AttachID     btf.ID
 	AttachModule string
-	// AttachProg is the program that an extension replaces or a tracing program traces (BPF_PROG_TYPE_EXT and attach_prog_fd);
-	// AttachID is then an id of its BTF. Nil without.
+	// AttachProg is the program that an extension replaces or a tracing program traces (BPF_PROG_TYPE_EXT and
+	// attach_prog_fd), or nil. If set, AttachID is an id in its BTF.
 	AttachProg *Program
-	// StructOps is the member a struct_ops program implements.
+	// StructOps is the member that a struct_ops program implements.
 	StructOps *StructOpsMember
 	License   string
 	Flags     uint32 // prog_flags of the load
 	Sleepable bool
 
-	// Insns are relocated; Refs say what LD_IMM64 and kfunc calls refer to, by the index of the first slot.
+	// Insns are relocated; Refs resolve LD_IMM64 and kfunc calls, by the index of the first slot.
 	Insns []decode.Insn
 	Refs  map[int]Ref
-	// BTF has the types of FuncInfo and of the maps' values; nil without.
+	// BTF has the types of FuncInfo and of map values; may be nil.
 	BTF *btf.Spec
 	// Funcs is func_info: one entry for each function, ascending.
 	Funcs []FuncInfo
 	// Lines is line_info, ascending.
 	Lines []Line
-	// ExceptionCallback is the first slot of the exception callback, 0 without.
+	// ExceptionCallback is the first slot of the exception callback, or 0.
 	ExceptionCallback int
 	// HasFrags is BPF_F_XDP_HAS_FRAGS.
 	HasFrags bool
@@ -80,14 +80,14 @@ type StructOpsMember struct {
 	Module string
 }
 
-// FuncInfo gives a function its type.
+// FuncInfo is the type of a function.
 type FuncInfo struct {
 	Insn int
 	Type btf.ID // FUNC in Program.BTF
 	Name string
 }
 
-// Line is the source line of the instructions from Insn on.
+// Line is the source line of the instructions starting at Insn.
 type Line struct {
 	Insn int
 	File string
@@ -95,16 +95,16 @@ type Line struct {
 	Text string
 }
 
-// RefKind describes what an instruction refers to.
+// RefKind is the kind of a reference from an instruction.
 type RefKind uint8
 
 // Kinds of references.
 const (
 	RefNone     RefKind = iota
-	RefMap              // Map itself
-	RefMapValue         // Map's value + Off
+	RefMap              // the map itself
+	RefMapValue         // the map's value + Off
 	RefFunc             // the function at instruction Func
-	RefKsym             // kernel symbol without a type: a scalar
+	RefKsym             // a kernel symbol without a type: a scalar
 	RefBTF              // kernel variable Name of VAR TypeID in Module
 	RefKfunc            // kernel function Name of FUNC TypeID in Module
 )
@@ -119,23 +119,23 @@ type Ref struct {
 	TypeID btf.ID
 	Module string
 	Value  uint64 // RefKsym: the address
-	// Missing: a kfunc or variable the kernel does not have.
+	// Missing: the kernel does not have the kfunc or variable.
 	Missing bool
 }
 
-// Map is the definition of a map that a program uses.
+// Map is the definition of a map used by a program.
 type Map struct {
 	Name                                  string
 	Type                                  uapi.MapType
 	KeySize, ValueSize, MaxEntries, Flags uint32
 	Extra                                 uint64
-	// BTF has KeyType and ValueType; nil when the map was made without types.
+	// BTF has KeyType and ValueType; nil if the map was created without types.
 	BTF                *btf.Spec
 	KeyType, ValueType btf.ID
 	Inner              *Map
-	// Frozen contents of a read-only map (BPF_F_RDONLY_PROG and frozen): loads of them are constants. Nil otherwise.
+	// Frozen is the contents of a read-only map (BPF_F_RDONLY_PROG and frozen), whose loads yield constants; else nil.
 	Frozen []byte
-	// Vars are the variables of a data section; the DATASEC of an object file does not have their places yet.
+	// Vars are the variables of a data section, because the DATASEC of an object file does not contain their offsets.
 	Vars []MapVar
 	// Slots are the targets of an instruction array.
 	Slots []uint32

@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// reasons say in our words what a line of the kernel means, and what helps. The first that matches wins. They are compiled at the first refusal.
+// reasons explain lines of the kernel's log and what to do about them. The first match wins. The patterns are compiled
+// at the first refusal.
 var reasons = sync.OnceValue(func() []meaning {
 	return []meaning{
 		{re(`^BPF program is too large`), "the verifier walked more than a million instructions over all paths: split the program, bound loops with bpf_loop or may_goto, or make functions global so that they are verified once"},
@@ -52,7 +53,7 @@ type meaning struct {
 
 func re(s string) *regexp.Regexp { return regexp.MustCompile(s) }
 
-// reason describes what a refusal means.
+// reason explains a refusal.
 func reason(message string, errno uapi.Errno) string {
 	for _, r := range reasons() {
 		if r.text.MatchString(message) {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// acquire takes a reference and returns its identity.
+// acquire acquires a reference and returns its identity.
 func (h *resources) acquire() uint32 {
 	l := h.refList(h.cur)
 	r := ref{kind: refPtr, id: h.newID(), insn: h.insn}
@@ -18,7 +18,7 @@ func (h *resources) acquire() uint32 {
 	return r.id
 }
 
-// dropRef removes a reference; false when the state does not hold it.
+// dropRef removes a reference; it returns false if the state does not hold it.
 func (h *resources) dropRef(s *state, id uint32) bool {
 	l := h.refList(s)
 	for i := range *l {
@@ -47,7 +47,7 @@ func (h *resources) removeRef(l *[]ref, i int) {
 	*l = (*l)[:n]
 }
 
-// release gives a reference back: what holds it is no longer known.
+// release releases a reference: registers that hold it become unknown.
 func (h *resources) release(id uint32) bool {
 	if !h.dropRef(h.cur, id) {
 		return false
@@ -60,7 +60,7 @@ func (h *resources) release(id uint32) bool {
 	return true
 }
 
-// invalidate makes a pointer that is no longer valid a number (mark_reg_invalid).
+// invalidate turns an invalid pointer into a scalar (mark_reg_invalid).
 func (h *resources) invalidate(r *reg) {
 	if h.rel < since.R(6, 2) {
 		r.notInit()
@@ -69,7 +69,7 @@ func (h *resources) invalidate(r *reg) {
 	r.unknown()
 }
 
-// forgetPackets makes pointers into the packet invalid.
+// forgetPackets invalidates pointers into the packet.
 func (h *resources) forgetPackets() {
 	h.cur.eachReg(spillMask, func(r *reg) {
 		if r.typ.isPacketAny() || r.typ.isDynSlicePkt() {
@@ -78,7 +78,7 @@ func (h *resources) forgetPackets() {
 	})
 }
 
-// forgetNonOwning makes references that somebody else owns invalid: the lock is gone.
+// forgetNonOwning invalidates non-owning references, because the lock was released.
 func (h *resources) forgetNonOwning() {
 	h.cur.eachReg(spillMask, func(r *reg) {
 		if r.typ.isNonOwning() {
@@ -87,7 +87,7 @@ func (h *resources) forgetNonOwning() {
 	})
 }
 
-// leak checks that no reference is held.
+// leak refuses if a reference is held.
 func (h *resources) leak(throw bool) bool {
 	s := h.cur
 	f := s.frame()
@@ -108,7 +108,7 @@ func (h *resources) leak(throw bool) bool {
 	return lost
 }
 
-// resourceLeak checks that locks, references and sections are given back (check_resource_leak).
+// resourceLeak checks that locks, references and sections have been released (check_resource_leak).
 func (h *resources) resourceLeak(locks, refs bool, where string) {
 	s := h.cur
 	if h.has(since.StateRefs) {
@@ -131,7 +131,7 @@ func (h *resources) resourceLeak(locks, refs bool, where string) {
 		return
 	}
 	throw := !refs
-	// Before 6.9 no function could return with a lock or in a section, but the comparison of a tree's elements.
+	// Before 6.9 only the comparison of a tree's elements could return with a lock or within a section.
 	main := s.curFrame == 0 || h.rel < since.R(6, 9) && !h.inTreeCallback()
 	say := func(thrown, plain string) {
 		if throw {
@@ -166,15 +166,15 @@ func (h *resources) holdsLock() bool {
 	return h.cur.lock != (lockKey{})
 }
 
-// inRCU: what RCU protects stays while the program runs, or until the section ends.
+// inRCU reports whether objects protected by RCU stay valid: while the program runs, or until the section ends.
 func (h *resources) inRCU() bool {
 	return h.cur.rcu > 0 || h.holdsLock() || !h.sleepable()
 }
 
-// sleepable: the program may sleep here, but for sections.
+// sleepable reports whether the program may sleep here, apart from sections.
 func (h *resources) sleepable() bool { return h.p.Sleepable || h.cur != nil && h.cur.sleepable }
 
-// lockOf names the allocation that a pointer points into.
+// lockOf returns the allocation that a pointer points into.
 func lockOf(r *reg) lockKey {
 	if r.typ == ptrMapValue {
 		return lockKey{mapp: r.mapp}
@@ -188,7 +188,7 @@ const (
 	lockIRQ
 )
 
-// spinLock checks taking or giving back a lock (process_spin_lock).
+// spinLock checks taking or releasing a lock (process_spin_lock).
 func (h *resources) spinLock(n, flags int) {
 	r := h.reg(n)
 	res := flags&lockRes != 0
@@ -306,7 +306,7 @@ func (h *resources) mayHoldLock(r *reg) bool {
 	return rec.has(fieldSpinLock) || rec.has(fieldResSpinLock)
 }
 
-// inSleepable: nothing forbids to sleep here.
+// inSleepable reports whether sleeping is allowed here.
 func (h *resources) inSleepable() bool {
 	s := h.cur
 	return h.sleepable() && s.rcu == 0 && s.preempt == 0 && s.irqID == 0 && s.locks == 0
@@ -327,7 +327,7 @@ func (h *resources) nonSleepable() string {
 	return "non-sleepable prog"
 }
 
-// disown: who put an object into a list or tree still may look at it, while the lock is held.
+// disown: after inserting an object into a list or tree, the program may still access it while it holds the lock.
 func (h *resources) disown(id uint32) {
 	if id == 0 {
 		h.bug("ref_obj_id is zero for owning -> non-owning conversion")
@@ -348,7 +348,7 @@ func (h *resources) nonOwning(r *reg) {
 	}
 }
 
-// inTreeCallback: the walk is in the comparison of a tree's elements.
+// inTreeCallback reports whether the comparison of a tree's elements is being explored.
 func (h *resources) inTreeCallback() bool {
 	s := h.cur
 	for i := s.curFrame; i > 0; i-- {
@@ -363,10 +363,10 @@ func (h *resources) inTreeCallback() bool {
 	return false
 }
 
-// refLater marks an argument that holds a reference from the start; its identity is known when the walk begins.
+// refLater marks an argument that holds a reference on entry; its identity is assigned when exploration begins.
 const refLater = 1<<32 - 1
 
-// startRefs takes the references that arguments hold from the start.
+// startRefs acquires the references that arguments hold on entry.
 func (h *resources) startRefs() {
 	for off := 0; off < 8*12; off += 8 {
 		if a, ok := h.prog.ctxArgs[off]; ok && a.ref != 0 {

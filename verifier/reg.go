@@ -6,15 +6,15 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/num"
 )
 
-// value is the part of a register that states are compared by.
+// value is the part of a register that state comparison uses.
 type value struct {
 	typ regType
-	off int32 // fixed part of a pointer's offset; of a scalar with addConst in its id: its distance
+	off int32 // constant part of a pointer's offset; for a scalar with addConst in its id, its distance
 
-	// What a kind needs besides: most are zero.
-	rng    int32  // packets: bytes known to be there, atPktEnd, beyondPktEnd
+	// Fields of certain kinds; most are zero.
+	rng    int32  // packets: accessible bytes, atPktEnd, beyondPktEnd
 	mem    uint32 // size of memory
-	uid    uint32 // map values and inner maps: which lookup they come of
+	uid    uint32 // map values and inner maps: identity of the lookup that returned them
 	tid    uint32 // BTF id of an object or iterator
 	dyn    uint32 // memory: the dynptr it is a slice of
 	depth  uint32 // iterators: how often next was called
@@ -29,13 +29,13 @@ type value struct {
 	num.Bounds
 }
 
-// reg is a register or a spilled one.
+// reg is a register or a spilled register.
 type reg struct {
 	value
-	id  uint32 // equal among registers that are equal, or null together
-	ref uint32 // the reference it holds
+	id  uint32 // the same in registers that are equal, or null together
+	ref uint32 // the reference that it holds
 
-	frame   uint8 // stack pointers: the frame
+	frame   uint8 // stack pointers: frame number
 	live    uint8
 	precise bool
 	parent  *reg // the same register in the last checkpoint; releases before 6.18
@@ -47,13 +47,13 @@ const (
 	liveDone
 )
 
-// Packet ranges below zero.
+// Special packet ranges.
 const (
 	atPktEnd     = -1
 	beyondPktEnd = -2
 )
 
-// addConst in an id says that the register is another one of that id plus off; add32 that the sum was 32 bits wide.
+// addConst in an id means that the register is another one with that id plus off; add32, that the sum is 32 bits wide.
 const (
 	addConst64 = 1 << 31
 	addConst32 = 1 << 30
@@ -76,14 +76,14 @@ const (
 	iterDrained
 )
 
-// known makes r a constant and keeps its type.
+// known sets r to a constant and keeps its type.
 func (r *reg) known(v uint64) {
 	t := r.typ
 	r.value = value{typ: t, Bounds: num.Exactly(v)}
 	r.id, r.ref = 0, 0
 }
 
-// zeroOff makes r a pointer of type t with offset 0.
+// pointer makes r a pointer of type t with offset 0.
 func (r *reg) pointer(t regType) {
 	r.known(0)
 	r.typ = t
@@ -94,7 +94,7 @@ func (r *reg) constant(v uint64) {
 	r.typ = scalar
 }
 
-// unknown makes r any number.
+// unknown makes r an unknown scalar.
 func (r *reg) unknown() {
 	r.value = value{typ: scalar, Bounds: num.Unbounded}
 	r.id, r.ref, r.frame, r.precise = 0, 0, 0, false
@@ -105,14 +105,14 @@ func (r *reg) notInit() {
 	r.typ = notInit
 }
 
-// copyFrom keeps what belongs to the place and not to the value.
+// copyFrom copies s but keeps what belongs to the register and not to the value.
 func (r *reg) copyFrom(s *reg) {
 	parent, live := r.parent, r.live
 	*r = *s
 	r.parent, r.live = parent, live
 }
 
-// unbounded: no range says anything of a number.
+// unbounded reports whether no range says anything about a number.
 func (r *reg) unbounded() bool {
 	return r.SMin == math.MinInt64 && r.SMax == math.MaxInt64 && r.UMin == 0 && r.UMax == math.MaxUint64 &&
 		r.SMin32 == math.MinInt32 && r.SMax32 == math.MaxInt32 && r.UMin32 == 0 && r.UMax32 == math.MaxUint32

@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// bits returns the known bits of a register's value as the release writes them.
+// bits formats the known bits of a register's value as the release does.
 func (a *values) bits(r *reg) string {
 	if a.rel >= since.R(6, 8) {
 		return r.Var.Text()
@@ -13,14 +13,14 @@ func (a *values) bits(r *reg) string {
 	return r.Var.String()
 }
 
-// sane forgets ranges that contradict each other, as the kernel does outside its tests.
+// sane drops ranges that contradict each other, as the kernel does outside its own tests.
 func (a *values) sane(r *reg) {
 	if a.r.mixed && r.typ == scalar && r.Broken() != "" {
 		r.Forget()
 	}
 }
 
-// notNull makes a pointer that may be null one that is not (mark_ptr_not_null_reg).
+// notNull marks a pointer that may be null as not null (mark_ptr_not_null_reg).
 func (a *values) notNull(r *reg) {
 	if r.typ.base() != ptrMapValue {
 		r.typ &^= maybeNull
@@ -93,7 +93,7 @@ func (a *values) checkDst(n uint8, mark bool) {
 	}
 }
 
-// clobber makes the registers a call does not keep not initialised.
+// clobber marks the registers that a call does not preserve as uninitialised.
 func (a *values) clobber(regs *[11]reg) {
 	for i := 0; i <= 5; i++ {
 		regs[i].notInit()

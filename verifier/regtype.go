@@ -53,7 +53,7 @@ const (
 	dynXDP
 	dynSkbMeta
 	dynFile
-	// Flags of arguments alone.
+	// Flags for arguments only.
 	objRelease
 	memUninit
 	memFixedSize
@@ -70,7 +70,7 @@ func (t regType) base() regType   { return t & kindMask }
 func (t regType) flags() regType  { return t &^ kindMask }
 func (t regType) mayBeNull() bool { return t&maybeNull != 0 }
 
-// unsafeMods reports flags that take trust away, as bpf_type_has_unsafe_modifiers.
+// unsafeMods reports flags that remove trust, like bpf_type_has_unsafe_modifiers.
 func (t regType) unsafeMods() bool { return t.flags()&^trustedFlags != 0 }
 
 func (t regType) isPacket() bool { return t == ptrPacket || t == ptrPacketMeta }

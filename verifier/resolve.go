@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// resolve finds the maps and variables that LD_IMM64 refers to, and refuses opcodes that are none (resolve_pseudo_ldimm64).
+// resolve resolves the maps and variables of LD_IMM64, and refuses unknown opcodes (resolve_pseudo_ldimm64).
 func (l *layout) resolve() {
 	used := map[*mapInfo]bool{}
 	all := l.has(since.InsnBeforeWalk)
@@ -104,7 +104,7 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	}
 }
 
-// resolveVar finds what a kernel variable is (check_pseudo_btf_id).
+// resolveVar resolves a kernel variable (check_pseudo_btf_id).
 func (l *layout) resolveVar(i int, ref *Ref) {
 	a := &l.aux[i]
 	if l.rel < since.R(5, 10) {

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// lsmRange returns what the LSM hook may return.
+// lsmRange returns the range of values that the LSM hook may return.
 func (u *subject) lsmRange() (retRange, bool) {
 	if u.rel < since.R(6, 12) || u.prog.attachProto == nil {
 		return retRange{}, false
@@ -23,7 +23,7 @@ func (u *subject) lsmRange() (retRange, bool) {
 	return retRange{-maxErrno, 0}, true
 }
 
-// hookReturn returns what the hook returns by its BTF.
+// hookReturn returns the hook's return type according to BTF.
 func (u *subject) hookReturn() progtype.HookReturn {
 	t := u.prog.attachProto
 	if t == nil {

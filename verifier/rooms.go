@@ -8,11 +8,11 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/num"
 )
 
-// The parts of one verification, each with the state that it alone writes. A part knows only parts declared before it
-// (TestRoomsPointDown). Those that work while the program is explored embed the position, and with it the subject.
+// The parts of a verification, each with state that only it writes. A part uses only parts declared before it
+// (TestRoomsPointDown). Those that work during exploration embed the position, and with it the subject.
 
-// subject is what is judged: the program, the kernel's rules, and what is known about instructions, functions, maps and types.
-// It keeps the lines the kernel would log, and ends a verification.
+// subject is what is verified: the program, the kernel's rules, and what is known about instructions, functions, maps
+// and types. It also collects the lines that the kernel would log, and ends a verification.
 type subject struct {
 	ctx   context.Context
 	k     *Kernel
@@ -33,40 +33,42 @@ type subject struct {
 	prog         progInfo
 
 	log   *logger
-	lines []string // what the kernel would have logged since the last instruction
-	why   string   // a reason that no line of the kernel says
-	doubt string   // what no file tells and an acceptance depends on
+	lines []string // lines logged since the last instruction
+	why   string   // a reason that the kernel's log does not contain
+	doubt string   // something unknown that acceptance depends on
 	used  int64    // bytes
 }
 
-// position is where the exploration is.
+// position is the current position of the exploration.
 type position struct {
 	subject
 
 	cur        *state
 	insn, prev int
-	ids        uint32 // the last identity of a register that was given out
+	ids        uint32 // last register identity that was assigned
 	processed  int
 	jumps      int
 }
 
-// attachment finds what the program attaches to, and whether the kernel lets it.
+// attachment finds the program's attach target and checks whether the kernel allows it.
 type attachment struct {
 	*subject
 }
 
-// layout checks the structure before the exploration: functions, jumps, references, types of functions. It finds out what later
-// parts ask about instructions: where states are kept, which registers are read again, which values are constant.
+// layout checks the program's structure before exploration: functions, jumps, references, function types. It also
+// computes what later parts need to know about instructions: where states are kept, which registers are live, which
+// values are constant.
 type layout struct {
 	*subject
 }
 
-// limits is the stack of call chains, judged after the exploration.
+// limits checks the stack of call chains after exploration.
 type limits struct {
 	*subject
 }
 
-// liveness knows which registers and stack slots may be read again: by marks in states, per call chain, or known before.
+// liveness knows which registers and stack slots may be read again: by marks in states, per call chain, or computed in
+// advance.
 type liveness struct {
 	*position
 
@@ -74,13 +76,13 @@ type liveness struct {
 	flow *stackFlow // instead of live
 }
 
-// flowAnalysis finds out before the exploration what each function reads and writes of the stack.
+// flowAnalysis computes, before exploration, what each function reads and writes on the stack.
 type flowAnalysis struct {
 	*position
 	liveness *liveness
 }
 
-// pool has the states: their memory, and those that are still to be explored.
+// pool holds the states: their memory, and the queue of states still to be explored.
 type pool struct {
 	*position
 
@@ -89,7 +91,7 @@ type pool struct {
 	pending    []pendingState
 }
 
-// precision keeps the history of a path and follows registers back that have to be exact.
+// precision keeps the history of a path and follows back registers that must be precise.
 type precision struct {
 	*position
 
@@ -98,12 +100,12 @@ type precision struct {
 	histSlab  []hist
 }
 
-// resources are references, locks and the sections of RCU, preemption and interrupts.
+// resources tracks references, locks and RCU, preemption and interrupt sections.
 type resources struct {
 	*position
 }
 
-// values computes registers: arithmetic, moves, and what may be added to pointers.
+// values computes registers: arithmetic, moves, and pointer arithmetic.
 type values struct {
 	*position
 	liveness  *liveness
@@ -111,7 +113,7 @@ type values struct {
 	precision *precision
 }
 
-// stack judges accesses to stacks, and the objects that live there.
+// stack checks stack accesses and the objects that live on the stack.
 type stack struct {
 	*position
 	liveness  *liveness
@@ -120,22 +122,22 @@ type stack struct {
 	resources *resources
 	values    *values
 
-	byType bool // an argument is judged by its type alone
+	byType bool // an argument is checked only by its type
 }
 
-// kernelMem judges accesses to kernel objects by their types in BTF.
+// kernelMem checks accesses to kernel objects by their BTF types.
 type kernelMem struct {
 	*position
 	resources *resources
 	values    *values
 }
 
-// contexts judges accesses to the context.
+// contexts checks accesses to the context.
 type contexts struct {
 	*position
 }
 
-// memory judges loads, stores and atomic operations through pointers of every kind, and memory that calls get.
+// memory checks loads, stores and atomic operations through pointers of every kind, and memory passed to calls.
 type memory struct {
 	*position
 	precision *precision
@@ -146,7 +148,7 @@ type memory struct {
 	contexts  *contexts
 }
 
-// arguments judges what helpers get.
+// arguments checks the arguments of helpers.
 type arguments struct {
 	*position
 	liveness  *liveness
@@ -159,7 +161,7 @@ type arguments struct {
 	memory    *memory
 }
 
-// checkpoints are the states kept at instructions. They end paths that an earlier one covers, and loops.
+// checkpoints holds the states kept at instructions. They end paths that an earlier state covers, and loops.
 type checkpoints struct {
 	*position
 	liveness  *liveness
@@ -180,7 +182,7 @@ type checkpoints struct {
 	maxPerInsn    int
 }
 
-// frames enters and leaves functions and callbacks, and judges what they return.
+// frames enters and leaves functions and callbacks, and checks what they return.
 type frames struct {
 	*position
 	layout      *layout
@@ -194,11 +196,11 @@ type frames struct {
 	arguments   *arguments
 	checkpoints *checkpoints
 
-	// calledBack: the call being judged enters a callback, whose frame is set up.
+	// calledBack: the current call enters a callback, whose frame is set up.
 	calledBack bool
 }
 
-// helpers judges calls of helpers.
+// helpers checks calls of helpers.
 type helpers struct {
 	*position
 	liveness  *liveness
@@ -211,7 +213,7 @@ type helpers struct {
 	frames    *frames
 }
 
-// kfuncs judges calls of kernel functions.
+// kfuncs checks calls of kernel functions.
 type kfuncs struct {
 	*position
 	liveness    *liveness
@@ -228,7 +230,7 @@ type kfuncs struct {
 	frames      *frames
 }
 
-// conditions judges conditional jumps: which way is taken, and what each way says about registers.
+// conditions checks conditional jumps: which branches are possible, and what each implies about registers.
 type conditions struct {
 	*position
 	pool        *pool
@@ -239,7 +241,7 @@ type conditions struct {
 	checkpoints *checkpoints
 }
 
-// explorer is one verification: it walks the program path by path.
+// explorer runs one verification: it explores the program path by path.
 type explorer struct {
 	*position
 	attachment   attachment
@@ -263,7 +265,7 @@ type explorer struct {
 	conditions   conditions
 }
 
-// connect gives every part the parts it uses.
+// connect gives each part references to the parts it uses.
 func (e *explorer) connect() {
 	p, s := e.position, &e.position.subject
 	e.attachment, e.layout, e.limits = attachment{s}, layout{s}, limits{s}

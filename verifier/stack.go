@@ -17,7 +17,7 @@ const (
 
 func spiOf(off int) int { return (-off - 1) / 8 }
 
-// spillable tells which pointers a stack slot can hold.
+// spillable reports which pointers a stack slot can hold.
 func spillable(t regType) bool {
 	switch t.base() {
 	case ptrMapValue, ptrStack, ptrCtx, ptrPacket, ptrPacketMeta, ptrPacketEnd, ptrFlowKeys, constMap, ptrSocket, ptrSockCommon,
@@ -39,7 +39,7 @@ func (k *stack) saveReg(f *frame, spi int, r *reg, size int) {
 	}
 	for i := 0; i < 8-size; i++ {
 		if k.rel >= since.R(6, 8) {
-			// What else is in the slot stays zero or unwritten, if it was.
+			// The rest of the slot stays zero or unwritten if it was.
 			if s.t[i] != slotZero && !(s.t[i] == slotInvalid && k.rel >= since.R(6, 10)) {
 				s.t[i] = slotMisc
 			}
@@ -60,7 +60,7 @@ func scrub(s *slot) {
 	}
 }
 
-// fastcallContract gives up on spills around calls when something else accesses them.
+// fastcallContract stops ignoring spills around calls when something else accesses their slots.
 func (k *stack) fastcallContract(f *frame, insn, off int) {
 	s := &k.subs[f.sub]
 	if !k.has(since.FastCalls) || s.fastcallOff <= off || k.aux[insn].fastcall {
@@ -106,7 +106,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 			}
 		} else {
 			if off != -regSpillOffsetNone && in.Dst != 10 {
-				// Stores through a copy of the frame pointer are not followed back: the value has to be exact.
+				// Stores through a copy of the frame pointer are not tracked backward, so the value must be precise.
 				k.precision.precise(value)
 			}
 			k.saveReg(f, spi, r, size)
@@ -148,7 +148,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	}
 }
 
-// tracksSpill: before 6.8 a zero is bytes that are zero, before 6.9 a number that may be anything is bytes of any value.
+// tracksSpill: before 6.8 a zero is stored as zero bytes, before 6.9 an unbounded scalar as bytes of any value.
 func (k *stack) tracksSpill(r *reg) bool {
 	if r.isNull() {
 		return k.rel >= since.R(6, 8)
@@ -158,7 +158,7 @@ func (k *stack) tracksSpill(r *reg) bool {
 
 const regSpillOffsetNone = 1 << 20
 
-// writeStackVar stores at an offset that is not known.
+// writeStackVar stores at an unknown offset.
 func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 	p := k.reg(ptr)
 	in := &k.insns[insn]
@@ -198,7 +198,7 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 	}
 }
 
-// readStackBytes makes dst what bytes of a stack from lo to hi may be.
+// readStackBytes sets dst to what the stack bytes from lo to hi may contain.
 func (k *stack) readStackBytes(f *frame, lo, hi, dst int) {
 	zeros := 0
 	for i := lo; i < hi; i++ {
@@ -321,7 +321,7 @@ func b2u(b bool) uint32 {
 	return 0
 }
 
-// isSpilled: the slot holds a register. Releases before 5.16 know whole registers only.
+// isSpilled reports whether the slot holds a register. Releases before 5.16 only track whole registers.
 func (k *stack) isSpilled(s *slot) bool {
 	if k.r.subreg {
 		return s.t[7] == slotSpill
@@ -373,7 +373,7 @@ const (
 	accessHelper
 )
 
-// stackBounds checks that an access stays in the stack, and makes the stack that deep.
+// stackBounds checks that an access stays within the stack, and grows the stack to that depth.
 func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) {
 	r := k.reg(ptr)
 	f := k.funcOf(r)
@@ -422,7 +422,7 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 	}
 }
 
-// constOffIn: from 7.0 pointers have no fixed part of their offset, so messages name the sum.
+// constOffIn: from 7.0 on pointers have no constant part of their offset, so messages contain the sum.
 func (k *stack) constOffIn(r *reg) int {
 	if k.rel >= since.R(7, 0) {
 		return int(int64(r.Var.Value))

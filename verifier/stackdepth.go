@@ -13,12 +13,12 @@ const (
 	privOwn
 )
 
-// roundStack returns what a function's stack takes.
+// roundStack returns the size of a function's stack frame in bytes.
 func (l *limits) roundStack(n int) int {
 	return decode.RoundStack(n, l.has(since.StackByJIT))
 }
 
-// checkStackDepth checks that every chain of calls has room on the stack (check_max_stack_depth).
+// checkStackDepth checks that every chain of calls fits on the stack (check_max_stack_depth).
 func (l *limits) checkStackDepth() {
 	tail := false
 	for i := 0; i < l.nsubs(); i++ {
@@ -41,11 +41,12 @@ func (l *limits) checkStackDepth() {
 	}
 }
 
-// chainDepth walks the calls of a function. Code the walk never saw counts unless it is removed: the kernel looks at all of it.
+// chainDepth follows the calls of a function. Unreached code counts unless it is removed, because the kernel looks at
+// all code.
 func (l *limits) chainDepth(root int, private bool) {
 	type call struct{ insn, sub, chain int }
 	var stack [maxSubprogs + 1]call
-	chain := 0 // calls since the last global function, where the release counts them so
+	chain := 0 // calls since the last global function, where the release counts them
 	depth, frame, sub, i := 0, 0, root, l.subs[root].start
 	if !private {
 		l.subs[root].privateStack = privNone

@@ -7,13 +7,13 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// maxFlowCalls is how many calls the kernel follows.
+// maxFlowCalls is the number of calls that the kernel follows.
 const maxFlowCalls = 10000
 
-// unknownBytes is an access whose size is not known.
+// unknownBytes stands for an access of unknown size.
 const unknownBytes = math.MinInt64
 
-// computeStackFlow analyses every function, callers before what they call.
+// computeStackFlow analyses every function, callers before callees.
 func (w *flowAnalysis) computeStackFlow(known []constRegs) {
 	n := w.nsubs()
 	f := &stackFlow{instances: map[flowKey]*flowInstance{}, analyzed: make([]bool, n), calls: map[int]*[trackedSlots]argTrack{}, known: known}
@@ -30,7 +30,7 @@ func (w *flowAnalysis) computeStackFlow(known []constRegs) {
 	f.calls, f.known = nil, nil
 }
 
-// topological orders functions so that those called come before their callers; it refuses recursion.
+// topological orders functions so that callees come before their callers; it refuses recursion.
 func (w *flowAnalysis) topological() []int {
 	n := w.nsubs()
 	color := make([]uint8, n)
@@ -68,7 +68,7 @@ func (w *flowAnalysis) topological() []int {
 	return out
 }
 
-// analyzeFlow analyses a function for what a call passes; entry is nil for one that nothing calls with pointers to a stack.
+// analyzeFlow analyses a function for the arguments of one call; entry is nil if no call passes it pointers to a stack.
 func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[maxFrames]int) {
 	f := w.liveness.flow
 	if f.count++; f.count > maxFlowCalls {
@@ -110,7 +110,7 @@ func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[
 	w.settleFlow(in)
 }
 
-// flowCall returns the function that instruction at calls with pointers to a stack, and what it passes.
+// flowCall returns the function that instruction at calls with pointers to a stack, and the arguments.
 func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (callee int, args trackState, ok bool) {
 	insn := &w.insns[at]
 	switch {
@@ -147,7 +147,8 @@ func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (calle
 	return callee, args, ok
 }
 
-// callbackArgs returns the register with the callback, the one with its context, and where the callback gets that.
+// callbackArgs returns the register with the callback, the one with its context, and the register in which the callback
+// receives that.
 func callbackArgs(in *decode.Insn) (fn, from, to int) {
 	if !isHelperCall(in) {
 		return 0, 0, 0
@@ -163,7 +164,8 @@ func callbackArgs(in *decode.Insn) (fn, from, to int) {
 	return 0, 0, 0
 }
 
-// trackFunction finds what registers and slots hold before each instruction of a function, and notes what accesses the stack.
+// trackFunction computes the contents of registers and slots before each instruction of a function, and records stack
+// accesses.
 func (w *flowAnalysis) trackFunction(entry *trackState, in *flowInstance, sites *[maxFrames]int) []trackState {
 	w.took(int64(in.count) * 16)
 	states := make([]trackState, in.count)
@@ -221,7 +223,7 @@ func (w *flowAnalysis) trackFunction(entry *trackState, in *flowInstance, sites 
 	return states
 }
 
-// flowAccess notes what a load or store does.
+// flowAccess records the effect of a load or store.
 func (w *flowAnalysis) flowAccess(in *flowInstance, st *trackState, at int) {
 	insn := &w.insns[at]
 	size, reg := int64(sizeOf(insn)), insn.Dst
@@ -255,7 +257,7 @@ func (w *flowAnalysis) flowAccess(in *flowInstance, st *trackState, at int) {
 	w.flowTouch(in, a, size, at)
 }
 
-// flowTouch notes that bytes at an address are read, or written when bytes is negative.
+// flowTouch records that bytes at an address are read, or written if bytes is negative.
 func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at int) {
 	switch {
 	case a.frame == trackSeveral:
@@ -295,7 +297,7 @@ func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at i
 	}
 }
 
-// settleFlow finds what is live before each instruction.
+// settleFlow computes what is live before each instruction.
 func (w *flowAnalysis) settleFlow(in *flowInstance) {
 	in.done = true
 	order := w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder]

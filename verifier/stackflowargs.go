@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// flowArgs notes what a helper or kernel function does with pointers to a stack.
+// flowArgs records what a helper or kernel function does with pointers to a stack.
 func (w *flowAnalysis) flowArgs(in *flowInstance, st *trackState, at int) {
 	insn := &w.insns[at]
 	if isLocalCall(insn) {
@@ -34,14 +34,15 @@ func (w *flowAnalysis) flowArgs(in *flowInstance, st *trackState, at int) {
 	}
 }
 
-// flowTouchArg is flowTouch for arguments: no bytes is not an access, whatever the address.
+// flowTouchArg is flowTouch for arguments: zero bytes are not an access, whatever the address.
 func (w *flowAnalysis) flowTouchArg(in *flowInstance, a argTrack, bytes int64, at int) {
 	if bytes != 0 {
 		w.flowTouch(in, a, bytes, at)
 	}
 }
 
-// helperBytes returns how many bytes a helper reads through an argument, negative for those it writes (bpf_helper_stack_access_bytes).
+// helperBytes returns how many bytes a helper reads through an argument, negative if it writes them
+// (bpf_helper_stack_access_bytes).
 func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 	h, ok := proto.Lookup(uapi.FuncID(w.insns[at].Imm))
 	if !ok || !h.In(w.rel) {
@@ -91,7 +92,8 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 // dynptrBytes is sizeof(struct bpf_dynptr).
 const dynptrBytes = 16
 
-// flowMapSize returns the size of the key or value that an argument points to: of the map that is passed, or the largest there is.
+// flowMapSize returns the size in bytes of the key or value that an argument points to: that of the map passed, or the
+// largest of all maps.
 func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) int64 {
 	size := func(m *Map) int64 {
 		if p.Args[arg].Kind == proto.MapKey {
@@ -114,7 +116,7 @@ func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) in
 	return largest
 }
 
-// kfuncBytes returns the same for a kernel function (bpf_kfunc_stack_access_bytes).
+// kfuncBytes is helperBytes for a kernel function (bpf_kfunc_stack_access_bytes).
 func (w *flowAnalysis) kfuncBytes(at, arg int) int64 {
 	k := w.kfuncAt(at)
 	if k == nil || k.missing || k.proto == nil {

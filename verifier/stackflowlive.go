@@ -2,18 +2,19 @@ package verifier
 
 import "math"
 
-// stackFlow tells which halves of stack slots may be read from an instruction on. Releases from 7.1 find that before the walk, by
-// following pointers into the stack through registers, spills and calls (kernel/bpf/liveness.c of 7.1).
+// stackFlow records which halves of stack slots may be read from an instruction on. Releases from 7.1 on compute that
+// before exploration, by following stack pointers through registers, spills and calls (kernel/bpf/liveness.c of 7.1).
 type stackFlow struct {
 	instances map[flowKey]*flowInstance
-	analyzed  []bool                          // by function, as its own or from a caller
+	analyzed  []bool                          // by function, analysed on its own or from a caller
 	calls     map[int]*[trackedSlots]argTrack // slots of a frame at a call
 	known     []constRegs
 	count     int
 	q         flowQuery
 }
 
-// flowKey is a function as one call reaches it: the call, or the start of a function that nothing calls with pointers to a stack.
+// flowKey identifies a function as reached by one call: the call, or the start of a function that no call passes
+// pointers to a stack.
 type flowKey struct{ site, depth int }
 
 type flowInstance struct {
@@ -78,7 +79,7 @@ func (in *flowInstance) read(e *position, frame, insn int, h halves) {
 	m.read = m.read.or(h)
 }
 
-// merge adds another analysis of the same call: what any of them reads, what all of them write.
+// merge adds another analysis of the same call: the union of reads, the intersection of writes.
 func (in *flowInstance) merge(o *flowInstance) {
 	for fr := 0; fr <= in.depth; fr++ {
 		a, b := in.masks[fr], o.masks[fr]
@@ -99,7 +100,7 @@ func (in *flowInstance) merge(o *flowInstance) {
 	}
 }
 
-// lookup returns the analysis that fits a frame of a state: of the deepest call with pointers to a stack.
+// lookup returns the analysis for a frame of a state: that of the deepest call with pointers to a stack.
 func (f *stackFlow) lookup(e *position, s *state, frame int) *flowInstance {
 	start := e.subs[s.frames[frame].sub].start
 	for d := frame; d > 0; d-- {

@@ -5,7 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// stackInit checks that what a helper or a load at an unknown offset reads was written (check_stack_range_initialized).
+// stackInit checks that stack read by a helper, or by a load at an unknown offset, has been written
+// (check_stack_range_initialized).
 func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t accessType, m *callMeta) {
 	r := k.reg(ptr)
 	f := k.funcOf(r)
@@ -66,7 +67,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 		switch {
 		case *b == slotMisc:
 		case *b == slotZero, (*b == slotInvalid || *b == slotPoison) && k.r.uninit:
-			// What BTF says that a function may read it need not read.
+			// What a function may read according to BTF, it need not read.
 			if *b == slotPoison && !clobber && !k.byType {
 				k.refuse(uapi.EACCES, "reading from stack R%d off %d+%d size %d, slot poisoned by dead code elimination", ptr, lo, i-lo, size)
 			}
@@ -91,7 +92,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 	}
 }
 
-// unreadable refuses a read of stack that nobody wrote, at i in a read from lo on.
+// unreadable refuses a read of unwritten stack, at i in a read starting at lo.
 func (k *stack) unreadable(ptr, lo, i, size int, what string) {
 	r := k.reg(ptr)
 	if r.Var.IsConst() {

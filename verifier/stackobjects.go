@@ -5,8 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// objectSpi returns the slot where an object of n slots on the stack starts (its highest); the error is EINVAL when it cannot be one,
-// ERANGE when the stack is not that deep.
+// objectSpi returns the slot where an object of n slots on the stack starts (its highest). The errno is EINVAL if it
+// cannot be one, ERANGE if the stack is not that deep.
 func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
 	if !r.Var.IsConst() {
 		k.verbose("%s has to be at a constant offset", what)
@@ -58,7 +58,7 @@ func markDynReg(r *reg, t uint8, first bool, id uint32) {
 	r.dtype, r.first = t, first
 }
 
-// markDynptr makes two slots of the stack a dynptr (mark_stack_slots_dynptr).
+// markDynptr turns two stack slots into a dynptr (mark_stack_slots_dynptr).
 func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	f := k.funcOf(r)
 	spi, errno := k.dynptrSpi(r)

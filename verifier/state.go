@@ -28,7 +28,7 @@ func (s *slot) isSpecial() bool {
 	return false
 }
 
-// retRange is what a callback may return.
+// retRange is the range of values that a callback may return.
 type retRange struct{ min, max int32 }
 
 // frame is a function call on the simulated stack.
@@ -36,7 +36,7 @@ type frame struct {
 	regs  [11]reg
 	stack []slot
 
-	callsite      int // instruction of the call, mainFunc without
+	callsite      int // instruction of the call, or mainFunc
 	no            int
 	sub           int
 	asyncEntry    int
@@ -49,7 +49,7 @@ type frame struct {
 	refs []ref // releases before 6.14
 }
 
-// mainFunc is the call site of a function that nobody calls.
+// mainFunc is the call site of a function without a caller.
 const mainFunc = -1
 
 const (
@@ -60,17 +60,17 @@ const (
 	refResLockIRQ
 )
 
-// ref is a resource that must be given back.
+// ref is a resource that must be released.
 type ref struct {
 	kind uint8
 	id   uint32
 	insn int
 	// callback is the frame of the callback that acquired it; releases before 6.14.
 	callback int
-	lock     lockKey // locks: the map or the type the lock is in
+	lock     lockKey // locks: the map or type that contains the lock
 }
 
-// lockKey names the allocation a lock is in: a map or the BTF of an object.
+// lockKey identifies the allocation that contains a lock: a map, or the BTF type of an object.
 type lockKey struct {
 	mapp uint16
 	spec uint8
@@ -114,7 +114,7 @@ type state struct {
 	sleepable bool
 
 	refs       []ref
-	lock       lockKey // the lock that is held; 0 if none
+	lock       lockKey // the lock held, 0 if none
 	lockID     uint32
 	locks      int // from 6.14: number of locks
 	irqID      uint32
@@ -122,8 +122,8 @@ type state struct {
 	preempt    int
 	usedAsLoop bool
 	loopEntry  *state
-	equal      *state // backedges: the state it is equal to
-	// Lists of explored states.
+	equal      *state // backedges: the state that it equals
+	// Links of lists of explored states.
 	next         *state
 	misses, hits int
 	inFree       bool
@@ -132,7 +132,7 @@ type state struct {
 func (s *state) frame() *frame  { return s.frames[s.curFrame] }
 func (s *state) regs() *[11]reg { return &s.frames[s.curFrame].regs }
 
-// at returns the instruction at which a frame is.
+// at returns the instruction that a frame is at.
 func (s *state) at(fr int) int {
 	if fr == s.curFrame {
 		return s.insn
@@ -140,7 +140,7 @@ func (s *state) at(fr int) int {
 	return s.frames[fr+1].callsite
 }
 
-// eachReg visits registers and spilled registers of all frames; other slots if their type is in mask.
+// eachReg visits registers and spilled registers of all frames, and other slots whose type is in mask.
 func (s *state) eachReg(mask uint, f func(r *reg)) {
 	for i := 0; i <= s.curFrame; i++ {
 		fr := s.frames[i]

@@ -66,7 +66,7 @@ func (o *pool) copyFrame(dst, src *frame) {
 	dst.refs = append(refs[:0], src.refs...)
 }
 
-// copyState makes dst equal to src; dst keeps its place in lists.
+// copyState makes dst equal to src, except for dst's position in lists.
 func (o *pool) copyState(dst, src *state) {
 	for i := src.curFrame + 1; i < len(dst.frames); i++ {
 		if dst.frames[i] != nil {
@@ -88,7 +88,7 @@ func (o *pool) copyState(dst, src *state) {
 	}
 }
 
-// growStack makes the stack of f at least size bytes deep.
+// growStack grows the stack of f to at least size bytes.
 func (o *pool) growStack(f *frame, size int) {
 	n := (size + 7) / 8
 	if n <= len(f.stack) {
@@ -120,7 +120,7 @@ func (o *pool) initFrame(f *frame, callsite, no, sub int) {
 	f.regs[10].frame = uint8(no)
 }
 
-// push queues a copy of the current state, to be explored from instruction to on (push_stack).
+// push queues a copy of the current state to be explored from instruction to on (push_stack).
 func (o *pool) push(to, from int) *state {
 	s := o.newState()
 	o.copyState(s, o.cur)
@@ -134,7 +134,7 @@ func (o *pool) push(to, from int) *state {
 	return s
 }
 
-// pushAsync queues a callback that runs by itself.
+// pushAsync queues a callback that runs on its own.
 func (o *pool) pushAsync(to, from, sub int, sleepable bool) *state {
 	s := o.newState()
 	s.branches = 1
@@ -148,7 +148,7 @@ func (o *pool) pushAsync(to, from, sub int, sleepable bool) *state {
 	return s
 }
 
-// pop continues with the state that was queued last.
+// pop continues with the state queued last.
 func (o *pool) pop() bool {
 	n := len(o.pending)
 	if n == 0 {

@@ -6,38 +6,38 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/num"
 )
 
-// States are those in which the walk comes to an instruction.
+// States are those in which exploration reaches an instruction.
 type States struct {
-	// Verdict is that on the program.
+	// Verdict is the verdict on the program.
 	Verdict *Verdict
-	// Visits counts how often the walk came there; Pruned of these, how often it went no further since an earlier state covers what
-	// follows.
+	// Visits counts how often the instruction was reached; Pruned, how often the path ended there because an earlier
+	// state covers it.
 	Visits, Pruned int
-	// List has the different states, the first ones.
+	// List has the first different states.
 	List []StateView
 }
 
 // StateView is a state as far as it concerns the function of the instruction.
 type StateView struct {
 	Regs [11]RegView
-	// Text is the whole state as the kernel's log writes it, with the stack.
+	// Text is the whole state including the stack, as the kernel's log prints it.
 	Text string
 }
 
-// RegView is what the verifier knows of a register.
+// RegView is what the verifier knows about a register.
 type RegView struct {
-	// Text is what a log writes, "" for a register that was not set.
+	// Text is what the log prints, "" for a register that was not set.
 	Text string
-	// Number means that it is a number and no pointer; only then it has bounds.
+	// Number means that it is a number and not a pointer; only numbers have bounds.
 	Number bool
 
 	bounds num.Bounds
 }
 
-// Holds reports whether a number is within the bounds; of pointers nothing is known, which is true.
+// Holds reports whether a number is within the bounds. For a pointer nothing is known, so the result is true.
 func (r *RegView) Holds(v uint64) bool { return !r.Number || r.bounds.Holds(v) }
 
-// Holds reports whether the state is one of these registers. Those that are not known are left out.
+// Holds reports whether the state allows these register values. Registers that are not known are ignored.
 func (s *StateView) Holds(regs map[int]uint64) bool {
 	for i, v := range regs {
 		if !s.Regs[i].Holds(v) {
@@ -47,7 +47,8 @@ func (s *StateView) Holds(regs map[int]uint64) bool {
 	return true
 }
 
-// StatesAt walks a program and returns the states in which the walk comes to instruction insn, at most limit different ones.
+// StatesAt explores a program and returns the states in which it reaches instruction insn, at most limit different
+// ones.
 func StatesAt(ctx context.Context, k *Kernel, p *Program, insn, limit int) (*States, error) {
 	out := &States{}
 	seen := map[string]bool{}

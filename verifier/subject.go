@@ -16,12 +16,12 @@ func (u *subject) bug(format string, args ...any) {
 	u.refuse(uapi.EFAULT, "verifier bug: "+format, args...)
 }
 
-// subprogAt returns the function that holds instruction i.
+// subprogAt returns the function that contains instruction i.
 func (u *subject) subprogAt(i int) int {
 	return sort.Search(len(u.subs)-1, func(n int) bool { return u.subs[n].start > i }) - 1
 }
 
-// subprogFrom returns the function that starts at instruction i, -1 if none does.
+// subprogFrom returns the function that starts at instruction i, or -1.
 func (u *subject) subprogFrom(i int) int {
 	if i < 0 || i >= len(u.insns) {
 		return -1
@@ -59,7 +59,7 @@ func (u *subject) succ(buf []int, i int) []int {
 	return append(buf, i+1, i+int(in.Off)+1)
 }
 
-// insnAux is what is known of an instruction.
+// insnAux is what is known about an instruction.
 type insnAux struct {
 	prune, jump, force, callback, iterNext, target bool
 	fastcall                                       bool
@@ -69,7 +69,7 @@ type insnAux struct {
 	ptrType                                        regType
 	mapp                                           uint16
 	off                                            uint32
-	lookup                                         uint16 // map of a call for each element
+	lookup                                         uint16 // map of a bpf_for_each_map_elem call
 	btfVar                                         value
 	seen                                           bool
 	jumps                                          []int // targets of an indirect jump
@@ -96,31 +96,31 @@ type subprog struct {
 	args                                              []funcArg
 }
 
-// flags are the rules of the release that are asked often.
+// flags caches the release's rules that are needed often.
 type flags struct {
 	static, liveRegs, scc, linked, linkedNeg, ids, uninit, uninitGrows, mixed, precise, converge, fork, stateRefs bool
 	half, cleanCur, singular, constID, subreg, jumpPoints, unpreciseCheckpoints                                   bool
 }
 
-// refusal ends a verification with the kernel's answer.
+// refusal ends a verification with the kernel's error.
 type refusal struct {
 	errno uapi.Errno
 }
 
-// missing ends a verification: there is no rule for something.
+// missing ends a verification because there is no rule for something.
 type missing struct{ what string }
 
-// stopped ends a verification because its context did.
+// stopped ends a verification because its context ended.
 type stopped struct{ err error }
 
-// verbose logs a line as the kernel does.
+// verbose adds a line to the kernel's log.
 func (u *subject) verbose(format string, args ...any) {
 	s := fmt.Sprintf(format, args...)
 	u.lines = append(u.lines, s)
 	u.log.line(s)
 }
 
-// refuse ends the verification. The line may be empty when others were logged before.
+// refuse ends the verification. The line may be empty if others were logged before.
 func (u *subject) refuse(errno uapi.Errno, format string, args ...any) {
 	if format != "" {
 		u.verbose(format, args...)
@@ -128,10 +128,10 @@ func (u *subject) refuse(errno uapi.Errno, format string, args ...any) {
 	panic(refusal{errno})
 }
 
-// unknown ends the verification without an answer.
+// unknown ends the verification without a verdict.
 func (u *subject) unknown(format string, args ...any) { panic(missing{fmt.Sprintf(format, args...)}) }
 
-// took counts memory.
+// took accounts for memory.
 func (u *subject) took(n int64) {
 	u.used += n
 	limit := u.o.Memory
@@ -145,7 +145,7 @@ func (u *subject) took(n int64) {
 
 func (u *subject) has(r since.Rule) bool { return r.In(u.rel, u.k.Patch) }
 
-// message returns the last line that says something.
+// message returns the last line with text.
 func (u *subject) message() string {
 	for i := len(u.lines) - 1; i >= 0; i-- {
 		if s := strings.TrimSpace(u.lines[i]); s != "" {

@@ -13,7 +13,7 @@ func (u *subject) kernelSpec() uint8 {
 	return u.addSpec(u.k.BTF)
 }
 
-// isKernelSpec: the types are those of the kernel or a module.
+// isKernelSpec reports whether the types are those of the kernel or a module.
 func (u *subject) isKernelSpec(n uint8) bool {
 	return n == 0 || u.specs[n-1] != u.p.BTF && u.specs[n-1] != u.targetBTF()
 }
@@ -39,7 +39,7 @@ func (u *subject) specName(spec uint8, id uint32) string {
 	return u.specs[spec-1].SkipMods(btf.ID(id)).Name
 }
 
-// sameType compares types of different BTF by name.
+// sameType compares types of different BTFs by name.
 func (u *subject) sameType(a uint8, aid btf.ID, b uint8, bid btf.ID) bool {
 	return u.specs[a-1] == u.specs[b-1] && aid == bid
 }
@@ -56,7 +56,7 @@ func (u *subject) moduleSpec(name string) *btf.Spec {
 	return nil
 }
 
-// declared returns the kfuncs that the file of the kernel or of a module declares.
+// declared returns the kfuncs that the image of the kernel or of a module declares.
 func (u *subject) declared(module string) *proto.Declared {
 	for i := range u.k.Modules {
 		if u.k.Modules[i].Name == module {
@@ -110,7 +110,7 @@ func (u *subject) lineAt(i int) *Line {
 	return out
 }
 
-// typeName names a type as the release's messages do.
+// typeName names a type as messages of the release do.
 func (u *subject) typeName(t regType) string {
 	if u.rel < since.R(5, 18) {
 		switch t {

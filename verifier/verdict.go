@@ -2,7 +2,7 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/uapi"
 
-// Outcome is the answer.
+// Outcome is the outcome of a verification.
 type Outcome uint8
 
 // Outcomes.
@@ -12,7 +12,7 @@ const (
 	Refused                 // the kernel refuses it
 )
 
-// String returns the word the formats write.
+// String returns the outcome as in JSON and reports.
 func (o Outcome) String() string {
 	switch o {
 	case Accepted:
@@ -23,29 +23,29 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// Verdict is what the kernel's verifier says of a program.
+// Verdict is the verdict of the kernel's verifier on a program.
 type Verdict struct {
 	Outcome Outcome
 	Errno   uapi.Errno // of a refusal
-	// Message is the last line the kernel logs about the program: short, the text people search for.
+	// Message is the last line that the kernel logs about the program: short, the text people search for.
 	Message string
-	// Reason says in our words what is wrong and what to do.
+	// Reason explains in bpfrun's words what is wrong and what to do.
 	Reason string
-	// Missing names what there is no rule for, when the outcome is Unknown.
+	// Missing names what there is no rule for, if the outcome is Unknown.
 	Missing string
-	Insn    int   // where the walk ended, -1 before the walk
-	Source  *Line // of Insn, nil if not known
-	// ProcessedInsns, TotalStates, PeakStates and MaxStatesPerInsn are the numbers of the last line of a kernel's log.
+	Insn    int   // where exploration ended, -1 if it did not start
+	Source  *Line // of Insn, or nil
+	// ProcessedInsns, TotalStates, PeakStates and MaxStatesPerInsn are the figures in the last line of a kernel's log.
 	ProcessedInsns, TotalStates, PeakStates, MaxStatesPerInsn int
-	// StackDepth is what the kernel prints: bytes of each function.
+	// StackDepth is the stack of each function in bytes, as the kernel prints it.
 	StackDepth []int
-	// Path are the branches that led to Insn, oldest first.
+	// Path lists the branches that led to Insn, oldest first.
 	Path []Branch
 	// Regs describes the registers at Insn, as the kernel's log does.
 	Regs string
 }
 
-// Branch is a branch on the way to a refusal.
+// Branch is a branch on the path to a refusal.
 type Branch struct {
 	Insn  int
 	Taken bool

@@ -13,11 +13,12 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// ErrProgram means that the program or the kernel given to Verify is not complete.
+// ErrProgram means that the program or the kernel passed to Verify is incomplete.
 var ErrProgram = errors.New("verifier: no verdict is possible")
 
-// Verify gives the verdict of kernel k on program p. Errors are those of the call: the context ended, or p is not a program at
-// all; what the kernel would refuse is in the verdict. Verify changes neither k nor p; calls may run at the same time.
+// Verify returns the verdict of kernel k on program p. The error is ErrProgram for an incomplete program or kernel, or
+// that of ctx; what the kernel would refuse is in the verdict. Verify modifies neither k nor p and may be called
+// concurrently.
 func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, error) {
 	if k == nil || p == nil || len(p.Insns) == 0 || k.Release == 0 {
 		return nil, ErrProgram
@@ -76,7 +77,7 @@ func newExplorer(ctx context.Context, k *Kernel, p *Program, o Options) *explore
 	return e
 }
 
-// describe describes where the walk was.
+// describe records where exploration was.
 func (e *explorer) describe(v *Verdict) {
 	if e.cur == nil {
 		return
@@ -110,10 +111,10 @@ func (e *explorer) stats(v *Verdict) {
 	}
 }
 
-// check does what the kernel does between BPF_PROG_LOAD and the JIT, in its order.
+// check does what the kernel does between BPF_PROG_LOAD and the JIT, in the same order.
 func (e *explorer) check() {
 	if row := progtype.Of(e.p.Type); e.rel < row.Since {
-		// bpf_prog_load looks before there is a log.
+		// bpf_prog_load checks the type before there is a log.
 		e.why = fmt.Sprintf("Linux %s does not know program type %s, which came with %s", e.rel, e.p.Type, row.Since)
 		e.refuse(uapi.EINVAL, "")
 	}
@@ -176,7 +177,7 @@ func (e *explorer) check() {
 	e.limits.checkStackDepth()
 }
 
-// walkGlobals checks the global functions that something calls.
+// walkGlobals verifies the global functions that are called.
 func (e *explorer) walkGlobals() {
 	if !e.funcInfo() {
 		return
@@ -199,7 +200,7 @@ func (e *explorer) walkGlobals() {
 	}
 }
 
-// walkFunc explores the program, or a global function with any arguments its prototype allows (do_check_common).
+// walkFunc explores the program, or a global function with any arguments that its prototype allows (do_check_common).
 func (e *explorer) walkFunc(sub int) {
 	e.reset()
 	s := e.pool.newState()
@@ -235,7 +236,7 @@ func (e *explorer) walkFunc(sub int) {
 	e.walkAll()
 }
 
-// startArg makes a register what an argument of a global function may be.
+// startArg sets a register to what an argument of a global function may be.
 func (e *explorer) startArg(r *reg, a funcArg) {
 	switch a.kind {
 	case argCtx:
@@ -257,7 +258,7 @@ func (e *explorer) startArg(r *reg, a funcArg) {
 	}
 }
 
-// reset forgets the states of an earlier walk.
+// reset drops the states of an earlier exploration.
 func (e *explorer) reset() {
 	e.checkpoints.forget()
 	e.pool.pending = e.pool.pending[:0]
@@ -271,6 +272,7 @@ func (e *explorer) reset() {
 	}
 }
 
-// bigEndian reports whether types are of a big-endian processor. No such kernel was compared, so the rules that depend on the byte order (parts of
-// spilled values, narrow loads of contexts, constants in read-only maps) have no verdict there.
+// bigEndian reports whether types are those of a big-endian processor. No such kernel was compared, so rules that
+// depend on the byte order (parts of spilled values, narrow loads of contexts, constants in read-only maps) give no
+// verdict there.
 func bigEndian(s *btf.Spec) bool { return s != nil && endian.IsBig(s.ByteOrder()) }

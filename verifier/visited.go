@@ -15,8 +15,8 @@ func (p *checkpoints) countPeak() {
 	}
 }
 
-// visited reports whether the current state was proved safe at instruction i already; otherwise it may keep it as a checkpoint
-// (is_state_visited).
+// visited reports whether the current state was already proved safe at instruction i; otherwise it may keep it as a
+// checkpoint (is_state_visited).
 func (p *checkpoints) visited(i int) bool {
 	cur := p.cur
 	a := &p.aux[i]
@@ -72,7 +72,7 @@ func (p *checkpoints) visited(i int) bool {
 	return false
 }
 
-// compare compares the current state with a kept one; loop says that the kept one is not finished.
+// compare compares the current state with a kept one; loop means that the kept one is not finished.
 func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop bool) {
 	cur := p.cur
 	a := &p.aux[i]
@@ -143,7 +143,7 @@ func (p *checkpoints) loopExactness() exactness {
 	return exact
 }
 
-// hit carries the demands of the kept state over to the current path.
+// hit applies the precision and liveness marks of the kept state to the current path.
 func (p *checkpoints) hit(s *state, loop bool) {
 	s.hits++
 	if !p.r.static {
@@ -235,7 +235,7 @@ func (p *checkpoints) checkpoint(i int) {
 	}
 }
 
-// propagatePrecision requires of the path to cur what the kept state demands.
+// propagatePrecision applies the precision marks of the kept state to the path to cur.
 func (p *checkpoints) propagatePrecision(old, cur *state, changed *bool, last int) {
 	b := &p.precision.bt
 	if !p.r.precise {
@@ -260,7 +260,7 @@ func (p *checkpoints) propagatePrecision(old, cur *state, changed *bool, last in
 	p.precision.markChain(cur, last, changed)
 }
 
-// findEntry returns a kept state that the path of s went through at instruction i.
+// findEntry returns a kept state at instruction i that the path of s passed through.
 func (p *checkpoints) findEntry(s *state, i int) *state {
 	for x := *p.bucket(i); x != nil; x = x.next {
 		if x.insn == i && x.branches > 0 && sameCallsites(x, s) && x.dfsDepth < s.dfsDepth {
@@ -270,7 +270,7 @@ func (p *checkpoints) findEntry(s *state, i int) *state {
 	return nil
 }
 
-// widen forgets scalars that changed since an earlier turn of a loop and whose value does not matter.
+// widen forgets scalars that changed since an earlier iteration of a loop and whose value does not matter.
 func (p *checkpoints) widen(old, cur *state) {
 	p.idmap.reset(p.ids)
 	for fr := old.curFrame; fr >= 0; fr-- {
@@ -293,7 +293,7 @@ func (p *checkpoints) widenReg(o, c *reg) {
 	c.unknown()
 }
 
-// clearSingularIDs drops identities that a single scalar has: they relate it to nothing.
+// clearSingularIDs drops identities that only one scalar has: they link it to nothing.
 func (p *checkpoints) clearSingularIDs(s *state) {
 	count := map[uint32]int{}
 	s.eachReg(spillMask, func(r *reg) {

@@ -73,7 +73,7 @@ func (e *explorer) walkAll() {
 	}
 }
 
-// next ends the current path and continues with the one queued last; false when there is none.
+// next ends the current path and continues with the one queued last; it returns false if there is none.
 func (e *explorer) next(prev *int) bool {
 	if e.liveness.live != nil {
 		e.liveness.live.update(e.position)
@@ -93,13 +93,13 @@ func (e *explorer) next(prev *int) bool {
 type stepResult uint8
 
 const (
-	stepNext     stepResult = iota // the next instruction follows
+	stepNext     stepResult = iota // continue with the next instruction
 	stepJumped                     // e.insn is set
 	stepReturned                   // a function returned; e.insn is set
 	stepEnd                        // the path ends
 )
 
-// step checks an instruction and moves the state over it.
+// step checks an instruction and applies it to the state.
 func (e *explorer) step(in *decode.Insn) stepResult {
 	e.checkRegisters(in)
 	switch class(in) {

@@ -107,7 +107,7 @@ func (t *Thread) pop() Continuation {
 	return c
 }
 
-// leave returns the exit instruction at t.pc.
+// leave executes the exit instruction at t.pc.
 func (t *Thread) leave() exit {
 	if t.depth == 0 {
 		return exitDone
@@ -196,7 +196,7 @@ func (t *Thread) throw(cookie uint64) exit {
 	return exitDone
 }
 
-// call returns a bpf-to-bpf call at t.pc to slot target.
+// call executes a bpf-to-bpf call at t.pc to slot target.
 func (t *Thread) call(target int) exit {
 	if f := t.push(t.img, target, t.pc+1, nil); f != nil {
 		t.stop(f)
@@ -205,7 +205,7 @@ func (t *Thread) call(target int) exit {
 	return exitGo
 }
 
-// gotoX returns an indirect jump to a text address.
+// gotoX executes an indirect jump to a text address.
 func (t *Thread) gotoX(addr uint64) exit {
 	img, pc, ok := t.img.text.Resolve(addr)
 	if ok && img == t.img {

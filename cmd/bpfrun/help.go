@@ -116,7 +116,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	list("Help texts (bpfrun help NAME)", texts)
 }
 
-// writeFlags returns the text of bpfrun help flags.
+// writeFlags writes the text of bpfrun help flags.
 func writeFlags(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Flags that every command takes. A command ignores those that do not apply to it.\n")

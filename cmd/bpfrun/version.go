@@ -34,7 +34,7 @@ func buildVersion() string {
 	return v
 }
 
-// version returns what bpfrun version and --version print.
+// version prints the output of bpfrun version and --version.
 func (c *console) version() error {
 	if c.json {
 		return report.WriteJSON(c.stdout, report.VersionDocument{Schema: report.Schema, Version: buildVersion(), Embedded: embedded.Name})

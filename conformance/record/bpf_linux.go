@@ -110,7 +110,7 @@ func objectName(s string) (out [16]byte) {
 	return out
 }
 
-// element returns an operation on an element of a map: a lookup fills value.
+// element performs an operation on an element of a map: a lookup fills value.
 func element(cmd uintptr, fd int, key, value []byte, flags uint64) error {
 	a := struct {
 		fd, _             uint32
