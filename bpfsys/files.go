@@ -33,7 +33,7 @@ const (
 	IsDir                // a directory
 )
 
-// TracingDirs are the mount points of tracefs.
+// tracingDirs are the mount points of tracefs.
 var tracingDirs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
 // ReadFile returns the contents of the file at a clean absolute path: kernel BTF, tracefs, kallsyms, PMUs, CPU lists, versions, settings.

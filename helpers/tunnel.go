@@ -32,7 +32,7 @@ const (
 type tunnelKey struct {
 	raw  [tunnelSize]byte
 	ipv6 bool
-	// tunFlags are TUNNEL_* bits in the order of the kernel's (include/uapi/linux/if_tunnel.h).
+	// flags are TUNNEL_* bits in the kernel's order (include/uapi/linux/if_tunnel.h).
 	flags uint16
 }
 

@@ -76,8 +76,8 @@ const (
 	maxFile  = 16 << 20 // bytes
 	maxDepth = 64       // nesting
 	maxNodes = 8 << 20  // values
-	// maxBlock limits the entries of one mapping or list in block style, for which the YAML parser takes time that grows with
-	// their square.
+	// maxBlockKeys and maxBlockItems limit the entries of one mapping or list in block style, because the YAML parser's
+	// time grows with their square.
 	maxBlockKeys  = 20_000
 	maxBlockItems = 100_000
 )

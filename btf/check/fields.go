@@ -80,7 +80,7 @@ type meta struct {
 	fields []found
 }
 
-// kptrTags are the type tags of kptrs.
+// kptrTag returns the kind of kptr that a type tag declares.
 func (c *checker) kptrTag(s string) field {
 	switch {
 	case s == "kptr_untrusted":

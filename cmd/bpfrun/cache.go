@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernels"
 )
 
-// btfCache is where the BTF of compressed kernels is kept; nil with --no-cache. Jobs that run side by side may call it.
+// types returns the cache for the BTF of compressed kernels, or nil with --no-cache. It is safe for concurrent use.
 func (k *kernelFlags) types() *btffile.Cache {
 	k.cacheOnce.Do(func() {
 		if !k.noCache {

@@ -174,7 +174,7 @@ func (a *asm) groupImm(w uint8, op byte, r reg, v int32) {
 // groupMem is r op= memory.
 func (a *asm) groupMem(w uint8, op byte, r reg, m loc) { a.rm(w, uint16(op)<<3|3, r, m, 0) }
 
-// cmpMem8 compares memory of 1, 2, 4 or 8 bytes with 0.
+// cmpMem0 compares memory of 1, 2, 4 or 8 bytes with 0.
 func (a *asm) cmpMem0(size int32, m loc) {
 	switch size {
 	case 1:

@@ -12,38 +12,40 @@ import (
 	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
-// Log is what the verifier said of one program.
+// Log is the verifier's log of one program.
 type Log struct {
-	// Program is the name that the loader prints, "" when it prints none.
+	// Program is the name printed by the loader, or "".
 	Program string
-	// Message is the verifier's last line about the program: why it is refused, "" when it is not.
+	// Message is the verifier's last line about the program: the reason for a refusal, or "".
 	Message string
-	// Messages are all lines it said after the last instruction, Message the last of them.
+	// Messages are all lines after the last instruction; Message is the last of them.
 	Messages []string
-	// Errno is the error of the load as the loader prints it ("Permission denied", "-EACCES"), "" without.
+	// Errno is the load's error as the loader prints it ("Permission denied", "-EACCES"), or "".
 	Errno string
-	// Steps are the instructions on the way to the end of the log, the last one that the verifier judged at the end. Paths that the
-	// log follows before are left out where the log tells.
+	// Steps are the instructions on the path to the end of the log, the last verified one at the end. Paths that the
+	// log contains before that are left out if the log shows where they end.
 	Steps []Step
-	// Processed is the number of instructions in "processed N insns", -1 without.
+	// Processed is the number of instructions in "processed N insns", or -1.
 	Processed int
-	// Line is the number of the log's first line in what was read, from 1.
+	// Line is the number of the log's first line in the input, from 1.
 	Line int
 }
 
-// Step is an instruction of the log.
+// Step is an instruction in the log.
 type Step struct {
 	Insn int
-	Code uint8  // its first byte
+	Code uint8  // opcode byte
 	Text string // as the kernel disassembles it
-	// State is what the kernel prints of registers and stack: before the instruction, all or what changed last; after it what it changed.
+	// Before and After are the registers and stack as the kernel prints them: before the instruction, all of them or
+	// those changed last; after it, those it changed.
 	Before, After string
-	// Source is the line of source above it, File and SourceLine its place where the log names it (since 6.8).
+	// Source is the source line printed above it; File and SourceLine are its position if the log contains it (from 6.8
+	// on).
 	Source, File string
 	SourceLine   int
 }
 
-// Last returns the instruction that the log ends at, -1 when it names none.
+// Last returns the instruction at which the log ends, or -1.
 func (l *Log) Last() int {
 	if len(l.Steps) == 0 {
 		return -1
@@ -51,14 +53,14 @@ func (l *Log) Last() int {
 	return l.Steps[len(l.Steps)-1].Insn
 }
 
-// ErrTooLong means that a line of a log or the log is longer than any kernel writes.
+// ErrTooLong means that a line, or the log, is longer than any kernel writes.
 var ErrTooLong = errors.New("the log is too long")
 
-// Bounds of what is read: the kernel's largest log is 1 GiB, of which nobody keeps more than some megabytes.
+// Limits of what is read. The kernel's largest log is 1 GiB, but logs that are kept have at most some megabytes.
 const (
 	maxLog  = 256 << 20
 	maxLine = 1 << 20
-	// keptSteps are remembered of each path.
+	// keptSteps limits the steps stored per path.
 	keptSteps = 1 << 16
 )
 
@@ -76,12 +78,12 @@ var (
 	reCilium  = lazyre.New(`(?:program "?([A-Za-z_][A-Za-z0-9_]*)"?: )?load program: ([^:]+):(?:\s+(.*))?$`)
 	reAya     = lazyre.New(`BPF_PROG_LOAD.* syscall (?:returned|failed) ?(.*?)\.? Verifier output: ?(.*)$`)
 	reOmitted = lazyre.New(`^(.*) \(\d+ line\(s\) omitted\)$`)
-	// reOther are lines that are neither instructions nor messages.
+	// reOther matches lines that are neither instructions nor messages.
 	reOther = lazyre.New(`^(func#\d+ @\d+|Validating .*|Func#\d+ .*is safe.*|mark_precise:.*|last_idx .*|first_idx .*|regs=.*|parent .*|caller:|callee:|returning from callee:|to caller at \d+:|` +
 		`cur state:.*|old state:.*|verification time .*|stack depth .*|insns processed .*|propagating .*|Live regs before insn:|\s*\d+: [.0-9]{10} .*|frame ?\d+:.*|R\d+(_[rwP]+)?=.*|from \d+ to .*|\d+: *)$`)
 )
 
-// Parse reads the logs of all programs in a text. Text around them is skipped.
+// Parse parses the logs of all programs in a text and skips the text around them.
 func Parse(r io.Reader) ([]*Log, error) {
 	p := parser{}
 	in := bufio.NewScanner(io.LimitReader(r, maxLog+1))
@@ -107,10 +109,10 @@ type parser struct {
 	logs []*Log
 	cur  *Log
 
-	program, errno string // named by the loader, for the log that follows
+	program, errno string // named by the loader, for the next log
 	inside         bool   // between BEGIN and END
-	source         Step   // the source line that stands above the next instruction
-	before         string // the state that does
+	source         Step   // source line printed above the next instruction
+	before         string // state printed before the next instruction
 }
 
 // log returns the log that a line belongs to.
@@ -122,10 +124,10 @@ func (p *parser) log(n int) *Log {
 	return p.cur
 }
 
-// end closes the log.
+// end closes the current log.
 func (p *parser) end() {
 	if p.cur != nil && p.cur.Message == "" && len(p.cur.Steps) == 0 && p.cur.Processed < 0 {
-		p.logs = p.logs[:len(p.logs)-1] // nothing of a verifier
+		p.logs = p.logs[:len(p.logs)-1] // contains nothing from a verifier
 	}
 	p.cur, p.source, p.before = nil, Step{}, ""
 }
@@ -182,7 +184,7 @@ func (p *parser) message(n int, text string) {
 	l.Message, l.Messages = text, append(l.Messages, text)
 }
 
-// loader takes the lines in which loaders name programs and errors.
+// loader parses lines in which loaders name programs and errors.
 func (p *parser) loader(n int, text string) bool {
 	switch {
 	case reBegin.MatchString(text):
@@ -225,8 +227,8 @@ func (p *parser) loader(n int, text string) bool {
 	return false
 }
 
-// rest is what stands on the line of a loader's own words: the first line of the log, or with cilium/ebpf's %v the last ones, separated by
-// colons ("7: (79) r1 = *(u64 *)(r0 +0): R0 invalid mem access 'scalar' (12 line(s) omitted)").
+// rest parses the verifier's text on a loader's own line: the first line of the log or, with cilium/ebpf's %v, the last
+// ones, separated by colons ("7: (79) r1 = *(u64 *)(r0 +0): R0 invalid mem access 'scalar' (12 line(s) omitted)").
 func (p *parser) rest(n int, text string) {
 	omitted := reOmitted.FindStringSubmatch(text)
 	if omitted != nil {
@@ -270,14 +272,14 @@ func (p *parser) insn(n int, m []string) {
 	l.Message, l.Messages = "", nil
 }
 
-// cut ends a path: what follows is another one.
+// cut ends a path; what follows is another one.
 func (p *parser) cut(n int) {
 	l := p.log(n)
 	l.Message, l.Messages = "", nil
 	p.source, p.before = Step{}, ""
 }
 
-// back returns to the last time the path was at an instruction: the other way from there follows.
+// back rewinds to the last time the path was at an instruction: the other branch from there follows.
 func (p *parser) back(insn int) {
 	l := p.cur
 	for i := len(l.Steps) - 1; i >= 0; i-- {

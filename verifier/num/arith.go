@@ -15,7 +15,7 @@ func subS[T int32 | int64](a, b T) (T, bool) {
 func addU[T uint32 | uint64](a, b T) (T, bool) { s := a + b; return s, s < a }
 func subU[T uint32 | uint64](a, b T) (T, bool) { return a - b, a < b }
 
-// addRange is scalar_min_max_add in one width.
+// addRange is scalar_min_max_add for one width.
 func addRange[S int32 | int64, U uint32 | uint64](smin, smax *S, umin, umax *U, bs, bS S, bu, bU U, minS, maxS S, maxU U, both bool) {
 	lo, o1 := addS(*smin, bs)
 	hi, o2 := addS(*smax, bS)
@@ -31,13 +31,13 @@ func addRange[S int32 | int64, U uint32 | uint64](smin, smax *S, umin, umax *U, 
 	*umin, *umax = l, h
 }
 
-// Add adds c to b (without Sync).
+// Add adds c to b. Call Sync afterwards.
 func (b *Bounds) Add(c *Bounds, r Rules) {
 	b.AddRanges(c, r)
 	b.Var = b.Var.Add(c.Var)
 }
 
-// AddRanges adds c's ranges and leaves the bits.
+// AddRanges adds the ranges of c and leaves the bits unchanged.
 func (b *Bounds) AddRanges(c *Bounds, r Rules) {
 	addRange(&b.SMin32, &b.SMax32, &b.UMin32, &b.UMax32, c.SMin32, c.SMax32, c.UMin32, c.UMax32, math.MinInt32, math.MaxInt32, math.MaxUint32, r.WrapBoth)
 	addRange(&b.SMin, &b.SMax, &b.UMin, &b.UMax, c.SMin, c.SMax, c.UMin, c.UMax, math.MinInt64, math.MaxInt64, math.MaxUint64, r.WrapBoth)
@@ -69,7 +69,7 @@ func (b *Bounds) subRanges(c *Bounds, r Rules) {
 	subRange(&b.SMin, &b.SMax, &b.UMin, &b.UMax, c.SMin, c.SMax, c.UMin, c.UMax, math.MinInt64, math.MaxInt64, math.MaxUint64, r.WrapBoth)
 }
 
-// Negate makes b 0 - b.
+// Negate replaces b with 0 - b.
 func (b *Bounds) Negate(r Rules) {
 	old := *b
 	b.Set(0)

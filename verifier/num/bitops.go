@@ -2,25 +2,26 @@ package num
 
 import "math"
 
-// And, Or and Xor combine bits first; ranges follow from bits and from what the operation can only lower or raise
-// (scalar_min_max_and and so on).
+// And, Or and Xor combine the bits first; ranges follow from the bits and from whether the operation can only decrease
+// or increase values (scalar_min_max_and and others).
 
-// And makes b the bitwise and of b and c.
+// And replaces b with the bitwise AND of b and c.
 func (b *Bounds) And(c *Bounds, r Rules) {
 	b.bitop(c, r, b.Var.And(c.Var), func(lo, hi uint64, a, c uint64, amax, cmax uint64) (uint64, uint64) { return lo, min(amax, cmax) })
 }
 
-// Or makes b the bitwise or of b and c.
+// Or replaces b with the bitwise OR of b and c.
 func (b *Bounds) Or(c *Bounds, r Rules) {
 	b.bitop(c, r, b.Var.Or(c.Var), func(lo, hi uint64, a, c uint64, amax, cmax uint64) (uint64, uint64) { return max(a, c), hi })
 }
 
-// Xor makes b the bitwise exclusive or of b and c.
+// Xor replaces b with the bitwise exclusive OR of b and c.
 func (b *Bounds) Xor(c *Bounds, r Rules) {
 	b.bitop(c, r, b.Var.Xor(c.Var), func(lo, hi uint64, a, c uint64, amax, cmax uint64) (uint64, uint64) { return lo, hi })
 }
 
-// bitop sets the bits to t and asks lim for the unsigned range, given the range bits allow and the ranges of both operands.
+// bitop sets the bits to t. lim computes the unsigned range from the range that the bits allow and from the ranges of
+// both operands.
 func (b *Bounds) bitop(c *Bounds, r Rules, t Tnum, lim func(lo, hi, a, c, amax, cmax uint64) (uint64, uint64)) {
 	b.Var = t
 	t32 := t.Sub32()
@@ -62,7 +63,7 @@ func (b *Bounds) lshRange32(lo, hi uint64) {
 	}
 }
 
-// Lsh32 shifts the low half left by c, which is constant and below 32.
+// Lsh32 shifts the low half left by c, a constant below 32.
 func (b *Bounds) Lsh32(c *Bounds) {
 	low := b.Var.Sub32()
 	b.lshRange32(uint64(c.UMin32), uint64(c.UMax32))
@@ -71,7 +72,7 @@ func (b *Bounds) Lsh32(c *Bounds) {
 	b.fromBits32()
 }
 
-// Lsh shifts left by c, which is constant and below 64.
+// Lsh shifts left by c, a constant below 64.
 func (b *Bounds) Lsh(c *Bounds, r Rules) {
 	lo, hi := c.UMin, c.UMax
 	if lo == 32 && hi == 32 && (r.Lsh32 || b.SMax32 >= 0) {
@@ -95,7 +96,7 @@ func (b *Bounds) Lsh(c *Bounds, r Rules) {
 	b.fromBits()
 }
 
-// Rsh32 shifts the low half right by c.
+// Rsh32 shifts the low half right by c, zero-extending.
 func (b *Bounds) Rsh32(c *Bounds) {
 	low := b.Var.Sub32()
 	b.SMin32, b.SMax32 = math.MinInt32, math.MaxInt32
@@ -106,7 +107,7 @@ func (b *Bounds) Rsh32(c *Bounds) {
 	b.fromBits32()
 }
 
-// Rsh shifts right by c.
+// Rsh shifts right by c, zero-extending.
 func (b *Bounds) Rsh(c *Bounds) {
 	b.SMin, b.SMax = math.MinInt64, math.MaxInt64
 	b.Var = b.Var.Rsh(uint8(c.UMin))
@@ -116,7 +117,7 @@ func (b *Bounds) Rsh(c *Bounds) {
 	b.fromBits()
 }
 
-// Arsh32 shifts the low half right by c and keeps its sign.
+// Arsh32 shifts the low half right by c, sign-extending.
 func (b *Bounds) Arsh32(c *Bounds) {
 	n := c.UMin32
 	b.SMin32 >>= n
@@ -127,7 +128,7 @@ func (b *Bounds) Arsh32(c *Bounds) {
 	b.fromBits32()
 }
 
-// Arsh shifts right by c and keeps the sign.
+// Arsh shifts right by c, sign-extending.
 func (b *Bounds) Arsh(c *Bounds) {
 	n := c.UMin
 	b.SMin >>= n

@@ -2,7 +2,7 @@ package num
 
 import "math"
 
-// Bounds is what is known of a scalar: its bits, and ranges that contradict neither them nor each other once Sync has run.
+// Bounds is what is known about a scalar: bits and ranges. After Sync they are consistent with each other.
 type Bounds struct {
 	Var        Tnum
 	SMin, SMax int64
@@ -13,37 +13,37 @@ type Bounds struct {
 	UMax32     uint32
 }
 
-// Unbounded is any number.
+// Unbounded allows any number.
 var Unbounded = Bounds{Unknown, math.MinInt64, math.MaxInt64, 0, math.MaxUint64, math.MinInt32, math.MaxInt32, 0, math.MaxUint32}
 
-// Exactly returns one number.
+// Exactly returns the Bounds of one number.
 func Exactly(v uint64) Bounds {
 	return Bounds{Const(v), int64(v), int64(v), v, v, int32(v), int32(v), uint32(v), uint32(v)}
 }
 
-// Set makes b one number.
+// Set sets b to one number.
 func (b *Bounds) Set(v uint64) { *b = Exactly(v) }
 
-// Set32 makes the low half one number and leaves the rest.
+// Set32 sets the low half to one number and leaves the high half unchanged.
 func (b *Bounds) Set32(v uint32) {
 	b.Var = b.Var.Const32(v)
 	b.SMin32, b.SMax32, b.UMin32, b.UMax32 = int32(v), int32(v), v, v
 }
 
-// Forget forgets the ranges and keeps the bits.
+// Forget drops the ranges and keeps the bits.
 func (b *Bounds) Forget() { b.Forget64(); b.Forget32() }
 
-// Forget64 forgets the 64-bit ranges.
+// Forget64 drops the 64-bit ranges.
 func (b *Bounds) Forget64() {
 	b.SMin, b.SMax, b.UMin, b.UMax = math.MinInt64, math.MaxInt64, 0, math.MaxUint64
 }
 
-// Forget32 forgets the 32-bit ranges.
+// Forget32 drops the 32-bit ranges.
 func (b *Bounds) Forget32() {
 	b.SMin32, b.SMax32, b.UMin32, b.UMax32 = math.MinInt32, math.MaxInt32, 0, math.MaxUint32
 }
 
-// fromBits32 narrows the 32-bit ranges by what bits say.
+// fromBits32 narrows the 32-bit ranges by the known bits.
 func (b *Bounds) fromBits32() {
 	t := b.Var.Sub32()
 	v, m := uint32(t.Value), uint32(t.Mask)
@@ -63,7 +63,7 @@ func (b *Bounds) fromBits64() {
 
 func (b *Bounds) fromBits() { b.fromBits32(); b.fromBits64() }
 
-// toBits narrows the bits by what the ranges say.
+// toBits narrows the bits by the ranges.
 func (b *Bounds) toBits() {
 	t64 := b.Var.Intersect(Range(b.UMin, b.UMax))
 	t32 := t64.Sub32().Intersect(Range(uint64(b.UMin32), uint64(b.UMax32)))
@@ -86,7 +86,7 @@ func (b *Bounds) Sync(r Rules) {
 	b.fromBits()
 }
 
-// Broken names what contradicts itself, "" when nothing does (reg_bounds_sanity_check).
+// Broken names a contradiction, or returns "" if there is none (reg_bounds_sanity_check).
 func (b *Bounds) Broken() string {
 	switch {
 	case b.UMin > b.UMax || b.SMin > b.SMax || b.UMin32 > b.UMax32 || b.SMin32 > b.SMax32:
@@ -100,13 +100,13 @@ func (b *Bounds) Broken() string {
 	return ""
 }
 
-// Within reports whether all ranges of c are in those of b.
+// Within reports whether all ranges of c lie within those of b.
 func (b *Bounds) Within(c *Bounds) bool {
 	return b.UMin <= c.UMin && b.UMax >= c.UMax && b.SMin <= c.SMin && b.SMax >= c.SMax &&
 		b.UMin32 <= c.UMin32 && b.UMax32 >= c.UMax32 && b.SMin32 <= c.SMin32 && b.SMax32 >= c.SMax32
 }
 
-// Zext makes the high half zero and the 64-bit ranges those of the low half.
+// Zext zeroes the high half and sets the 64-bit ranges to those of the low half.
 func (b *Bounds) Zext() {
 	b.Var = b.Var.Sub32()
 	b.UMin, b.UMax = uint64(b.UMin32), uint64(b.UMax32)
@@ -117,10 +117,10 @@ func (b *Bounds) Zext() {
 	}
 }
 
-// Width returns the number of bits that may be set, from the right.
+// Width returns the number of low bits that may be set.
 func (b *Bounds) Width() int { return bitLen(b.UMax) }
 
-// Holds reports whether v is a value within b.
+// Holds reports whether v is a possible value.
 func (b *Bounds) Holds(v uint64) bool {
 	s, u32 := int64(v), uint32(v)
 	return b.Var.Contains(Const(v)) && b.SMin <= s && s <= b.SMax && b.UMin <= v && v <= b.UMax &&

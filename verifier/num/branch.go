@@ -2,10 +2,10 @@ package num
 
 import "math/bits"
 
-// Cond is a comparison (the operation bits of a jump).
+// Cond is a comparison (the operation bits of a conditional jump).
 type Cond uint8
 
-// Comparisons; NSet is what holds when JSET does not jump.
+// Comparisons. NSet holds where JSET does not jump.
 const (
 	Eq   Cond = 0x10
 	Gt   Cond = 0x20
@@ -21,7 +21,7 @@ const (
 	NSet Cond = Set | 8
 )
 
-// Flip returns the comparison with its sides exchanged; 0 when there is none.
+// Flip returns the comparison with its operands exchanged, 0 if there is none.
 func (c Cond) Flip() Cond {
 	switch c {
 	case Ge:
@@ -44,7 +44,7 @@ func (c Cond) Flip() Cond {
 	return c
 }
 
-// Not returns the opposite.
+// Not returns the opposite comparison.
 func (c Cond) Not() Cond {
 	switch c {
 	case Eq:
@@ -75,7 +75,7 @@ func (c Cond) Not() Cond {
 	return 0
 }
 
-// Outcome of a comparison.
+// Outcomes of a comparison.
 const (
 	Maybe = -1
 	Never = 0
@@ -96,7 +96,7 @@ func (b *Bounds) view(w32 bool) view {
 	return view{b.Var, b.UMin, b.UMax, b.SMin, b.SMax}
 }
 
-// IsConst reports whether the number is known, in the low half if w32.
+// IsConst reports whether the number (with w32, its low half) is known.
 func (b *Bounds) IsConst(w32 bool) bool {
 	if w32 {
 		return b.Var.Sub32IsConst()
@@ -116,7 +116,7 @@ func disjoint(a, b view) bool {
 	return a.umin > b.umax || a.umax < b.umin || a.smin > b.smax || a.smax < b.smin
 }
 
-// Taken decides whether b and c compare as op says: Maybe, Never or Sure (is_scalar_branch_taken).
+// Taken reports whether b and c compare as op requires: Maybe, Never or Sure (is_scalar_branch_taken).
 func Taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 	x, y := b.view(w32), c.view(w32)
 	if r.Deduce == DeduceSign && !y.t.IsConst() {
@@ -198,7 +198,7 @@ func decide(sure, never bool) int {
 	return Maybe
 }
 
-// Refine narrows b and c by the knowledge that they compare as op says (regs_refine_cond_op); Sync has to follow.
+// Refine narrows b and c given that they compare as op requires (regs_refine_cond_op). Call Sync afterwards.
 func Refine(b, c *Bounds, op Cond, w32 bool) {
 	switch op {
 	case Ge, Gt, SGe, SGt:
@@ -313,8 +313,8 @@ func refine64(b, c *Bounds, op Cond) {
 	}
 }
 
-// RefineConst narrows yes and no, what a register holds when it compares with the constant v as op says and when it does not,
-// as releases before 6.8 do (reg_set_min_max).
+// RefineConst narrows yes and no, the values of a register that does and does not compare with the constant v as op
+// requires, as releases before 6.8 do (reg_set_min_max).
 func RefineConst(yes, no *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 	if op == 0 {
 		return
@@ -361,7 +361,7 @@ func setHalf(b *Bounds, v uint64, w32 bool) {
 	}
 }
 
-// Equate makes two numbers that are known to be equal hold the same, as releases before 6.8 do.
+// Equate narrows two numbers known to be equal to each other's bounds, as releases before 6.8 do.
 func Equate(b, c *Bounds, r Rules) {
 	b.UMin, b.UMax = max(b.UMin, c.UMin), min(b.UMax, c.UMax)
 	b.SMin, b.SMax = max(b.SMin, c.SMin), min(b.SMax, c.SMax)

@@ -16,7 +16,7 @@ func (b *Bounds) deduce32(r Rules) {
 		}
 		b.narrow32(int32(b.SMin), int32(b.SMax))
 	}
-	// A range over one border of 2^32 whose ends have low halves on both sides of zero is a signed range.
+	// A range across one multiple of 2^32 whose ends have low halves on both sides of zero is a signed range.
 	if uint32(b.UMin>>32)+1 == uint32(b.UMax>>32) && int32(b.UMin) < 0 && int32(b.UMax) >= 0 {
 		b.narrow32(int32(b.UMin), int32(b.UMax))
 	}
@@ -28,7 +28,7 @@ func (b *Bounds) deduce32(r Rules) {
 		b.UMin32 = max(uint32(b.SMin32), b.UMin32)
 		b.UMax32 = min(uint32(b.SMax32), b.UMax32)
 	} else if r.SplitSign32 {
-		// The signed range is two unsigned pieces; the unsigned range meets only one of them.
+		// The signed range consists of two unsigned pieces; the unsigned range overlaps only one of them.
 		if b.UMax32 < uint32(b.SMin32) {
 			b.SMin32 = int32(b.UMin32)
 			b.UMax32 = min(b.UMax32, uint32(b.SMax32))
@@ -88,7 +88,7 @@ func (b *Bounds) lift(lo, hi uint32) {
 	b.SMax = min(b.SMax, int64(uint64(b.SMax)&high32|uint64(hi)))
 }
 
-// deduceSign learns only from sign bits, as releases before 6.8 do.
+// deduceSign uses only sign bits, as releases before 6.8 do.
 func (b *Bounds) deduceSign() {
 	switch {
 	case b.SMin32 >= 0 || b.SMax32 < 0:
@@ -122,7 +122,7 @@ func (b *Bounds) deduceSign() {
 	}
 }
 
-// Combine32Into64 is what releases before 6.8 do after a 32-bit comparison.
+// Combine32Into64 updates the 64-bit bounds after a 32-bit comparison, as releases before 6.8 do.
 func (b *Bounds) Combine32Into64(r Rules) {
 	if b.Var.Clear32().Equals(0) {
 		v := b.Var
@@ -134,7 +134,7 @@ func (b *Bounds) Combine32Into64(r Rules) {
 	b.Sync(r)
 }
 
-// Combine64Into32 is what releases before 6.8 do after a 64-bit comparison.
+// Combine64Into32 updates the 32-bit bounds after a 64-bit comparison, as releases before 6.8 do.
 func (b *Bounds) Combine64Into32(r Rules) {
 	b.Forget32()
 	if fits32(b.SMin) && fits32(b.SMax) {

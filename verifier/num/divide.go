@@ -2,10 +2,10 @@ package num
 
 import "math"
 
-// Div makes b the quotient of b and the constant c, in the low half if w32 (7.0 and later).
+// Div replaces b with the quotient of b and the constant c, in the low half if w32 (7.0 and later).
 func (b *Bounds) Div(c *Bounds, w32, signed bool) { b.divide(c, w32, signed, false) }
 
-// Mod makes b the remainder.
+// Mod replaces b with the remainder of b and the constant c.
 func (b *Bounds) Mod(c *Bounds, w32, signed bool) { b.divide(c, w32, signed, true) }
 
 func (b *Bounds) divide(c *Bounds, w32, signed, mod bool) {
@@ -41,7 +41,7 @@ func (b *Bounds) divide(c *Bounds, w32, signed, mod bool) {
 	b.Var = Unknown
 }
 
-// divU: the machine yields 0 for a division by 0, and the dividend for a remainder.
+// divU divides a range. Division by 0 yields 0 for a quotient and the dividend for a remainder.
 func divU(lo, hi, d uint64, mod bool) (uint64, uint64) {
 	switch {
 	case d == 0 && mod:

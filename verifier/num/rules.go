@@ -2,13 +2,13 @@ package num
 
 import "math/bits"
 
-// Rules say how a release computes.
+// Rules describe how a release computes.
 type Rules struct {
 	Deduce DeduceRule
 	Mul    MulRule
-	// SplitSign, SplitSign32: a signed range on both sides of zero narrows an unsigned one that meets only one side.
+	// SplitSign, SplitSign32: a signed range on both sides of zero narrows an unsigned one that overlaps only one side.
 	SplitSign, SplitSign32 bool
-	// WrapBoth: sums and differences whose both ends overflow stay ranges.
+	// WrapBoth: sums and differences stay ranges if both ends overflow.
 	WrapBoth bool
 	// MulSigned: products of ranges with negative numbers are ranges.
 	MulSigned bool
@@ -16,27 +16,28 @@ type Rules struct {
 	Div bool
 	// Neg and Bswap: these keep ranges and bits.
 	Neg, Bswap bool
-	// Lsh32: a shift to the left by 32 keeps negative ranges of the low half.
+	// Lsh32: a left shift by 32 keeps negative ranges of the low half.
 	Lsh32 bool
-	// EqBits: values whose known bits differ are not equal. EqHalves: nor are those whose low halves have ranges apart.
+	// EqBits: values with different known bits are not equal. EqHalves: neither are values whose low halves have
+	// disjoint ranges.
 	EqBits, EqHalves bool
 	// EqRange: a constant outside a value's range is not equal to it.
 	EqRange bool
 }
 
-// DeduceRule is how ranges narrow each other.
+// DeduceRule selects how ranges narrow each other.
 type DeduceRule uint8
 
-// Rules of deduction.
+// Ways to narrow ranges.
 const (
-	DeduceSign  DeduceRule = iota // by sign bits alone
-	DeduceMixed                   // 64 by 32 and 32 by 64, three times
+	DeduceSign  DeduceRule = iota // by sign bits only
+	DeduceMixed                   // 64 by 32 bits and 32 by 64, three times
 )
 
-// MulRule is how products of tristate numbers are computed.
+// MulRule selects how tristate numbers are multiplied.
 type MulRule uint8
 
-// Rules of multiplication.
+// Ways to multiply.
 const (
 	MulTwoMasks MulRule = iota
 	MulShiftAdd

@@ -17,7 +17,7 @@ func (b *Bounds) Truncate(size int, r Rules) {
 	}
 	b.SMin, b.SMax = int64(b.UMin), int64(b.UMax)
 	if r.Deduce == DeduceSign {
-		// Releases before 6.8 derive the 32-bit ranges anew unless the value was cut at 32 bits.
+		// Releases before 6.8 derive the 32-bit ranges anew unless the value was truncated to 32 bits.
 		if size < 4 {
 			b.Combine64Into32(r)
 		}
@@ -39,7 +39,7 @@ func signExtend(v uint64, size int) int64 {
 	return int64(int32(v))
 }
 
-// SignExtend makes b the low size bytes with their sign (coerce_reg_to_size_sx).
+// SignExtend sign-extends the low size bytes (coerce_reg_to_size_sx).
 func (b *Bounds) SignExtend(size int) {
 	if size >= 8 {
 		return
@@ -63,7 +63,7 @@ func (b *Bounds) SignExtend(size int) {
 	*b = Bounds{Unknown, lo, hi, 0, math.MaxUint64, int32(lo), int32(hi), 0, math.MaxUint32}
 }
 
-// SignExtend32 makes the low half its low size bytes (1 or 2) with their sign (coerce_subreg_to_size_sx).
+// SignExtend32 sign-extends the low size bytes (1 or 2) to the low half (coerce_subreg_to_size_sx).
 func (b *Bounds) SignExtend32(size int) {
 	if b.Var.IsConst() {
 		v := int32(signExtend(b.Var.Value, size))

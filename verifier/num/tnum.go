@@ -1,7 +1,8 @@
-// Package num is the arithmetic of values that are not fully known: tristate numbers, and ranges in four views (signed and
+// Package num implements arithmetic on partially known values: tristate numbers, and ranges in four views (signed and
 // unsigned, 64 and 32 bits), as the kernel's verifier tracks them for registers.
 //
-// It knows how each release computes and deduces; it does not know registers, pointers or programs. Start at [Bounds].
+// It knows how each release computes and narrows bounds; it does not know registers, pointers or programs. Start from
+// [Bounds].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package num
@@ -15,13 +16,13 @@ import (
 // Tnum is a tristate number: bits in Mask are unknown, the others are those of Value (kernel/bpf/tnum.c).
 type Tnum struct{ Value, Mask uint64 }
 
-// Unknown has no known bit.
+// Unknown has no known bits.
 var Unknown = Tnum{0, math.MaxUint64}
 
-// Const returns a known number.
+// Const returns the Tnum of a known number.
 func Const(v uint64) Tnum { return Tnum{v, 0} }
 
-// Range returns the smallest Tnum that holds every number from lo to hi.
+// Range returns the smallest Tnum that contains every number from lo to hi.
 func Range(lo, hi uint64) Tnum {
 	n := bits.Len64(lo ^ hi)
 	if n > 63 {
@@ -40,13 +41,13 @@ func (t Tnum) IsUnknown() bool { return t.Mask == math.MaxUint64 }
 // Equals reports whether t is the constant v.
 func (t Tnum) Equals(v uint64) bool { return t == Tnum{v, 0} }
 
-// Lsh shifts left.
+// Lsh shifts left by n.
 func (t Tnum) Lsh(n uint8) Tnum { return Tnum{t.Value << n, t.Mask << n} }
 
-// Rsh shifts right, zeros come in.
+// Rsh shifts right by n, zero-extending.
 func (t Tnum) Rsh(n uint8) Tnum { return Tnum{t.Value >> n, t.Mask >> n} }
 
-// Arsh shifts right, copies of the sign bit come in; width is 32 or 64.
+// Arsh shifts right by n, sign-extending; width is 32 or 64.
 func (t Tnum) Arsh(n uint8, width int) Tnum {
 	if width == 32 {
 		return Tnum{uint64(uint32(int32(t.Value) >> n)), uint64(uint32(int32(t.Mask) >> n))}
@@ -54,42 +55,42 @@ func (t Tnum) Arsh(n uint8, width int) Tnum {
 	return Tnum{uint64(int64(t.Value) >> n), uint64(int64(t.Mask) >> n)}
 }
 
-// Add returns the sum.
+// Add returns t + b.
 func (t Tnum) Add(b Tnum) Tnum {
 	sv := t.Value + b.Value
 	mu := (t.Mask + b.Mask + sv) ^ sv | t.Mask | b.Mask
 	return Tnum{sv &^ mu, mu}
 }
 
-// Sub returns the difference.
+// Sub returns t - b.
 func (t Tnum) Sub(b Tnum) Tnum {
 	dv := t.Value - b.Value
 	mu := (dv + t.Mask) ^ (dv - b.Mask) | t.Mask | b.Mask
 	return Tnum{dv &^ mu, mu}
 }
 
-// Neg is 0 - t.
+// Neg returns 0 - t.
 func (t Tnum) Neg() Tnum { return Tnum{}.Sub(t) }
 
-// And returns the bitwise and.
+// And returns the bitwise AND.
 func (t Tnum) And(b Tnum) Tnum {
 	v := t.Value & b.Value
 	return Tnum{v, (t.Value | t.Mask) & (b.Value | b.Mask) &^ v}
 }
 
-// Or returns the bitwise or.
+// Or returns the bitwise OR.
 func (t Tnum) Or(b Tnum) Tnum {
 	v := t.Value | b.Value
 	return Tnum{v, (t.Mask | b.Mask) &^ v}
 }
 
-// Xor returns the bitwise exclusive or.
+// Xor returns the bitwise exclusive OR.
 func (t Tnum) Xor(b Tnum) Tnum {
 	mu := t.Mask | b.Mask
 	return Tnum{(t.Value ^ b.Value) &^ mu, mu}
 }
 
-// Mul returns the product, as rule says it is computed.
+// Mul returns the product, computed according to rule.
 func (t Tnum) Mul(b Tnum, rule MulRule) Tnum {
 	switch rule {
 	case MulTwoMasks:
@@ -127,13 +128,13 @@ func addPartial(acc Tnum, mask, value uint64) Tnum {
 	return acc
 }
 
-// Union holds what t or b holds.
+// Union contains every number of t and of b.
 func (t Tnum) Union(b Tnum) Tnum {
 	mu := (t.Value ^ b.Value) | t.Mask | b.Mask
 	return Tnum{t.Value & b.Value &^ mu, mu}
 }
 
-// Intersect holds what t and b hold.
+// Intersect contains every number that is in both t and b.
 func (t Tnum) Intersect(b Tnum) Tnum {
 	mu := t.Mask & b.Mask
 	return Tnum{(t.Value | b.Value) &^ mu, mu}
@@ -165,13 +166,13 @@ func (t Tnum) Cast(size int) Tnum {
 // Sub32 returns the low half.
 func (t Tnum) Sub32() Tnum { return t.Cast(4) }
 
-// Clear32 has the low half zero.
+// Clear32 zeroes the low half.
 func (t Tnum) Clear32() Tnum { return t.Rsh(32).Lsh(32) }
 
 // With32 replaces the low half.
 func (t Tnum) With32(low Tnum) Tnum { return t.Clear32().Or(low.Sub32()) }
 
-// Const32 replaces the low half by a constant.
+// Const32 replaces the low half with a constant.
 func (t Tnum) Const32(v uint32) Tnum { return t.With32(Const(uint64(v))) }
 
 // Sub32IsConst reports whether the low half is known.
@@ -188,7 +189,7 @@ func (t Tnum) Bswap(size int) Tnum {
 	return Tnum{bits.ReverseBytes64(t.Value), bits.ReverseBytes64(t.Mask)}
 }
 
-// Text writes t as logs of releases from 6.8 on do: constants are plain.
+// Text formats t as logs of releases from 6.8 on do, with constants as plain numbers.
 func (t Tnum) Text() string {
 	switch {
 	case t.Mask != 0:
@@ -199,10 +200,10 @@ func (t Tnum) Text() string {
 	return hex(t.Value)
 }
 
-// String writes "(value; mask)" as the kernel's log does.
+// String formats t as "(value; mask)", as the kernel's log does.
 func (t Tnum) String() string { return "(" + hex(t.Value) + "; " + hex(t.Mask) + ")" }
 
-// hex is %#llx: zero has no prefix.
+// hex formats v like %#llx: zero has no prefix.
 func hex(v uint64) string {
 	if v == 0 {
 		return "0x0"

@@ -1,6 +1,6 @@
-// Package since knows which release of Linux changed which rule of the verifier: one row for each rule.
+// Package since records which release of Linux changed which rule of the verifier: one row per rule.
 //
-// It does not know what the rules are; the verifier asks [Rule.In] where it applies one.
+// It does not implement the rules; the verifier asks [Rule.In] where it applies one.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package since

@@ -1,25 +1,25 @@
 package since
 
-// Rule is something that releases do differently.
+// Rule is a rule of the verifier that releases apply differently.
 type Rule uint8
 
-// Rules. Each names what newer releases do unless it says otherwise.
+// The rules. Each describes the behaviour of newer releases unless it says otherwise.
 const (
-	// StaticStackLiveness: which stack slots are live follows from read and write marks per call chain, not from parents of states.
+	// StaticStackLiveness: live stack slots follow from read and write marks per call chain, not from parent states.
 	StaticStackLiveness Rule = iota
-	// LiveRegisters: registers that no way on reads are not compared.
+	// LiveRegisters: registers that no path reads again are not compared.
 	LiveRegisters
 	// SCCLoops: loops are strongly connected components, and marks are propagated along their back edges.
 	SCCLoops
 	// StateRefs: references, locks and sections belong to the state, not to its frames.
 	StateRefs
-	// MixedBounds: 64- and 32-bit ranges narrow each other.
+	// MixedBounds: 64-bit and 32-bit ranges narrow each other.
 	MixedBounds
-	// SplitSign: a signed range on both sides of zero narrows the unsigned one.
+	// SplitSign: a signed range that includes values on both sides of zero narrows the unsigned range.
 	SplitSign
-	// SplitSign32 is the same in 32 bits.
+	// SplitSign32: the same for 32 bits.
 	SplitSign32
-	// WrapBoth: sums whose both ends overflow stay ranges.
+	// WrapBoth: a sum stays a range if both ends overflow.
 	WrapBoth
 	// MulSigned: products with negative factors are ranges.
 	MulSigned
@@ -32,47 +32,47 @@ const (
 	BswapRange
 	// DivRange: divisions and remainders are ranges.
 	DivRange
-	// EqBits: values whose known bits differ are not equal.
+	// EqBits: values with different known bits are not equal.
 	EqBits
-	// EqHalves: values whose low halves are apart are not equal.
+	// EqHalves: values whose low halves have disjoint ranges are not equal.
 	EqHalves
-	// ForkSigns: an and or or of -1 or 0 with a constant is explored for both values.
+	// ForkSigns: an AND or OR of -1 or 0 with a constant is explored for both values.
 	ForkSigns
 	// SubregSpill: spills of 1, 2 and 4 bytes keep what is known of them.
 	SubregSpill
-	// UninitStack: privileged programs may read stack that nobody wrote.
+	// UninitStack: privileged programs may read stack that was never written.
 	UninitStack
-	// UninitGrows: they may do so below everything that was written, too.
+	// UninitGrows: they may also do so below the deepest written byte.
 	UninitGrows
-	// PreciseSpills: stack slots are tracked back by the instruction that accessed them.
+	// PreciseSpills: stack slots are tracked backward through the instruction that accessed them.
 	PreciseSpills
-	// ScalarIDs: states are compared with the identities of scalars.
+	// ScalarIDs: state comparison includes the identities of scalars.
 	ScalarIDs
 	// LinkedOffsets: scalars that differ by a constant stay linked.
 	LinkedOffsets
-	// LinkedNegative: so do those with negative and 32-bit distances.
+	// LinkedNegative: the same for negative and 32-bit distances.
 	LinkedNegative
-	// ConvergingIterators: iterator loops end when a state within an earlier one is found, and what is not precise is widened.
+	// ConvergingIterators: iterator loops end when a state is covered by an earlier one; imprecise values are widened.
 	ConvergingIterators
-	// FastCalls: spills around calls that keep registers are not stack.
+	// FastCalls: spills around calls that preserve registers do not count as stack.
 	FastCalls
-	// LazyGlobals: global functions are judged after the program, if something calls them.
+	// LazyGlobals: global functions are verified after the program, and only if they are called.
 	LazyGlobals
-	// MayGoto: the instruction exists.
+	// MayGoto: may_goto exists.
 	MayGoto
-	// GlobalEffects: global functions may change packets, sleep or throw, and callers know.
+	// GlobalEffects: callers know that global functions may change packets, sleep or throw.
 	GlobalEffects
 	// NestedRCU: RCU sections nest.
 	NestedRCU
 	// ForceCheckpointHistory: a state is kept after 40 entries of history.
 	ForceCheckpointHistory
-	// KnownKeyLookup: a lookup in an array with a constant key below its size needs no null check.
+	// KnownKeyLookup: a lookup in an array with a constant key within bounds needs no null check.
 	KnownKeyLookup
-	// SizeSpillsBySlot: a checkpoint's slots are cleaned by halves.
+	// HalfSlots: the liveness of each half of a stack slot is computed before exploration.
 	HalfSlots
 	// LongJump: jumps over 32 bits.
 	LongJump
-	// UTF8Formats: format strings may have bytes from 0x80 on.
+	// UTF8Formats: format strings may contain bytes from 0x80 on.
 	UTF8Formats
 	// CPUv4: sign extension, gotol, unconditional byte swaps, signed division.
 	CPUv4
@@ -80,59 +80,60 @@ const (
 	LoadAcquire
 	// Gotox: indirect jumps.
 	Gotox
-	// PrivateStack: functions of tracing programs have a stack of their own.
+	// PrivateStack: functions of tracing programs have stacks of their own.
 	PrivateStack
-	// StackByJIT: a compiled function's stack is rounded to 16 bytes, not 32.
+	// StackByJIT: the stack of a compiled function is rounded to 16 bytes instead of 32.
 	StackByJIT
-	// PointerPromotion, ctx stores of constants.
+	// StoreConstToContext: constants can be stored to the context.
 	StoreConstToContext
-	// RefsOrdered: a released reference leaves the order of the others.
+	// RefsOrdered: releasing a reference keeps the order of the others.
 	RefsOrdered
-	// MissLimit64: checkpoints of loops that have to converge are kept for 64 misses.
+	// MissLimit64: checkpoints in loops that must converge are kept for 64 misses.
 	MissLimit64
-	// NotEqualRanges: a comparison with a bound for inequality moves the bound.
+	// TwoRegisterRanges: a comparison of two registers narrows both.
 	TwoRegisterRanges
 	// TailCallInvalidates: a tail call may have changed the packet.
 	TailCallInvalidates
 	// BacktrackSubprogs: precision is tracked through calls.
 	BacktrackSubprogs
-	// MovAssignsSrcID: only scalars that are not constant get identities.
+	// ConstHaveNoID: only scalars that are not constant get identities.
 	ConstHaveNoID
 	// AtomicsFull: atomics other than add.
 	AtomicsFull
-	// JumpPoints: history is kept at jumps, not at checkpoints.
+	// JumpPoints: history is recorded at jumps, not at checkpoints.
 	JumpPoints
-	// LazyPrecision: checkpoints forget what had to be exact, and the current state is not marked.
+	// LazyPrecision: checkpoints drop precision marks, and the current state is not marked.
 	LazyPrecision
-	// UntrustedMem: walks to what is not a struct yield memory that may fault.
+	// UntrustedMem: following a pointer to something other than a struct yields memory that may fault.
 	UntrustedMem
-	// PreciseNeverImprecise (7.2)
+	// SingularIDs: identities that only one register has are dropped.
 	SingularIDs
-	// CleanCurrent: the current state is cleaned of what is dead, too.
+	// CleanCurrent: dead registers and slots are also removed from the current state.
 	CleanCurrent
-	// InsnBeforeWalk: fields of all instructions are checked before the walk.
+	// InsnBeforeWalk: the fields of all instructions are checked before exploration.
 	InsnBeforeWalk
-	// NotExactByLive: reads marked by liveness decide what is compared (until static liveness).
+	// CallbackChains: callbacks are explored as called zero, one or more times.
 	CallbackChains
-	// CallbackLoops: calls that call back are loops, as others are.
+	// CallbackLoops: calls with callbacks count as loops.
 	CallbackLoops
-	// TailCallReturns: a tail call in a function may replace the function's caller.
+	// TailCallReturns: a tail call in a function may return to the function's caller.
 	TailCallReturns
-	// OffsetInBounds: what is added to a pointer, constant or not, is one range.
+	// OffsetInBounds: constant and variable offsets of a pointer form one range.
 	OffsetInBounds
-	// SameRegister: a register compared with itself decides the branch.
+	// SameRegister: comparing a register with itself decides the branch.
 	SameRegister
-	// ConstDynptr: helpers take dynptrs of callbacks that they do not release.
+	// ConstDynptr: helpers accept a callback's dynptr if they do not release it.
 	ConstDynptr
-	// GlobalChains: the calls of a global function count from it on.
+	// GlobalChains: the depth of calls counts from the last global function.
 	GlobalChains
-	// EqRange: comparisons for equality with a constant outside a range are decided.
+	// EqRange: comparing for equality with a constant outside the range decides the branch.
 	EqRange
-	// HelperWrites: map values and keys are judged by whether the helper writes, not by whether it may find them uninitialised.
+	// HelperWrites: map values and keys are checked by whether the helper writes them, not by whether it accepts
+	// uninitialised memory.
 	HelperWrites
-	// LoadPacketReturns: a legacy load of the packet in a function may end it with 0.
+	// LoadPacketReturns: a legacy packet load in a function may end it with result 0.
 	LoadPacketReturns
-	// StoredConstants: constants that are stored on the stack stay known.
+	// StoredConstants: constants stored on the stack stay known.
 	StoredConstants
 	numRules
 )
@@ -140,11 +141,12 @@ const (
 type row struct {
 	from Release
 	what string
-	// stable are updates of older releases that brought the rule too.
+	// stable are updates of older releases that also have the rule.
 	stable []update
 }
 
-// update is a stable release: from its patch on, where that is known; 0 is the whole line, as it is maintained today.
+// update is a stable release that has a rule from a patch level on; 0 means the whole line as maintained today, or that
+// the patch level is unknown.
 type update struct {
 	release Release
 	patch   int
@@ -231,13 +233,13 @@ func (r Rule) In(release Release, patch int) bool {
 	return false
 }
 
-// String describes what the rule is.
+// String describes the rule in a few words.
 func (r Rule) String() string { return rows[r].what }
 
-// From returns the release that brought a rule.
+// From returns the release that introduced a rule.
 func From(rule Rule) Release { return rows[rule].from }
 
-// Before returns the last release that does not have the rule, even with all updates.
+// Before returns the last release without the rule, even with all updates.
 func Before(rule Rule) Release {
 	r := From(rule)
 	for {
@@ -255,7 +257,7 @@ func Before(rule Rule) Release {
 	}
 }
 
-// All returns the rules.
+// All returns all rules.
 func All() []Rule {
 	out := make([]Rule, numRules)
 	for i := range out {
@@ -264,7 +266,7 @@ func All() []Rule {
 	return out
 }
 
-// Updates returns the stable releases that brought a rule to older lines, each with the patch from which on it has it.
+// Updates returns the stable releases to which a rule was backported, with the first patch level that has it.
 func Updates(rule Rule) map[Release]int {
 	out := map[Release]int{}
 	for _, u := range rows[rule].stable {
