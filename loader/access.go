@@ -6,9 +6,10 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// AccessRelocs returns the CO-RE relocations that may have given the load, store or helper call at pc its offset: that of
-// the instruction itself, or those that computed the address on some way to it. The address of a call of a probe read
-// helper is its third argument; of other calls the second. An address that comes out of memory ends the search.
+// AccessRelocs returns the CO-RE relocations that may determine the offset of the load, store or helper call at pc:
+// that of the instruction itself, or those in the computation of the address on some path to it. The address is the
+// third argument of a probe read helper, and the second argument of other calls. The search ends at an address loaded
+// from memory.
 func (lp *LinkedProgram) AccessRelocs(pc int) []*Reloc {
 	if pc < 0 || pc >= len(lp.Insns) {
 		return nil
@@ -31,7 +32,7 @@ func (lp *LinkedProgram) AccessRelocs(pc int) []*Reloc {
 	return nil
 }
 
-// fieldReloc returns the relocation of an instruction if it is one of a field that the target has.
+// fieldReloc returns the relocation of an instruction if it is for a field that the target has.
 func (lp *LinkedProgram) fieldReloc(pc int) (*Reloc, bool) {
 	r, ok := lp.RelocAt(pc)
 	if !ok || r.Err != nil || r.Relocation == nil || !r.Kind.IsField() || r.Poisoned() || r.Target == nil {
@@ -40,16 +41,17 @@ func (lp *LinkedProgram) fieldReloc(pc int) (*Reloc, bool) {
 	return r, true
 }
 
-// sliceStates bounds the states one search looks at.
+// sliceStates limits the states that one search visits.
 const sliceStates = 4096
 
-// slicePlace is a place of the backward search with the registers whose values are followed, as bits.
+// slicePlace is a position of the backward search, with the set of registers whose values are followed.
 type slicePlace struct {
 	pc     int
 	wanted uint16
 }
 
-// addressRelocs finds the relocations in the computations of a register's value at pc, against all ways that lead there.
+// addressRelocs finds the relocations in the computation of a register's value at pc, backward along all paths that
+// lead there.
 func (lp *LinkedProgram) addressRelocs(pc int, reg uint8) []*Reloc {
 	f, ok := lp.FuncAt(pc)
 	if !ok {
@@ -81,13 +83,14 @@ func (lp *LinkedProgram) addressRelocs(pc int, reg uint8) []*Reloc {
 	return found
 }
 
-// backward goes over one instruction: which registers are followed before it, or the relocation that ends the search.
+// backward steps back over one instruction: it returns the registers to follow before it, or the relocation that ends
+// the search.
 func (lp *LinkedProgram) backward(pc int, wanted uint16) (uint16, *Reloc) {
-	const frame = 1 << 10 // nothing gives r10 a value
+	const frame = 1 << 10 // r10 is never written
 	in := lp.Insns[pc]
 	info := in.Info()
 	if info.Flags&decode.FlagCall != 0 {
-		return wanted &^ 0x3f, nil // a call leaves r0 to r5 changed
+		return wanted &^ 0x3f, nil // a call overwrites r0 to r5
 	}
 	dst := uint16(1) << in.Dst
 	if wanted&dst == 0 || info.Flags&(decode.FlagJump|decode.FlagBranch|decode.FlagStore|decode.FlagExit) != 0 {
@@ -111,7 +114,7 @@ func (lp *LinkedProgram) backward(pc int, wanted uint16) (uint16, *Reloc) {
 	return wanted &^ frame, nil
 }
 
-// predecessors lists for each instruction of a function those that may be executed before it.
+// predecessors lists, for each instruction of a function, those that may execute immediately before it.
 func (lp *LinkedProgram) predecessors(f Func) [][]int {
 	ways := make([][]int, f.Len+1)
 	add := func(to, from int) {

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// insnSize is the bytes of one instruction slot.
+// insnSize is the size of an instruction slot in bytes.
 const insnSize = 8
 
 // maxWarnings limits Object.Warnings for hostile input.
@@ -63,7 +63,7 @@ func (o *Object) readCode(f *file) error {
 		}
 		cs := &codeSection{name: s.Name, index: i, insns: insns}
 		o.secByIndex[i] = cs
-		if o.sections[s.Name] == nil { // .BTF.ext cannot tell two of one name apart
+		if o.sections[s.Name] == nil { // .BTF.ext cannot distinguish two sections with one name
 			o.sections[s.Name] = cs
 		}
 		if err := o.splitFunctions(cs, bySection[i]); err != nil {
@@ -77,8 +77,8 @@ func (o *Object) readCode(f *file) error {
 	return nil
 }
 
-// splitFunctions makes the functions of a section from its symbols: STT_FUNC,
-// else global symbols without a type (clang before 7), else the whole section.
+// splitFunctions splits a section into functions by its symbols: STT_FUNC, else global symbols without a type (clang
+// before 7), else the whole section is one function.
 func (o *Object) splitFunctions(cs *codeSection, syms []*symbol) error {
 	var funcs []*symbol
 	for _, s := range syms {
@@ -141,7 +141,7 @@ func (o *Object) splitFunctions(cs *codeSection, syms []*symbol) error {
 	return nil
 }
 
-// readExt gives functions their types and sections their lines.
+// readExt assigns types to functions and line records to sections.
 func (o *Object) readExt() {
 	if o.Ext != nil {
 		for _, sec := range o.Ext.Funcs {
@@ -177,8 +177,8 @@ func (o *Object) readExt() {
 	}
 }
 
-// lines are the line records of a section, ascending by InsnOff: as .BTF.ext has them or, where that has several parts or another order,
-// decoded.
+// lines are the line records of a section, ascending by InsnOff: as in .BTF.ext or, if that has several parts or
+// another order, decoded.
 type lines struct {
 	inOrder btf.LineSection
 	sorted  []btf.LineInfo

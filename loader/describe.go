@@ -8,17 +8,17 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Explain describes what a relocation found no answer for, and what the target has instead; it is
-// empty for a relocation that was answered. It searches the target's types.
+// Explain explains why a relocation was not resolved, and what the target has instead; it returns "" for a resolved
+// relocation. It searches the target's types.
 func (l *Linked) Explain(r *Reloc) string {
 	if r == nil || r.Relocation == nil || l.Target.BTF == nil {
 		return ""
 	}
-	// A resolver of its own: explanations neither see nor change the pruning of candidates.
+	// A separate resolver, so that explanations neither see nor change the pruning of candidates.
 	return corerelo.NewResolver(l.Object.BTF, coreTarget(l.Target)).Explain(r.Relocation)
 }
 
-// programSymbols names what a linked program's instructions refer to.
+// programSymbols names the objects that a linked program's instructions refer to.
 type programSymbols struct{ lp *LinkedProgram }
 
 // Symbols names helpers, maps, variables and functions in the disassembly of the program.

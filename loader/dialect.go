@@ -8,24 +8,24 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Dialect is the user space loader whose rules an object is opened and loaded by, where loaders differ: section names, and the
-// sizes of maps that follow from their type.
+// Dialect selects the user space loader whose rules apply where loaders differ: section names, and map sizes that
+// follow from the map type.
 type Dialect uint8
 
 // Dialects.
 const (
-	// DialectAuto takes what any of the loaders takes, and warns where libbpf would not.
+	// DialectAuto accepts what any of the loaders accepts, and warns where libbpf would not.
 	DialectAuto Dialect = iota
 	DialectLibbpf
 	// DialectCilium is github.com/cilium/ebpf: fixupMagicFields in map.go, matchSectionName in elf_reader.go.
 	DialectCilium
-	// DialectAya is aya: section names as in libbpf, map definitions as they are.
+	// DialectAya is aya: section names as in libbpf, map definitions unchanged.
 	DialectAya
 )
 
 var dialectNames = [...]string{"auto", "libbpf", "cilium", "aya"}
 
-// String returns the name as ParseDialect takes it.
+// String returns the name that ParseDialect accepts.
 func (d Dialect) String() string {
 	if int(d) < len(dialectNames) {
 		return dialectNames[d]
@@ -43,14 +43,14 @@ func ParseDialect(name string) (Dialect, bool) {
 	return 0, false
 }
 
-// DialectNames lists what ParseDialect takes.
+// DialectNames lists the names that ParseDialect accepts.
 func DialectNames() []string { return dialectNames[:] }
 
-// WithDialect opens the object by the rules of one loader; Load follows them too.
+// WithDialect applies the rules of one loader to opening and loading the object.
 func WithDialect(d Dialect) Option { return func(c *openConfig) { c.dialect = d } }
 
-// section finds what a section name makes of a program. Where libbpf knows no such name, cilium/ebpf takes the longest name it
-// begins with ("tc_ingress" is a tc program); to choose that without being told to, the rest has to be a word of its own.
+// section returns the program kind for a section name. For names unknown to libbpf, cilium/ebpf uses the longest known
+// prefix ("tc_ingress" is a tc program); with DialectAuto the rest of the name must be a separate word.
 func (d Dialect) section(name string) (s *progtype.Section, target string, lenient bool) {
 	if s, target = progtype.ParseSection(name); s != nil || d == DialectLibbpf || d == DialectAya {
 		return s, target, false
@@ -64,20 +64,22 @@ func (d Dialect) section(name string) (s *progtype.Section, target string, lenie
 	return s, "", true
 }
 
-// fixedSizes are the sizes of key and value that a map type allows alone. The file descriptors of elements have 4 bytes.
+// fixedSizes are the only key and value sizes in bytes that a map type allows. File descriptors as elements have 4
+// bytes.
 var fixedSizes = map[uapi.MapType]struct{ key, value uint32 }{
 	uapi.MapTypePerfEventArray: {4, 4}, uapi.MapTypeProgArray: {4, 4}, uapi.MapTypeCgroupArray: {4, 4}, uapi.MapTypeXskmap: {4, 4},
 	uapi.MapTypeArrayOfMaps: {4, 4}, uapi.MapTypeRingbuf: {}, uapi.MapTypeUserRingbuf: {}, uapi.MapTypeArena: {},
 }
 
-// LacksFixedSize reports whether the definition differs from the sizes its type alone allows: loaders other than libbpf set them.
+// LacksFixedSize reports whether the definition differs from the only sizes that its type allows, which loaders other
+// than libbpf correct.
 func (m *Map) LacksFixedSize() bool {
 	want, ok := fixedSizes[m.Type]
 	return ok && (m.KeySize != want.key || m.ValueSize != want.value)
 }
 
-// fixSizes gives a map the sizes its type alone allows, where the definition leaves them out or names a type for the sake of
-// generated code. libbpf passes definitions on as they are, and the kernel refuses those.
+// fixSizes sets the only sizes that a map's type allows if the definition omits them or gives a type just for generated
+// code. libbpf passes such definitions on unchanged, and the kernel refuses them.
 func (l *loading) fixSizes(m *Map) {
 	d := l.o.dialect
 	if d == DialectLibbpf || d == DialectAya || l.opts.AsDefined || !m.LacksFixedSize() {

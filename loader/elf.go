@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// maxObject limits the size of a file that is read.
+// maxObject limits the size in bytes of a file that is read.
 const maxObject = 1 << 30
 
 // emNone is the machine number of BPF objects before EM_BPF was assigned.
@@ -30,14 +30,14 @@ type section struct {
 // symbol is one row of the symbol table.
 type symbol struct {
 	Name    string
-	Section int // index, 0 for undefined, -1 for absolute, common and others
+	Section int // index; 0 for undefined, -1 for absolute, common and others
 	Value   uint64
 	Size    uint64
 	Type    elf.SymType
 	Bind    elf.SymBind
 }
 
-// undefined reports whether the symbol is an extern (libbpf sym_is_extern).
+// extern reports whether the symbol is an extern (libbpf sym_is_extern).
 func (s *symbol) extern() bool {
 	return s.Section == 0 && (s.Bind == elf.STB_GLOBAL || s.Bind == elf.STB_WEAK) && s.Type == elf.STT_NOTYPE && s.Name != ""
 }
@@ -58,9 +58,9 @@ type file struct {
 	relocs   map[int][]rel // by index of the section they apply to, file order
 }
 
-// readELF checks and reads the ELF structure. debug/elf parses headers, symbols
-// and names; section bytes are taken from data here, within bounds and without
-// copies, because debug/elf inflates compressed sections without a limit.
+// readELF checks and reads the ELF structure. debug/elf parses headers, symbols and names. Section contents are taken
+// from data directly, after bounds checks and without copies, because debug/elf inflates compressed sections without a
+// limit.
 func readELF(data []byte) (f *file, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -97,7 +97,7 @@ func readELF(data []byte) (f *file, err error) {
 	return f, f.readRelocs()
 }
 
-// notELF says of a file without an ELF header what it looks like: a kernel's types are often given in place of the object.
+// notELF describes a file without an ELF header: often a kernel's BTF is given in place of the object.
 func notELF(data []byte) error {
 	for _, known := range []struct{ magic, what string }{
 		{"\x9f\xeb", "raw BTF"}, {"\xeb\x9f", "raw BTF"},
@@ -114,7 +114,7 @@ func notELF(data []byte) error {
 		hint("compile with clang --target=bpf -g -O2 -c")
 }
 
-// sourceKind recognises what an object is compiled from, and how to compile it.
+// sourceKind recognises source and intermediate files, and explains how to compile them.
 func sourceKind(data []byte) (what, hint string) {
 	for _, magic := range []string{"BC\xc0\xde", "\xde\xc0\x17\x0b"} { // plain, and in the wrapper of Darwin
 		if bytes.HasPrefix(data, []byte(magic)) {
@@ -141,7 +141,7 @@ func sourceKind(data []byte) (what, hint string) {
 	return "", ""
 }
 
-// checkHeader refuses what is no BPF object with a sentence about what it is.
+// checkHeader refuses files that are not BPF objects and describes what they are.
 func checkHeader(data []byte) error {
 	switch {
 	case len(data) == 0:
@@ -193,8 +193,8 @@ func (f *file) readSymbols(ef *elf.File) error {
 	return nil
 }
 
-// wantsRelocs reports whether relocations of this section have a meaning here.
-// Those of .BTF, .BTF.ext (R_BPF_64_NODYLD32) and DWARF do not.
+// wantsRelocs reports whether the relocations of a section matter here. Those of .BTF, .BTF.ext (R_BPF_64_NODYLD32) and
+// DWARF do not.
 func wantsRelocs(s *section) bool {
 	return s.Flags&elf.SHF_ALLOC != 0 && s.Name != ".eh_frame"
 }
@@ -252,7 +252,7 @@ func (f *file) sectionName(i int) string {
 	return fmt.Sprintf("#%d", i)
 }
 
-// byName returns the first section of a name, or nil.
+// byName returns the first section with a name, or nil.
 func (f *file) byName(name string) *section {
 	for i := range f.sections {
 		if f.sections[i].Name == name && f.sections[i].Type != elf.SHT_NULL {

@@ -6,59 +6,58 @@ import (
 	"strings"
 )
 
-// Kinds of failure; test with errors.Is.
+// Kinds of failures, for errors.Is.
 var (
-	// ErrNotObject: the file is no BPF ELF object (empty, a directory, another
-	// format or machine).
+	// ErrNotObject: the file is not a BPF ELF object (empty, a directory, another format or machine).
 	ErrNotObject = errors.New("not a BPF object")
-	// ErrMalformed: the ELF file contradicts itself or is cut short.
+	// ErrMalformed: the ELF file is inconsistent or truncated.
 	ErrMalformed = errors.New("malformed BPF object")
 	// ErrBTF: the .BTF or .BTF.ext section cannot be read.
 	ErrBTF = errors.New("malformed type information")
-	// ErrMapDef: a map definition that cannot be understood.
+	// ErrMapDef: a map definition is not understood.
 	ErrMapDef = errors.New("bad map definition")
-	// ErrRelocation: an ELF relocation that cannot be applied.
+	// ErrRelocation: an ELF relocation cannot be applied.
 	ErrRelocation = errors.New("bad relocation")
-	// ErrSection: a section name or type that is not known.
+	// ErrSection: a section name or type is unknown.
 	ErrSection = errors.New("unknown section name")
-	// ErrCORE: a CO-RE relocation failed hard.
+	// ErrCORE: a CO-RE relocation failed with an error.
 	ErrCORE = errors.New("CO-RE relocation failed")
-	// ErrExtern: a strong extern the target does not have.
+	// ErrExtern: the target does not have a strong extern.
 	ErrExtern = errors.New("unresolved extern")
 	// ErrByteOrder: object and target differ in byte order.
 	ErrByteOrder = errors.New("byte order differs")
-	// ErrNoHook: the target has no such attach point.
+	// ErrNoHook: the target does not have the hook.
 	ErrNoHook = errors.New("attach point not on this kernel")
-	// ErrUnlistedHook: BTF does not list the attach point, which the kernel may have all the same.
+	// ErrUnlistedHook: BTF does not list the hook, but the kernel may still have it.
 	ErrUnlistedHook = errors.New("not in this BTF")
 	// ErrUnknownToTarget: the target kernel does not know a helper, map type,
 	// program type, attach type or instruction.
 	ErrUnknownToTarget = errors.New("not known to this kernel")
-	// ErrKernelBTF: the target's kernel refuses the object's BTF, and the object cannot do without.
+	// ErrKernelBTF: the target's kernel refuses the object's BTF, which the object needs.
 	ErrKernelBTF = errors.New("BTF refused by this kernel")
-	// ErrNotAllowed: the kernel's tables do not permit something to programs of that type, licence or kind.
+	// ErrNotAllowed: the kernel does not allow a helper, kfunc or feature to programs of that type or licence.
 	ErrNotAllowed = errors.New("not allowed")
 	// ErrInstruction: the kernel's structural checks refuse an instruction.
 	ErrInstruction = errors.New("invalid instruction")
-	// ErrOption: a name given in options does not exist or does not fit.
+	// ErrOption: a name in the options does not exist or does not fit.
 	ErrOption = errors.New("bad option")
-	// ErrTooLarge: beyond the limits of this package.
+	// ErrTooLarge: the object exceeds a limit of this package.
 	ErrTooLarge = errors.New("object too large")
 )
 
-// Error is a failure with its place. Zero fields are not known.
+// Error describes a failure with its position. Fields that are not known are zero.
 type Error struct {
 	Object  string // name of the object
 	Section string // ELF section
 	Program string // program or subprogram
 	Insn    int    // instruction in Program, -1 if none
 	Source  string // "file.c:12:3 source text", empty without line information
-	Err     error  // kind and cause: errors.Is finds the Err variables
+	Err     error  // kind and cause, for errors.Is
 	Detail  string // what was found
 	Hint    string // what to do next
 }
 
-// Error reports what failed, where, with the source line and the hint.
+// Error describes what failed and where, with the source line and the hint.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Object != "" {
@@ -97,11 +96,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the kind or cause.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// kindError joins a kind of this package with a cause, so that errors.Is finds
-// both and the text says each once.
+// kindError combines a kind of this package with a cause, so that errors.Is finds both and the text repeats neither.
 type kindError struct{ kind, cause error }
 
 func (e *kindError) Error() string   { return e.kind.Error() + ": " + e.cause.Error() }

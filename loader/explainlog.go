@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 )
 
-// LogMatch is what an entry of a verifier log is about.
+// LogMatch is what an entry of a verifier log refers to.
 type LogMatch struct {
 	Program *LinkedProgram // nil for maps and kfuncs
 	Insn    int            // in Program.Insns
@@ -13,12 +13,12 @@ type LogMatch struct {
 	Extern  *LinkedExtern  // a kfunc that was not found
 }
 
-// maxLogMatches limits the relocations that a vague entry may mean.
+// maxLogMatches limits the relocations that a vague entry may match.
 const maxLogMatches = 8
 
-// MatchLog finds what an entry of a log of this object is about. The log may come from another kernel than the
-// target: a relocation is found by its own words or by its place. When an entry gives neither program nor
-// instruction, the relocations that fail on the target and can be reached are what it may mean.
+// MatchLog finds what an entry of this object's log refers to. The log may come from a different kernel than the
+// target, so a relocation is matched by its text or its position. If an entry has neither program nor instruction, all
+// reachable relocations that fail on the target match.
 func (l *Linked) MatchLog(e corerelo.LogEntry) []LogMatch {
 	switch e.Kind {
 	case corerelo.PoisonMap:
@@ -44,7 +44,7 @@ func (l *Linked) matchCORE(e corerelo.LogEntry) []LogMatch {
 	if e.Spec == "" && e.Insn < 0 {
 		return limitMatches(all)
 	}
-	// The best known place first: the program of the log, then those where the relocation fails here too.
+	// Most specific first: the log's program, then programs where the relocation fails here too.
 	for _, good := range []func(m LogMatch) bool{
 		func(m LogMatch) bool { return m.Program.Name == e.Program && (e.Insn < 0 || e.Insn == m.Insn) },
 		func(m LogMatch) bool { return m.Program.Name == e.Program },
@@ -64,7 +64,7 @@ func (l *Linked) matchCORE(e corerelo.LogEntry) []LogMatch {
 	return limitMatches(all)
 }
 
-// logCandidates lists the relocations an entry can mean.
+// logCandidates lists the relocations that an entry may refer to.
 func (l *Linked) logCandidates(e corerelo.LogEntry) []LogMatch {
 	var out []LogMatch
 	for _, lp := range l.Programs {
@@ -97,8 +97,8 @@ func (l *Linked) logCandidates(e corerelo.LogEntry) []LogMatch {
 	return out
 }
 
-// hasProgram reports whether the log's name is one of the object's: the kernel cuts names to 15 bytes, and a log
-// can be of another object.
+// hasProgram reports whether the log's name is one of the object's programs: the kernel truncates names to 15 bytes,
+// and the log may be of another object.
 func (l *Linked) hasProgram(name string) bool {
 	_, ok := l.Program(name)
 	return ok

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// kcfgForm is how a kconfig variable takes its value (libbpf find_kcfg_type).
+// kcfgForm is the form of a kconfig variable's value (libbpf find_kcfg_type).
 type kcfgForm uint8
 
 const (
@@ -22,11 +22,11 @@ const (
 	kcfgCharArray
 )
 
-// maxKconfig limits the size of the .kconfig map.
+// maxKconfig limits the size of the .kconfig map in bytes.
 const maxKconfig = 1 << 20
 
-// readExterns collects undefined symbols. Kinds and types are those of the VARs
-// and FUNCs of the DATASECs .kconfig and .ksyms.
+// readExterns collects undefined symbols. Their kinds and types come from the VARs and FUNCs of the DATASECs .kconfig
+// and .ksyms.
 func (o *Object) readExterns(f *file) error {
 	vars := o.externTypes()
 	seen := map[string]bool{}
@@ -39,7 +39,7 @@ func (o *Object) readExterns(f *file) error {
 		e := &Extern{Name: s.Name, Weak: s.Bind == elf.STB_WEAK, Kind: ExternKsym}
 		v, ok := vars[s.Name]
 		if !ok {
-			// Neither of the kernel nor of its configuration: of another object.
+			// Neither a kernel symbol nor a configuration option: it belongs to another object.
 			e.unlinked = true
 			if fn, found := o.externFunc(s.Name); found {
 				e.Kind, e.Type = ExternKfunc, fn.Ref
@@ -100,7 +100,7 @@ func (o *Object) externFunc(name string) (*btf.Type, bool) {
 	return nil, false
 }
 
-// kconfigForm decides form, size and alignment of a kconfig variable.
+// kconfigForm determines form, size and alignment of a kconfig variable.
 func (o *Object) kconfigForm(e *Extern) error {
 	size, err := o.BTF.Sizeof(e.Type)
 	if err != nil || size <= 0 || size > maxKconfig {
@@ -153,9 +153,8 @@ func (o *Object) alignOf(id btf.ID, depth int) uint32 {
 	return 1
 }
 
-// orderExterns sorts as libbpf does (cmp_externs): kconfig before ksyms; kconfig
-// by falling alignment, rising size, name; ksyms by name. The place of a kconfig
-// variable and the number of a poisoned kfunc depend on it.
+// orderExterns sorts as libbpf does (cmp_externs): kconfig before ksyms; kconfig by descending alignment, ascending
+// size, name; ksyms by name. The offsets of kconfig variables and the numbers of poisoned kfuncs depend on the order.
 func (o *Object) orderExterns() {
 	sort.SliceStable(o.Externs, func(i, j int) bool {
 		a, b := o.Externs[i], o.Externs[j]

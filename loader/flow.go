@@ -5,14 +5,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// flow is what constant propagation finds out about a linked program: which
-// instructions can be reached with some input. Known are immediates after
-// relocation, and loads from frozen data (.rodata, .kconfig); unknown are
-// arguments, helpers' results, all other memory, and the stack.
+// flow is the result of constant propagation over a linked program: the instructions that some input can reach. Known
+// values are immediates after relocation and loads from frozen data (.rodata, .kconfig). Arguments, results of helpers,
+// all other memory and the stack are unknown.
 type flow struct {
 	lp     *LinkedProgram
 	reach  []bool
-	taken  []uint8 // of conditional jumps: edges found possible
+	taken  []uint8 // of conditional jumps: possible edges
 	leader []int32 // block number of instructions that start a block, else -1
 	blocks []block
 	work   []int32
@@ -39,12 +38,12 @@ type funcFlow struct {
 	callers []int32 // blocks that start with a call of it
 }
 
-// valueKind is what is known of a register.
+// valueKind is the kind of knowledge about a register.
 type valueKind uint8
 
 const (
 	anything valueKind = iota
-	nonZero            // an address, or several constants other than 0
+	nonZero            // an address, or one of several nonzero constants
 	constant
 	frozen // address of n bytes into the image of a frozen map
 )
@@ -126,8 +125,7 @@ const (
 	flowTable // gotox
 )
 
-// control tells where an instruction leads; target is of flowJump, flowCond and
-// flowCall.
+// control returns the kind of control flow of an instruction; target is set for flowJump, flowCond and flowCall.
 func control(insns []decode.Insn, pc int) (kind branch, target int) {
 	in := insns[pc]
 	op := in.Op()
@@ -174,7 +172,7 @@ func (f *flow) findLeaders() {
 			set(pc + 1)
 		case flowCall:
 			set(target)
-			set(pc) // entered again when the callee's summary changes
+			set(pc) // revisited when the callee's summary changes
 			set(pc + 1)
 		case flowExit, flowTable:
 			set(pc + 1)
@@ -225,7 +223,7 @@ func (f *flow) queue(i int32) {
 	}
 }
 
-// run follows a block to its end.
+// run processes a block to its end.
 func (f *flow) run(i int32) {
 	insns := f.lp.Insns
 	pc, s := f.blocks[i].pc, f.blocks[i].in
@@ -265,7 +263,7 @@ func (f *flow) run(i int32) {
 			f.enter(ref.Func, &state{})
 		}
 		if insns[pc].Info().Has(decode.FlagPacket) {
-			f.exit(pc, known(0)) // LD_ABS and LD_IND end the program out of bounds
+			f.exit(pc, known(0)) // LD_ABS and LD_IND end the program if out of bounds
 		}
 		f.lp.step(pc, &s)
 		pc += n
@@ -355,12 +353,12 @@ func (lp *LinkedProgram) funcIndex(pc int, start bool) int {
 	return lo
 }
 
-// step applies an instruction that does not branch to what is known.
+// step applies an instruction other than a branch to the known values.
 func (lp *LinkedProgram) step(pc int, s *state) {
 	in := lp.Insns[pc]
 	info := in.Info()
 	switch {
-	case info.Op == decode.OpInvalid: // nobody knows what it does
+	case info.Op == decode.OpInvalid: // its effect is unknown
 		*s = state{}
 	case in.Code == codeLdImm:
 		s.set(in.Dst, lp.loadImm(pc))
@@ -375,7 +373,7 @@ func (lp *LinkedProgram) step(pc int, s *state) {
 	}
 }
 
-// written forgets registers.
+// written forgets written registers.
 func (s *state) written(in decode.Insn, regs decode.Reg) {
 	if regs&decode.RegDst != 0 {
 		s.set(in.Dst, value{})
@@ -410,7 +408,7 @@ func (lp *LinkedProgram) loadImm(pc int) value {
 	return value{kind: nonZero}
 }
 
-// load reads frozen data.
+// load loads from frozen data.
 func (lp *LinkedProgram) load(in decode.Insn, addr value) value {
 	if addr.kind != frozen {
 		return value{}

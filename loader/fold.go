@@ -6,8 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// alu computes an ALU instruction on what is known. Registers that hold addresses
-// stay addresses when a constant is added.
+// alu computes an ALU instruction on known values. An address plus a constant stays an address.
 func (lp *LinkedProgram) alu(in decode.Insn, s *state) value {
 	op := in.Op()
 	if lp.linked.Object.ByteOrder == binary.BigEndian {
@@ -38,7 +37,7 @@ func (lp *LinkedProgram) alu(in decode.Insn, s *state) value {
 	return value{}
 }
 
-// address computes with operands that are not both constants: sums of an address and a constant, and x & 0.
+// address handles operands that are not both constant: an address plus a constant, and x & 0.
 func address(op decode.Op, dst, src value) value {
 	switch op {
 	case decode.OpAnd64Imm, decode.OpAnd64Reg, decode.OpAnd32Imm, decode.OpAnd32Reg:
@@ -59,7 +58,7 @@ func address(op decode.Op, dst, src value) value {
 	return value{}
 }
 
-// decide returns the edges of a conditional jump that are possible.
+// decide returns the possible edges of a conditional jump.
 func decide(in decode.Insn, s *state) uint8 {
 	const both = edgeNext | edgeJump
 	op := in.Op()
@@ -88,8 +87,7 @@ func decide(in decode.Insn, s *state) uint8 {
 	return edgeNext
 }
 
-// refine notes what a comparison with a constant tells about the register on one
-// of its edges.
+// refine records what a comparison with a constant implies for the register on one of its edges.
 func refine(in decode.Insn, s *state, jumped bool) {
 	op := in.Op()
 	if op != decode.OpJeq64Imm && op != decode.OpJne64Imm || s.get(in.Dst).kind != anything {

@@ -13,11 +13,11 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// hookNames is a family of attach points: the types of one kind whose names start with a prefix.
+// hookNames is a family of hooks: the BTF types of one kind whose names start with a prefix.
 type hookNames struct {
 	kind   btf.Kind
 	prefix string
-	// symbols adds kallsyms: kprobes attach to functions that BTF does not list.
+	// symbols adds kallsyms, because kprobes can attach to functions that BTF does not list.
 	symbols bool
 }
 
@@ -49,15 +49,15 @@ func (t *Target) each(h hookNames, f func(name string)) {
 	}
 }
 
-// nearestHooks returns up to three attach points of a family whose names look like name, nearest first. They are copies, which do
-// not keep the target's types in memory.
+// nearestHooks returns up to three hooks of a family whose names resemble name, nearest first. The strings are copies,
+// so that they do not keep the target's types in memory.
 func (t *Target) nearestHooks(h hookNames, name string) []string {
 	type miss struct {
 		family hookNames
 		name   string
 	}
 	key := miss{h, name}
-	if near, ok := t.missed.Load(key); ok { // tools miss the same hooks, and a program may be linked more than once
+	if near, ok := t.missed.Load(key); ok { // tools miss the same hooks, and a program may be linked several times
 		return slices.Clone(near.([]string))
 	}
 	near := t.searchHooks(h, name)
@@ -81,7 +81,7 @@ func (t *Target) searchHooks(h hookNames, name string) []string {
 	return near
 }
 
-// hookIndex returns the names of a family, which are collected when the first of them is missed.
+// hookIndex returns the names of a family, collected on first use.
 func (t *Target) hookIndex(h hookNames) *nearest.Index {
 	made, _ := t.hooks.LoadOrStore(h, sync.OnceValue(func() *nearest.Index {
 		var x nearest.Index
@@ -91,7 +91,8 @@ func (t *Target) hookIndex(h hookNames) *nearest.Index {
 	return made.(func() *nearest.Index)()
 }
 
-// familyOf returns what functions of the same purpose begin with, "blk_account_io_" of blk_account_io_start; "" when that says little.
+// familyOf returns the common prefix of functions for one purpose, "blk_account_io_" for blk_account_io_start; "" if
+// that is not specific enough.
 func familyOf(name string) string {
 	const least = 6
 	if i := strings.LastIndexByte(name, '_'); i+1 >= least {
@@ -101,7 +102,7 @@ func familyOf(name string) string {
 }
 
 // renamed returns what a missing function is often called on other kernels: with or without underscores, the worker
-// inside a wrapper, the variant of an allocator without its profiling macro.
+// inside a wrapper, or the variant of an allocator without its profiling macro.
 func (t *Target) renamed(h hookNames, name string) []string {
 	if h.kind != btf.KindFunc || h.prefix != "" {
 		return nil
@@ -118,7 +119,7 @@ func (t *Target) renamed(h hookNames, name string) []string {
 	return out
 }
 
-// matches returns a function that a glob pattern of a multi probe matches; any says whether there is one.
+// matches reports whether a function matches the glob pattern of a multi probe.
 func (t *Target) matches(pattern string) (any bool) {
 	if !strings.ContainsAny(pattern, "*?[") {
 		_, symbol := t.Kallsyms[pattern]
@@ -132,7 +133,7 @@ func (t *Target) matches(pattern string) (any bool) {
 	return any
 }
 
-// nearestMatches returns functions that begin like the fixed start of a pattern which matches nothing, nearest first.
+// nearestMatches returns functions that start like the fixed prefix of a pattern without matches, nearest first.
 func (t *Target) nearestMatches(pattern string) []string {
 	fixed := pattern
 	if i := strings.IndexAny(pattern, "*?["); i >= 0 {
@@ -145,7 +146,7 @@ func (t *Target) nearestMatches(pattern string) []string {
 		return t.nearestHooks(probed, pattern)
 	}
 	limit := min(3, max(1, len(fixed)/4))
-	begins := map[string]string{} // the shortest function by its beginning
+	begins := map[string]string{} // the shortest function for each prefix
 	t.each(probed, func(n string) {
 		if len(n) < len(fixed) {
 			return
@@ -162,7 +163,7 @@ func (t *Target) nearestMatches(pattern string) []string {
 	return near
 }
 
-// offer identifies which attach points the program may mean, "" when none is near.
+// offer names the hooks that the program may mean, or returns "".
 func offer(lp *LinkedProgram, near []string) string {
 	if len(near) == 0 {
 		return ""
@@ -178,7 +179,8 @@ func offer(lp *LinkedProgram, near []string) string {
 // notListed is why BTF may lack a function that the kernel has.
 const notListed = "BTF does not list inlined functions, clones (.isra, .constprop) or module functions"
 
-// unlisted returns a hook of which BTF cannot say whether the kernel has it; decide names the flags that would.
+// unlisted returns the error for a hook that the kernel may have although BTF does not list it; decide names the flags
+// that would settle it.
 func unlisted(lp *LinkedProgram, what, decide string, near []string) *Error {
 	e := failf(ErrUnlistedHook, "%s", what)
 	if text := offer(lp, near); text != "" {
@@ -187,7 +189,7 @@ func unlisted(lp *LinkedProgram, what, decide string, near []string) *Error {
 	return e.hint("%s", decide)
 }
 
-// missing returns a hook that the kernel does not have.
+// missing returns the error for a hook that the kernel does not have.
 func missing(lp *LinkedProgram, what string, near []string) *Error {
 	e := failf(ErrNoHook, "%s", what)
 	if text := offer(lp, near); text != "" {

@@ -16,8 +16,7 @@ import (
 // mapTypeInsnArray is the type of jump tables.
 const mapTypeInsnArray = uapi.MapTypeInsnArray
 
-// judge decides the status of a linked program. linkErr is why it could not be
-// linked, or nil.
+// judge determines the status of a linked program. linkErr is the reason why it could not be linked, or nil.
 func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 	if member, ok := l.dropped[lp.Name]; ok {
 		lp.Status, lp.Err = StatusAbsent, l.progError(lp, l.noMember(member))
@@ -46,7 +45,7 @@ func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 	}
 }
 
-// noMember returns a struct_ops member "TYPE.member" that the target's structure lacks.
+// noMember returns the error for a struct_ops member "TYPE.member" that the target's structure lacks.
 func (l *loading) noMember(member string) *Error {
 	e := failf(ErrNoHook, "the kernel has no struct_ops member %s", member)
 	typ, name, _ := strings.Cut(member, ".")
@@ -69,7 +68,7 @@ func (l *loading) progError(lp *LinkedProgram, e *Error) *Error {
 	return e
 }
 
-// refusal returns why libbpf or the kernel would not load the program, or nil.
+// refusal returns the reason why libbpf or the kernel would not load the program, or nil.
 func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 	if err := l.ownCOREError(lp); err != nil {
 		return err
@@ -102,8 +101,8 @@ func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 	return nil
 }
 
-// ownCOREError returns the first hard CO-RE error among the program's own
-// instructions: it says more than the object's.
+// ownCOREError returns the first hard CO-RE error among the program's own instructions, which is more specific than the
+// object's.
 func (l *loading) ownCOREError(lp *LinkedProgram) error {
 	for i := range lp.Relocs {
 		if lp.Relocs[i].Err != nil {
@@ -141,7 +140,7 @@ func innerOf(m *Map) *Map {
 	return m.Inner
 }
 
-// optionalAttach reports whether libbpf leaves the attach type out on kernels that do not know it.
+// optionalAttach reports whether libbpf omits the attach type on kernels that do not know it.
 func optionalAttach(lp *LinkedProgram) bool {
 	at := progtype.Of(lp.Type).Attached(lp.Attach)
 	return lp.SectionFlags.Has(progtype.OptionalAttach) || at != nil && at.Optional
@@ -155,16 +154,16 @@ func (l *loading) sourceAt(lp *LinkedProgram, pc int) string {
 	return sourceText(fn.Function, pc-fn.Start)
 }
 
-// substitutes are helpers libbpf replaces by older ones on kernels without them
-// (bpf_object__sanitize_prog; the newer ones came with 5.5).
+// substitutes are helpers that libbpf replaces with older ones on kernels without them (bpf_object__sanitize_prog; the
+// newer ones came with 5.5).
 var substitutes = map[int32]int32{
 	int32(uapi.FuncProbeReadUser): int32(uapi.FuncProbeRead), int32(uapi.FuncProbeReadKernel): int32(uapi.FuncProbeRead),
 	int32(uapi.FuncProbeReadUserStr): int32(uapi.FuncProbeReadStr), int32(uapi.FuncProbeReadKernelStr): int32(uapi.FuncProbeReadStr),
 }
 
-// checkInsns checks helper numbers and the structure of instructions. Helpers are
-// judged only where constant propagation gets: programs guard newer helpers with
-// enumval_exists, and the kernel removes what is dead before it looks.
+// checkInsns checks helper numbers and the structure of instructions. Helpers are checked only in code that constant
+// propagation reaches: programs guard newer helpers with enumval_exists, and the kernel removes dead code before it
+// checks.
 func (l *loading) checkInsns(lp *LinkedProgram) error {
 	for pc := 0; pc < len(lp.Insns); pc += slotsAt(lp.Insns, pc) {
 		in := &lp.Insns[pc]
@@ -188,7 +187,7 @@ func (l *loading) checkInsns(lp *LinkedProgram) error {
 	return l.checkStructure(lp)
 }
 
-// helperName is "bpf_loop (181)", or "number 9999" for a helper no kernel has.
+// helperName returns "bpf_loop (181)", or "number 9999" for a helper that no kernel has.
 func helperName(id int32) string {
 	if f := uapi.FuncID(id); f.Known() {
 		return fmt.Sprintf("%s (%d)", f, id)
@@ -196,8 +195,8 @@ func helperName(id int32) string {
 	return fmt.Sprintf("number %d", id)
 }
 
-// checkHook decides whether the program's attach point exists on the target. With
-// StatusUnknownHook the error says what is not known.
+// checkHook determines whether the program's hook exists on the target. With StatusUnknownHook the error explains what
+// is not known.
 func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
 	if l.t.BTF == nil {
 		return StatusOK, nil
@@ -212,7 +211,7 @@ func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
 		return l.checkTracepoint(lp, target)
 	case progtype.RawEvent:
 		if progtype.Of(lp.Type).Target == progtype.RawEvent {
-			// A raw tracepoint may be loaded without a name: it is given one when it is attached.
+			// A raw tracepoint may be loaded without a name, which is then given when it is attached.
 			if target == "" {
 				return StatusOK, nil
 			}
@@ -235,7 +234,7 @@ func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
 	return StatusOK, nil
 }
 
-// attachTo looks for the type that stands for an attach point. what names the kind of attach point.
+// attachTo looks up the BTF type of a hook. what names the kind of hook.
 func (l *loading) attachTo(lp *LinkedProgram, names hookNames, target, what string) (Status, *Error) {
 	module, name := "", target
 	if m, rest, ok := strings.Cut(target, ":"); ok { // "module:function"
@@ -249,7 +248,7 @@ func (l *loading) attachTo(lp *LinkedProgram, names hookNames, target, what stri
 	return StatusOK, nil
 }
 
-// checkTracing looks for an attach point by BTF, which the program must have when it is loaded.
+// checkTracing looks up a hook in BTF; the kernel requires it to be there at load time.
 func (l *loading) checkTracing(lp *LinkedProgram, names hookNames, what string) (Status, *Error) {
 	if lp.AttachTo == "" {
 		return StatusAbsent, failf(ErrNoHook, "the section name gives no target").hint("retarget with --attach %s=FUNC", lp.Name)
@@ -278,7 +277,7 @@ func (l *loading) checkStructOps(lp *LinkedProgram) (Status, *Error) {
 	return StatusOK, nil
 }
 
-// symbolExists asks kallsyms; decided is false when it is not given.
+// symbolExists looks up a symbol in kallsyms; decided is false if kallsyms is not given.
 func (l *loading) symbolExists(name string) (exists, decided bool) {
 	if l.t.Kallsyms == nil {
 		return false, false
@@ -322,7 +321,7 @@ func (l *loading) checkKprobe(lp *LinkedProgram, target string) (Status, *Error)
 	return StatusUnknownHook, unlisted(lp, "function "+name, notListed+": settle it with --kallsyms or --module-btf", l.t.nearestHooks(names, near))
 }
 
-// checkPattern looks for a function a glob pattern of a multi probe matches.
+// checkPattern looks for a function that matches the glob pattern of a multi probe.
 func (l *loading) checkPattern(lp *LinkedProgram, pattern string) (Status, *Error) {
 	if l.t.matches(pattern) {
 		return StatusOK, nil
@@ -334,8 +333,7 @@ func (l *loading) checkPattern(lp *LinkedProgram, pattern string) (Status, *Erro
 	return StatusUnknownHook, unlisted(lp, what, notListed+": settle it with --kallsyms or --module-btf", near)
 }
 
-// checkTracepoint looks for an event "category/name". System call events have no
-// tracepoint of their own.
+// checkTracepoint looks for an event "category/name". System call events have no tracepoints of their own.
 func (l *loading) checkTracepoint(lp *LinkedProgram, target string) (Status, *Error) {
 	category, name, ok := strings.Cut(target, "/")
 	if !ok || name == "" {
@@ -353,7 +351,7 @@ func (l *loading) checkTracepoint(lp *LinkedProgram, target string) (Status, *Er
 		}
 	}
 	near := l.t.nearestHooks(tracepoints, name)
-	switch exists, decided := l.symbolExists("__tracepoint_" + name); { // data, which kallsyms has with CONFIG_KALLSYMS_ALL
+	switch exists, decided := l.symbolExists("__tracepoint_" + name); { // a data symbol, which kallsyms contains with CONFIG_KALLSYMS_ALL
 	case exists:
 		return StatusOK, nil
 	case decided && l.t.hasTracepointSymbols():
@@ -362,7 +360,7 @@ func (l *loading) checkTracepoint(lp *LinkedProgram, target string) (Status, *Er
 	return StatusUnknownHook, unlisted(lp, "tracepoint "+target, "BTF lists no module tracepoints: settle it with --module-btf", near)
 }
 
-// hasTracepointSymbols reports whether kallsyms lists tracepoints, which are data, at all.
+// hasTracepointSymbols reports whether kallsyms lists tracepoints, which are data symbols.
 func (t *Target) hasTracepointSymbols() bool {
 	_, ok := t.Kallsyms["__tracepoint_sched_switch"]
 	return ok

@@ -9,8 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Names of variables in .kconfig that are not of the kernel's configuration
-// (libbpf bpf_object__resolve_externs).
+// Names of variables in .kconfig that are not configuration options (libbpf bpf_object__resolve_externs).
 const (
 	varVersion = "LINUX_KERNEL_VERSION"
 	varCookie  = "LINUX_HAS_BPF_COOKIE"
@@ -65,17 +64,17 @@ func boolDigit(b bool) string {
 	return "0"
 }
 
-// setKconfig writes a value of .config text in the variable's form: y, n, m, a
-// quoted string or a number (libbpf bpf_object__process_kconfig_line).
+// setKconfig parses a value as written in .config and stores it in the variable's form: y, n, m, a quoted string or a
+// number (libbpf bpf_object__process_kconfig_line).
 func (l *loading) setKconfig(e *LinkedExtern, dst []byte) error {
 	v := e.Value
 	switch {
-	case v != "" && strings.IndexByte("ynm", v[0]) >= 0: // libbpf looks no further
+	case v != "" && strings.IndexByte("ynm", v[0]) >= 0: // libbpf looks at the first character only
 		return e.setTristate(dst, v[0], l.o.ByteOrder)
 	case strings.HasPrefix(v, `"`):
 		return e.setString(dst, v)
 	}
-	// What libbpf itself supplies (LINUX_HAS_...) may be a bool, an option that is a number may not.
+	// What libbpf itself supplies (LINUX_HAS_...) may be a bool; a numeric option may not.
 	virtual := !strings.HasPrefix(e.Name, prefixKcfg)
 	if e.form != kcfgInt && e.form != kcfgChar && !(e.form == kcfgBool && virtual) {
 		return fmt.Errorf("a number does not fit %s", l.o.BTF.TypeString(e.Type))
@@ -91,8 +90,8 @@ func (l *loading) setKconfig(e *LinkedExtern, dst []byte) error {
 	return nil
 }
 
-// parseNumber reads a number as strtoull(3) does: decimal, octal with a leading 0, hex with 0x, after an optional sign;
-// a negative number stands for its two's complement.
+// parseNumber parses a number like strtoull(3): decimal, octal with a leading 0, hex with 0x, after an optional sign. A
+// negative number becomes its two's complement.
 func parseNumber(v string) (n uint64, ok bool) {
 	digits := strings.TrimLeft(v, " \t\n\v\f\r")
 	negative := strings.HasPrefix(digits, "-")
@@ -116,7 +115,7 @@ func parseNumber(v string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// inRange: libbpf is_kcfg_value_in_range.
+// inRange mirrors libbpf is_kcfg_value_in_range.
 func (e *LinkedExtern) inRange(n uint64, t *btf.Type) bool {
 	bits := e.Size * 8
 	if bits == 64 {
@@ -157,7 +156,7 @@ func (e *LinkedExtern) setString(dst []byte, v string) error {
 		return fmt.Errorf("unterminated string")
 	}
 	clear(dst)
-	copy(dst[:len(dst)-1], v[1:len(v)-1]) // longer ones are cut, as libbpf does
+	copy(dst[:len(dst)-1], v[1:len(v)-1]) // longer strings are truncated, as in libbpf
 	return nil
 }
 
@@ -176,8 +175,8 @@ func putUint(dst []byte, n uint64, bo binary.ByteOrder) {
 	copy(dst, b[:len(dst)])
 }
 
-// hasCookie reports whether bpf_get_attach_cookie works for perf events: the
-// kernel's struct bpf_link_perf... came with the helper in 5.15.
+// hasCookie reports whether bpf_get_attach_cookie works for perf events: the kernel's struct bpf_link_perf... came with
+// the helper in 5.15.
 func (l *loading) hasCookie() bool {
 	if _, _, ok := l.t.BTF.FindEnumerator("BPF_FUNC_get_attach_cookie"); ok {
 		return true
@@ -185,9 +184,8 @@ func (l *loading) hasCookie() bool {
 	return l.t.Version >= kernelVersion(5, 15)
 }
 
-// syscallPrefix is the prefix of the functions behind system calls, by
-// architecture, on kernels with wrappers that take struct pt_regs (libbpf
-// arch_specific_syscall_pfx).
+// syscallPrefix is the prefix of system call functions, by architecture, on kernels with wrappers that take struct
+// pt_regs (libbpf arch_specific_syscall_pfx).
 var syscallPrefix = map[string]string{
 	"x86": "__x64_sys_", "arm64": "__arm64_sys_", "s390": "__s390x_sys_", "riscv": "__riscv_sys_", "arm": "sys_",
 	"powerpc": "sys_", "mips": "sys_", "loongarch": "sys_",
@@ -203,8 +201,8 @@ func (l *loading) hasSyscallWrapper() bool {
 	return prefix != "" && prefix != "sys_" && l.t.HasFunc(prefix+"bpf")
 }
 
-// config looks up a kernel configuration value: given ones, else what BTF tells,
-// else defaults that hold for any kernel that has BTF.
+// config looks up a kernel configuration value: the one given, else what BTF implies, else a default that holds for any
+// kernel with BTF.
 func (t *Target) config(name string) (value, source string, ok bool) {
 	if v, ok := t.Kconfig[name]; ok || t.KconfigWhole {
 		return v, "given", ok
@@ -225,7 +223,8 @@ func (t *Target) config(name string) (value, source string, ok bool) {
 	return "", "", false
 }
 
-// Config returns the kernel's configuration as far as it is known: the values given, else those that BTF tells and what kernels with BTF have.
+// Config returns what is known of the kernel's configuration: the values given, else those that BTF implies and those
+// that kernels with BTF have.
 func (t *Target) Config() map[string]string {
 	out := map[string]string{}
 	if !t.KconfigWhole {
@@ -248,14 +247,13 @@ func (t *Target) Config() map[string]string {
 	return out
 }
 
-// archConfig are the options that follow from the architecture, of which configByArch knows the values.
+// archConfig are the options that follow from the architecture; configByArch has their values.
 var archConfig = map[string]string{
 	"CONFIG_X86": "", "CONFIG_X86_64": "", "CONFIG_X86_32": "", "CONFIG_ARM64": "", "CONFIG_ARM": "", "CONFIG_RISCV": "", "CONFIG_S390": "",
 	"CONFIG_PPC": "", "CONFIG_LOONGARCH": "", "CONFIG_MIPS": "", "CONFIG_64BIT": "", "CONFIG_ARCH_HAS_SYSCALL_WRAPPER": "",
 }
 
-// defaultConfig is what kernels with BTF and BPF programs have, and the values
-// distributions choose.
+// defaultConfig are options that kernels with BTF and BPF have, with the values that distributions choose.
 var defaultConfig = map[string]string{
 	"CONFIG_BPF": "y", "CONFIG_BPF_SYSCALL": "y", "CONFIG_BPF_JIT": "y", "CONFIG_BPF_EVENTS": "y", "CONFIG_DEBUG_INFO_BTF": "y",
 	"CONFIG_NET": "y", "CONFIG_INET": "y", "CONFIG_KPROBES": "y", "CONFIG_UPROBES": "y", "CONFIG_PERF_EVENTS": "y",
@@ -274,13 +272,13 @@ func (t *Target) configByArch(name string) (string, bool) {
 		"CONFIG_PPC": t.Arch == "powerpc", "CONFIG_LOONGARCH": t.Arch == "loongarch", "CONFIG_MIPS": t.Arch == "mips", "CONFIG_64BIT": wide,
 		"CONFIG_ARCH_HAS_SYSCALL_WRAPPER": t.HasFunc(syscallPrefix[t.Arch]+"bpf") && syscallPrefix[t.Arch] != "sys_",
 	}
-	if !on[name] { // an option that is off is not in the configuration at all
+	if !on[name] { // disabled options do not appear in the configuration
 		return "", false
 	}
 	return "y", true
 }
 
-// inferredConfig are options that leave a trace in the kernel's types.
+// inferredConfig are options that can be inferred from the kernel's types.
 var inferredConfig = []struct {
 	name  string
 	infer func(*btf.Spec) (string, bool)
@@ -330,8 +328,7 @@ func funcMeans(name string) func(*btf.Spec) (string, bool) {
 	}
 }
 
-// nrCPUs counts the bits of struct cpumask, CONFIG_NR_CPUS rounded up to whole
-// words.
+// nrCPUs counts the bits of struct cpumask, which is CONFIG_NR_CPUS rounded up to whole words.
 func nrCPUs(s *btf.Spec) (string, bool) {
 	id, ok := s.FindID(btf.KindStruct, "cpumask")
 	if !ok {

@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// maxConfig limits the text of a configuration; the kernel's own has less than 1 MiB.
+// maxConfig limits the size of a configuration in bytes; the kernel's own has less than 1 MiB.
 const maxConfig = 64 << 20
 
-// ParseKconfig reads a kernel configuration: lines NAME=VALUE as in .config, /boot/config-* or, with gzip, /proc/config.gz.
-// As in libbpf the first value of a name stands, a line without a value is an error, and all but CONFIG_ lines is skipped.
+// ParseKconfig parses a kernel configuration: lines NAME=VALUE as in .config, /boot/config-* or, with gzip,
+// /proc/config.gz. As in libbpf, the first value of a name wins, a CONFIG_ line without a value is an error, and all
+// other lines are skipped.
 func ParseKconfig(r io.Reader) (map[string]string, error) {
 	in := bufio.NewReader(r)
 	r = in

@@ -12,10 +12,10 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// dummy is the name of what stands in a section in place of functions that the kernel itself has.
+// dummy is the name of the variable that replaces functions of the kernel in a section.
 const dummy = "dummy_ksym"
 
-// kernelBTF is what an object gives to kernels as BTF, made once.
+// kernelBTF is the BTF that an object passes to kernels, created once.
 type kernelBTF struct {
 	once sync.Once
 	raw  []byte
@@ -29,9 +29,10 @@ type btfVerdict struct {
 	err     error
 }
 
-// KernelBTF returns the object's BTF as libbpf gives it to a kernel that knows all kinds, with the ids unchanged
-// (btf_fixup_datasec, bpf_object__collect_externs): sections get sizes, their variables offsets, and what is extern, which the
-// kernel does not take, is defined. The bytes must not be changed; they are nil for an object without BTF.
+// KernelBTF returns the object's BTF as libbpf passes it to a kernel that knows all kinds, with unchanged ids
+// (btf_fixup_datasec, bpf_object__collect_externs): sections get sizes, their variables get offsets, and externs, which
+// the kernel does not accept, are turned into definitions. The bytes must not be modified; they are nil for an object
+// without BTF.
 func (o *Object) KernelBTF() ([]byte, error) {
 	if o.BTF == nil {
 		return nil, nil
@@ -40,15 +41,15 @@ func (o *Object) KernelBTF() ([]byte, error) {
 	return o.kernelBTF.raw, o.kernelBTF.err
 }
 
-// CheckBTF checks what libbpf would give as BTF to a kernel of that release: its replacements for older kernels, and why the kernel
-// refuses the result, which is a *[check.Problem].
+// CheckBTF checks the BTF that libbpf would pass to a kernel of that release. It returns libbpf's replacements for
+// older kernels, and the reason why the kernel refuses the result, a *[check.Problem].
 func (o *Object) CheckBTF(release uapi.Release, inKernel func(btf.Kind, string) bool) ([]check.Change, error) {
 	raw, err := o.KernelBTF()
 	if raw == nil || err != nil {
 		return nil, err
 	}
 	if !o.hasKptrs() {
-		inKernel = nil // nothing asks for it
+		inKernel = nil // not needed
 	}
 	if inKernel == nil {
 		if v, ok := o.kernelBTF.verdicts.Load(release); ok {
@@ -65,7 +66,7 @@ func (o *Object) CheckBTF(release uapi.Release, inKernel func(btf.Kind, string) 
 	return changes, err
 }
 
-// hasKptrs reports whether a type tag of the object makes kptrs.
+// hasKptrs reports whether a type tag of the object declares a kptr.
 func (o *Object) hasKptrs() bool {
 	for _, name := range []string{"kptr", "percpu_kptr", "kptr_untrusted"} {
 		if _, ok := o.BTF.FindID(btf.KindTypeTag, name); ok {
@@ -75,7 +76,8 @@ func (o *Object) hasKptrs() bool {
 	return false
 }
 
-// checkBTF refuses the object when the target refuses its BTF and programs need it; libbpf loads others without.
+// checkBTF refuses the object if the target refuses its BTF and programs need it; libbpf loads other objects without
+// BTF.
 func (l *loading) checkBTF() error {
 	if l.o.BTF == nil || l.t.Version == 0 {
 		return nil
@@ -101,10 +103,10 @@ func (l *loading) checkBTF() error {
 	return nil
 }
 
-// ownedNames begin the names of structs that the kernel finds in map values by BTF.
+// ownedNames are prefixes of the names of structs that the kernel finds in map values by BTF.
 var ownedNames = []string{"bpf_spin_lock", "bpf_res_spin_lock", "bpf_timer", "bpf_wq", "bpf_task_work", "bpf_list_head", "bpf_rb_root", "bpf_refcount"}
 
-// needsBTF describes what of the object cannot be loaded without BTF, "" when nothing.
+// needsBTF names what the object cannot load without BTF, or returns "".
 func (o *Object) needsBTF() string {
 	for _, m := range o.Maps {
 		if m.StructOps != nil {
@@ -131,7 +133,7 @@ func (o *Object) needsBTF() string {
 	return ""
 }
 
-// fixedTypes does what KernelBTF says.
+// fixedTypes implements KernelBTF.
 func fixedTypes(obj *Object) ([]byte, error) {
 	b := btf.NewBuilder(nil)
 	b.AddSpec(obj.BTF)
@@ -169,7 +171,7 @@ func fixedTypes(obj *Object) ([]byte, error) {
 	return b.Marshal(obj.ByteOrder)
 }
 
-// typeFixer changes types of an object on their way into the kernel.
+// typeFixer adapts an object's types for the kernel.
 type typeFixer struct {
 	b             *btf.Builder
 	spec          *btf.Spec
@@ -177,7 +179,7 @@ type typeFixer struct {
 	kconfig       map[string]*Extern // by name
 }
 
-// section gives a section a size and its variables places: those in the image of a data map, others one after another.
+// section sets a section's size and its variables' offsets: those in the image of a data map, others one after another.
 func (f *typeFixer) section(t btf.Type, image *Map) btf.Type {
 	places, size := map[string]Var{}, uint32(0)
 	if image != nil {
@@ -211,8 +213,8 @@ func (f *typeFixer) section(t btf.Type, image *Map) btf.Type {
 	return t
 }
 
-// nameParams names the parameters of an extern function's prototype: compilers leave them without a name, and a defined
-// function's need one.
+// nameParams names the parameters of an extern function's prototype: compilers omit the names, but a defined function
+// needs them.
 func (f *typeFixer) nameParams(proto btf.ID) {
 	t := *f.spec.MustType(proto)
 	t.Params = append([]btf.Param(nil), t.Params...)

@@ -2,10 +2,10 @@ package loader
 
 import "github.com/bpfrun/bpfrun/helpers/proto"
 
-// WithKfuncs gives the target the kfuncs that its own file declares.
+// WithKfuncs sets the kfuncs that the kernel's own image declares.
 func WithKfuncs(d *proto.Declared) TargetOption { return func(t *Target) { t.Kfuncs = d } }
 
-// kfunc returns what the target, or the module that has the function, knows of it.
+// kfunc returns what the target, or the module that has the function, knows about it.
 func (t *Target) kfunc(module, name string) (*proto.Kfunc, bool) {
 	for _, m := range t.Modules {
 		if m.Name == module {

@@ -10,11 +10,10 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// maxLinked limits the instructions of one linked program (the kernel's own limit
-// is a million processed instructions).
+// maxLinked limits the instructions of one linked program (the kernel itself processes at most a million).
 const maxLinked = 1 << 24
 
-// linker makes one program of a main function and what it calls.
+// linker builds one program from a main function and the functions it calls.
 type linker struct {
 	l      *loading
 	lp     *LinkedProgram
@@ -31,9 +30,9 @@ type frame struct {
 	rel   int // next relocation
 }
 
-// linkPrograms links every program and judges it.
+// linkPrograms links every program and determines its status.
 func (l *loading) linkPrograms() error {
-	var insns []decode.Insn // what grows: a program gets its size in the end
+	var insns []decode.Insn // a buffer; each program gets a copy of its final size
 	var relocs []Reloc
 	for _, p := range l.o.Programs {
 		lp := &LinkedProgram{Program: p, Refs: map[int]Ref{}, linked: l.Linked}
@@ -59,9 +58,8 @@ func (l *loading) linkPrograms() error {
 	return nil
 }
 
-// run appends functions depth first: main, then each function when the first call
-// or address of it is met (libbpf bpf_object__reloc_code); the exception callback
-// last.
+// run appends functions depth first: main, then each function at its first call or the first use of its address (libbpf
+// bpf_object__reloc_code); the exception callback comes last.
 func (k *linker) run() {
 	k.append(k.lp.Function)
 	if name := k.lp.Program.ExceptionCallback; name != "" {
@@ -112,8 +110,8 @@ func (k *linker) place(fn *Function) frame {
 	return frame{fn: fn, start: start}
 }
 
-// append places a function and, while walking it, all it refers to. The walk keeps
-// its own stack: a chain of calls may be as long as the object.
+// append places a function and all functions it refers to. It keeps its own stack, because a chain of calls may be as
+// long as the object.
 func (k *linker) append(fn *Function) {
 	stack := []frame{k.place(fn)}
 	for len(stack) > 0 {
@@ -132,8 +130,8 @@ func (k *linker) append(fn *Function) {
 	}
 }
 
-// step links one instruction. When it refers to a function that has no place yet
-// it returns it and leaves the instruction for the next call.
+// step links one instruction. If it refers to a function that has not been placed yet, step returns the function and
+// leaves the instruction for the next call.
 func (k *linker) step(f *frame) *Function {
 	at := f.start + f.pc
 	in := &k.lp.Insns[at]
@@ -171,7 +169,7 @@ func (k *linker) step(f *frame) *Function {
 	return nil
 }
 
-// apply does what an ELF relocation says.
+// apply applies an ELF relocation.
 func (k *linker) apply(f *frame, at int, rel *codeReloc) {
 	in := &k.lp.Insns[at]
 	if kind, _, poisoned := corerelo.ParsePoison(*in); poisoned && kind == corerelo.PoisonCORE {
@@ -254,8 +252,8 @@ func (k *linker) kfunc(at int, e *LinkedExtern) {
 	}
 }
 
-// jumpTable makes the instruction array of a table of .jumptables: byte offsets in
-// the section become instructions of the linked program (libbpf create_jt_map).
+// jumpTable creates the instruction array for a table of .jumptables: byte offsets in the section become instructions
+// of the linked program (libbpf create_jt_map).
 func (k *linker) jumpTable(f *frame, at int, rel *codeReloc) {
 	m := k.tables[rel.off]
 	if m == nil {
@@ -289,8 +287,7 @@ func fnv31(name string) int32 {
 	return int32(h.Sum32() & 0x7fffffff)
 }
 
-// canonical returns the program as it would be given to BPF_PROG_LOAD, with
-// stand-ins for descriptors.
+// canonical returns the program as it would be passed to BPF_PROG_LOAD, with placeholders for descriptors.
 func (lp *LinkedProgram) canonical(mapImm func(in []decode.Insn, ref Ref)) []decode.Insn {
 	insns := slices.Clone(lp.Insns)
 	for at, ref := range lp.Refs {

@@ -11,12 +11,11 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Linked is an object made ready for one target. It is read-only.
+// Linked is an object linked for one target. It is immutable.
 type Linked struct {
 	Object *Object
 	Target *Target
-	// Maps are those of the object with sizes and images of this load, in the same
-	// order. They are private to it.
+	// Maps are copies of the object's maps, with the sizes and images of this load, in the same order.
 	Maps     []*Map
 	Programs []*LinkedProgram // one for each of Object.Programs
 	// Functions are the functions after CO-RE and before linking, one for each of
@@ -25,21 +24,20 @@ type Linked struct {
 	Externs   []*LinkedExtern // one for each of Object.Externs
 	StructOps []*LinkedStructOps
 	Warnings  []string
-	// BTFChanges are what libbpf replaces in the object's BTF for this kernel.
+	// BTFChanges are libbpf's replacements in the object's BTF for this kernel.
 	BTFChanges []check.Change
-	// Err is why libbpf would refuse the whole object, or nil. Programs that are
-	// not refused for a reason of their own carry it too.
+	// Err is the reason why libbpf would refuse the whole object, or nil. It is also the error of programs that are not
+	// refused for a reason of their own.
 	Err error
 }
 
 // LinkedFunction is a function with CO-RE applied.
 type LinkedFunction struct {
 	*Function
-	// Insns shadows Function.Insns: with CO-RE patches and poison, without ELF
-	// relocations.
+	// Insns shadows Function.Insns. It has CO-RE patches and poison, but no ELF relocations.
 	Insns  []decode.Insn
 	Relocs []Reloc // in the order of .BTF.ext; Insn equals FuncInsn
-	// Skipped: libbpf leaves the records alone, the program is not loaded.
+	// Skipped: libbpf ignores the records because the program is not loaded.
 	Skipped bool
 
 	made []FuncReloc // memory for those of Relocs
@@ -58,30 +56,30 @@ type FuncReloc struct {
 	Func        string // name of the ELF function
 	*corerelo.Relocation
 	Patch corerelo.Patch
-	// Err is why the relocation failed hard, an *[Error] with the place. It
-	// shadows Relocation.Err, which Patch errors are not part of.
+	// Err is a hard failure of the relocation, an *[Error] with its position. It shadows Relocation.Err, which does not
+	// include errors of Patch.
 	Err error
 }
 
-// Poisoned reports whether the instruction was replaced by the poison call.
+// Poisoned reports whether the poison call replaced the instruction.
 func (r *FuncReloc) Poisoned() bool { return r.Err == nil && r.Patch.Poisoned }
 
-// Changed reports whether the instruction was changed, poison included.
+// Changed reports whether the instruction was changed or poisoned.
 func (r *FuncReloc) Changed() bool { return r.Err == nil && r.Patch.Changed() }
 
-// Status reports whether a program can run on the target.
+// Status tells whether a program can run on the target, and if not, why.
 type Status uint8
 
 // Statuses.
 const (
 	StatusOK          Status = iota
 	StatusAbsent             // the hook does not exist on the target
-	StatusUnknownHook        // the hook is not in BTF, which does not list everything
+	StatusUnknownHook        // the hook is not in BTF, which is not complete
 	StatusRefused            // the kernel or libbpf would refuse it; see Err
 	StatusDisabled           // not loaded: "?" section, NoLoad, or not in Only
 )
 
-// String returns the status as the formats write it.
+// String returns the status as in JSON and reports.
 func (s Status) String() string {
 	switch s {
 	case StatusOK:
@@ -98,33 +96,30 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// LinkedProgram is a program with everything done that comes before the kernel
-// sees it, except that maps, kernel symbols and callbacks are still names.
+// LinkedProgram is a program as passed to the kernel, except that maps, kernel symbols and callbacks are still
+// symbolic.
 type LinkedProgram struct {
 	*Program
-	// Insns shadows Program.Insns: relocated, with the subprograms appended depth
-	// first in call order. Calls between them are final. LD_IMM64 instructions of
-	// Refs have their source register set (1 map, 2 map value, 3 typed symbol,
-	// 4 function) and imm[0] 0; kfunc calls have source register 2, the BTF id as
-	// immediate and offset 0.
+	// Insns shadows Program.Insns. It is relocated, with the subprograms appended depth first in call order; calls
+	// between them are final. LD_IMM64 instructions in Refs have their source register set (1 map, 2 map value, 3 typed
+	// symbol, 4 function) and an imm[0] of 0; kfunc calls have source register 2, the BTF id as immediate and offset 0.
 	Insns []decode.Insn
-	// Refs describes what instructions refer to, by index of the LD_IMM64 or kfunc call.
+	// Refs resolves references by the index of the LD_IMM64 or kfunc call.
 	Refs map[int]Ref
-	// Funcs are the functions Insns is made of, ascending; the program is the first.
+	// Funcs are the functions that Insns consists of, ascending; the program itself is the first.
 	Funcs  []Func
 	Relocs []Reloc // ascending Insn
-	// JumpTables are the instruction arrays made for this program, in the order of
-	// use; Refs of kind RefInsnArray lead to them.
+	// JumpTables are the instruction arrays created for this program, in order of use; Refs of kind RefInsnArray refer
+	// to them.
 	JumpTables []*Map
-	// ExceptionCallback is the first instruction of the program's exception
-	// callback, 0 if it has none.
+	// ExceptionCallback is the first instruction of the program's exception callback, or 0.
 	ExceptionCallback int
-	// AttachID is the BTF id of the function, typedef or struct the program
-	// attaches to, in AttachModule ("vmlinux" or a module's name); 0 if none.
+	// AttachID is the BTF id of the attach target (a function, typedef or struct) in AttachModule ("vmlinux" or a
+	// module's name), or 0.
 	AttachID     btf.ID
 	AttachModule string
 	Status       Status
-	Err          error // why the status is not ok; nil for ok and disabled
+	Err          error // reason for the status; nil for ok and disabled
 
 	linked   *Linked
 	flowOnce sync.Once
@@ -140,18 +135,19 @@ type Func struct {
 	Start, Len int
 	Type       btf.ID // FUNC in the object's BTF
 	Function   *Function
-	// Lines replace the line information of .BTF.ext when they are not nil: ascending offsets in bytes from the section's start, as there.
+	// Lines, if not nil, replaces the line information of .BTF.ext. Offsets are in bytes from the section's start,
+	// ascending.
 	Lines []btf.LineInfo
 }
 
-// RefKind describes what an instruction refers to.
+// RefKind is the kind of a reference from an instruction.
 type RefKind uint8
 
 // Kinds of references.
 const (
 	RefNone      RefKind = iota
-	RefMap               // handle of Map
-	RefMapValue          // Map's value + Off
+	RefMap               // the map itself
+	RefMapValue          // the map's value + Off
 	RefFunc              // address of the instruction Func
 	RefKsym              // address of the kernel symbol Name, without a type
 	RefKsymBTF           // kernel variable Name of type TypeID
@@ -180,51 +176,50 @@ func (k RefKind) String() string {
 	return "none"
 }
 
-// Ref is the meaning of an LD_IMM64 or kfunc call.
+// Ref is the target of an LD_IMM64 or kfunc call.
 type Ref struct {
 	Kind     RefKind
 	Map      *Map   // of Linked.Maps or JumpTables
-	Off      uint32 // RefMapValue: bytes in the value, arena placement included
+	Off      uint32 // RefMapValue: byte offset in the value, arena placement included
 	Func     int    // RefFunc: first instruction of the function
 	Name     string
 	TypeID   btf.ID // VAR or FUNC in the target's BTF
 	Module   string // "vmlinux" or the module that has TypeID
 	Weak     bool
 	Resolved bool   // ksyms and kfuncs: the target has it
-	Addr     uint64 // RefKsym: address by Kallsyms, 0 if not known
+	Addr     uint64 // RefKsym: address from Kallsyms, 0 if not known
 	Extern   *Extern
 }
 
-// LinkedExtern is an extern with what the target supplies.
+// LinkedExtern is an extern with the value or address from the target.
 type LinkedExtern struct {
 	*Extern
 	Resolved bool
-	// Value is the text of a kconfig value, Source where it comes from ("given",
-	// "BTF", "default", "kernel version").
+	// Value is a kconfig value as text; Source is its origin ("given", "BTF", "default", "kernel version").
 	Value, Source string
 	TypeID        btf.ID
 	Module        string
-	Addr          uint64 // of a kernel symbol; the value of LoadOptions.Externs
+	Addr          uint64 // of a kernel symbol; or the value of LoadOptions.Externs
 	Err           error
 
-	given bool // by LoadOptions.Externs
+	given bool // set by LoadOptions.Externs
 }
 
 // LinkedStructOps is a struct_ops map in terms of the target.
 type LinkedStructOps struct {
 	Map    *Map // of Linked.Maps
 	Absent bool // the target has no such struct_ops type
-	// KernType is the struct, ValueType struct bpf_struct_ops_X, in Module.
+	// KernType is the struct and ValueType its struct bpf_struct_ops_X, both in Module.
 	KernType, ValueType btf.ID
 	Module              string
-	// Data is the variable in the target's layout, function pointers 0.
+	// Data is the variable in the target's layout, with function pointers 0.
 	Data []byte
-	// Progs gives the program of each function pointer by member name.
+	// Progs maps function pointer members to program names.
 	Progs map[string]string
 	Err   error
 }
 
-// FuncAt returns the function that holds instruction pc.
+// FuncAt returns the function that contains instruction pc.
 func (lp *LinkedProgram) FuncAt(pc int) (Func, bool) {
 	i := sort.Search(len(lp.Funcs), func(i int) bool { return lp.Funcs[i].Start > pc }) - 1
 	if i < 0 || pc >= lp.Funcs[i].Start+lp.Funcs[i].Len {
@@ -279,7 +274,7 @@ func (l *Linked) Map(name string) (*Map, bool) {
 	return nil, false
 }
 
-// mapIndex returns the place of a map in Maps, -1 when it is not there.
+// mapIndex returns the index of a map in Maps, or -1.
 func (l *Linked) mapIndex(m *Map) int {
 	if i := m.Index; i >= 0 && i < len(l.Maps) && l.Maps[i] == m {
 		return i
@@ -287,38 +282,40 @@ func (l *Linked) mapIndex(m *Map) int {
 	return slices.Index(l.Maps, m)
 }
 
-// LoadOptions are what a tool does between opening and loading.
+// LoadOptions are the settings that a tool changes between opening and loading.
 type LoadOptions struct {
 	// MapSizes sets max_entries by map name.
 	MapSizes map[string]uint32
-	// Externs gives undefined symbols values, by name: constants that user space writes into the instructions before it loads them.
+	// Externs sets undefined symbols by name: constants that user space writes into instructions before loading.
 	Externs map[string]uint64
-	// InnerMaps defines the inner maps of maps of maps, by the name of the outer one, in the form of [InnerMapForm].
+	// InnerMaps defines the inner maps of maps of maps by the outer map's name, in the form of [InnerMapForm].
 	InnerMaps map[string]string
-	// Globals sets global variables by name or path ("conf.port", "ids[2]"), to
-	// text as the variable's type takes it. "section:name" tells apart variables of
-	// the same name.
+	// Globals sets global variables by name or path ("conf.port", "ids[2]") to a value in the notation of the
+	// variable's type. "section:name" distinguishes variables with the same name.
 	Globals map[string]string
-	// GlobalBytes sets the first bytes of global variables by name, in the object's byte order.
+	// GlobalBytes sets the first bytes of global variables, by name, in the object's byte order.
 	GlobalBytes map[string][]byte
-	// Attach retargets programs: function or tracepoint by program name.
+	// Attach changes attach targets: function or tracepoint by program name.
 	Attach map[string]string
-	// NoLoad switches programs off by name.
+	// NoLoad excludes programs by name.
 	NoLoad map[string]bool
-	// Only loads nothing but these programs, also those of "?" sections.
+	// Only loads only these programs, including those of "?" sections.
 	Only []string
-	// Also loads these optional programs, whose section names start with "?", besides those that load by themselves; Optional
-	// loads all of them. A CO-RE error in one that only Optional loads is not the object's: no tool need choose it.
+	// Also loads these optional programs, whose section names start with "?", in addition to the others; Optional loads
+	// all of them. A CO-RE error in a program loaded only because of Optional is not an error of the object, because
+	// tools need not load it.
 	Also     []string
 	Optional bool
-	// KernelCORE resolves CO-RE records as the kernel does for light skeletons (bpftool gen skeleton -L), not as libbpf.
+	// KernelCORE resolves CO-RE records as the kernel does for light skeletons (bpftool gen skeleton -L), instead of as
+	// libbpf does.
 	KernelCORE bool
-	// AsDefined leaves map definitions as they are, so that the kernel refuses what the object's own loader would complete.
+	// AsDefined leaves map definitions unchanged, so that the kernel refuses those which the object's own loader would
+	// complete.
 	AsDefined bool
-	// LinkOnly stops where libbpf does: hooks and instructions are not checked as the kernel would, and a program is
-	// refused only when it cannot be linked.
+	// LinkOnly stops where libbpf does: hooks and instructions are not checked against the kernel's rules, and a
+	// program is refused only if it cannot be linked.
 	LinkOnly bool
-	// AnyByteOrder links for a target of the other byte order too, as libbpf does with a BTF file. The result can
-	// be compared, not run.
+	// AnyByteOrder allows a target with the other byte order, as libbpf does with a BTF file. The result can be
+	// compared but not run.
 	AnyByteOrder bool
 }

@@ -21,14 +21,13 @@ type loading struct {
 	off map[*Program]bool
 	// noMap holds the maps that are not created.
 	noMap map[*Map]bool
-	// dropped holds programs of struct_ops members the target does not have.
+	// dropped holds programs for struct_ops members that the target lacks.
 	dropped map[string]string
 }
 
-// Load links the object for a target. It fails, with an *[Error], only when the
-// options are wrong or the target cannot be used for the object at all (byte
-// order). What libbpf or the kernel would refuse is in Linked.Err and in the
-// status of each program, and everything that can be linked is.
+// Load links the object for a target. The error is an *[Error], and only for wrong options or a target with the other
+// byte order. What libbpf or the kernel would refuse is in Linked.Err and in the status of each program; everything
+// that can be linked is linked.
 func (o *Object) Load(t *Target, opts LoadOptions) (*Linked, error) {
 	if t == nil {
 		t = NewTarget("", nil)
@@ -57,7 +56,7 @@ func (l *loading) warnf(format string, args ...any) {
 	}
 }
 
-// refuse notes why libbpf would refuse the object; the first reason stays.
+// refuse records why libbpf would refuse the object; the first reason wins.
 func (l *loading) refuse(e *Error) {
 	e.Object = l.o.Name
 	if l.Err == nil {
@@ -116,7 +115,7 @@ func (l *loading) choosePrograms() error {
 	return nil
 }
 
-// copyMaps makes the private maps of this load, with the sizes asked for.
+// copyMaps copies the maps for this load, with the requested sizes.
 func (l *loading) copyMaps() error {
 	l.Maps = make([]*Map, len(l.o.Maps))
 	for i, m := range l.o.Maps {
@@ -173,11 +172,11 @@ func (l *loading) copyMaps() error {
 	return nil
 }
 
-// pageSize is that of the arenas this package lays out.
+// pageSize is the page size in bytes of the arenas laid out here.
 const pageSize = 4096
 
-// placeArena puts the variables of an arena at its end, as libbpf 1.7 does on
-// kernels whose LD_IMM64 takes offsets of 32 bits (7.0 and later).
+// placeArena places the variables of an arena at its end, as libbpf 1.7 does on kernels whose LD_IMM64 accepts 32-bit
+// offsets (7.0 and later).
 func (l *loading) placeArena(m *Map) {
 	if l.t.Version >= kernelVersion(7, 0) {
 		size := uint64(m.MaxEntries) * pageSize
@@ -188,8 +187,8 @@ func (l *loading) placeArena(m *Map) {
 	}
 }
 
-// relocateCORE resolves all CO-RE records in the order of .BTF.ext, with one
-// resolver, because earlier records decide what later ones see.
+// relocateCORE resolves all CO-RE records in the order of .BTF.ext with one resolver, because earlier records affect
+// later ones.
 func (l *loading) relocateCORE() error {
 	l.Functions = make([]*LinkedFunction, len(l.o.Functions))
 	for i, fn := range l.o.Functions {
@@ -204,7 +203,7 @@ func (l *loading) relocateCORE() error {
 	target := coreTarget(l.t)
 	target.InKernel = l.opts.KernelCORE
 	res := corerelo.NewResolver(l.o.BTF, target)
-	// Programs nobody asked for come last, so that their records decide nothing for the others.
+	// Optional programs come last, so that their records do not affect the others.
 	for _, extra := range []bool{false, true} {
 		for _, sec := range l.o.Ext.CORE {
 			cs := l.o.sections[sec.Name]
@@ -222,7 +221,7 @@ func (l *loading) relocateCORE() error {
 	return nil
 }
 
-// extra reports whether a function is an optional program that is loaded only because all are (LoadOptions.Optional).
+// extra reports whether a function is an optional program that is loaded only because of LoadOptions.Optional.
 func (l *loading) extra(fn *Function) bool {
 	p := fn.Program
 	return p != nil && !p.Autoload && l.opts.Optional && !slices.Contains(l.opts.Only, p.Name) && !slices.Contains(l.opts.Also, p.Name)
@@ -237,7 +236,8 @@ func coreTarget(t *Target) corerelo.Target {
 	return out
 }
 
-// relocateRecord does one record, if it is one of an extra program or not; rest are it and those after it in the section.
+// relocateRecord resolves one record if extra equals whether its program is an extra one; rest are this record and
+// those after it in the section.
 func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.CORERelo, rest []btf.CORERelo, extra bool) {
 	if r.InsnOff%insnSize != 0 {
 		l.refuse(failf(ErrCORE, "record at byte %d, in the middle of an instruction", r.InsnOff).section(cs.name))

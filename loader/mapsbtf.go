@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// maxMapNesting is the depth of inner map definitions. The kernel has one level.
+// maxMapNesting limits the depth of inner map definitions. The kernel allows one level.
 const maxMapNesting = 2
 
 // addMap appends a map of the object.
@@ -33,9 +33,8 @@ func (o *Object) datasec(name string) *btf.Type {
 	return t
 }
 
-// readBTFMaps reads the definitions of .maps sections (btf.rst 3.2 and the
-// macros of bpf_helpers.h). A program that several objects were linked into has
-// one such section and one DATASEC.
+// readBTFMaps reads the definitions in .maps sections (btf.rst 3.2 and the macros of bpf_helpers.h). An object linked
+// from several objects has one such section and one DATASEC.
 func (o *Object) readBTFMaps(f *file) error {
 	for i := range f.sections {
 		s := &f.sections[i]
@@ -54,7 +53,7 @@ func (o *Object) readBTFMaps(f *file) error {
 }
 
 func (o *Object) readMapVars(f *file, s *section, ds *btf.Type) error {
-	offsets := map[string]uint64{} // VARs say 0 for every offset until a linker wrote them
+	offsets := map[string]uint64{} // VARs have offset 0 until a linker sets it
 	for _, sym := range f.symbolsIn(s.Index) {
 		offsets[sym.Name] = sym.Value
 	}
@@ -90,7 +89,7 @@ func mapErrf(m *Map, format string, args ...any) error {
 	return failf(ErrMapDef, "map %s: %s", m.Name, fmt.Sprintf(format, args...)).section(m.Section)
 }
 
-// defineMap reads one definition: a struct whose members say the attributes.
+// defineMap reads one definition: a struct whose members are the attributes.
 func (o *Object) defineMap(m *Map, id btf.ID, depth int) error {
 	if depth >= maxMapNesting {
 		return mapErrf(m, "definitions nest deeper than a map of maps")
@@ -185,8 +184,7 @@ func sameSize(m *Map, what string, old, size uint32) error {
 	return nil
 }
 
-// mapNumber reads the number of __uint (a pointer to an array of that length) or
-// __ulong (an enum with one value).
+// mapNumber decodes the number in __uint (a pointer to an array of that length) or __ulong (an enum with one value).
 func (o *Object) mapNumber(id btf.ID) (uint64, error) {
 	t := o.BTF.SkipMods(id)
 	switch {
@@ -200,7 +198,7 @@ func (o *Object) mapNumber(id btf.ID) (uint64, error) {
 	return 0, fmt.Errorf("%s is neither __uint nor __ulong", o.BTF.TypeString(id))
 }
 
-// mapType reads __type: a pointer to the key's or value's type.
+// mapType decodes __type: a pointer to the key or value type.
 func (o *Object) mapType(m *Map, mem *btf.Member, id *btf.ID, size *uint32) error {
 	t := o.BTF.SkipMods(mem.Type)
 	if t.Kind != btf.KindPtr {
@@ -215,8 +213,7 @@ func (o *Object) mapType(m *Map, mem *btf.Member, id *btf.ID, size *uint32) erro
 	return sameSize(m, mem.Name, old, *size)
 }
 
-// mapValuesMember reads "values", an array of pointers to inner map definitions
-// or to functions.
+// mapValuesMember decodes "values", an array of pointers to inner map definitions or to functions.
 func (o *Object) mapValuesMember(m *Map, mem *btf.Member, depth int) error {
 	arr := o.BTF.SkipMods(mem.Type)
 	if arr.Kind != btf.KindArray {
@@ -300,8 +297,7 @@ func (o *Object) readMapValues(f *file) error {
 	return nil
 }
 
-// functionBySymbol finds the function a symbol, or a section symbol and addend,
-// stands for.
+// functionBySymbol finds the function that a symbol, or a section symbol and addend, refers to.
 func (o *Object) functionBySymbol(f *file, s *symbol, addend uint64) *Function {
 	if s.Section <= 0 || !f.sections[s.Section].IsCode {
 		return nil

@@ -10,25 +10,23 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Flags of maps made of data sections (include/uapi/linux/bpf.h).
+// Flags of maps created from data sections (include/uapi/linux/bpf.h).
 const (
 	mapRdonlyProg = 1 << 7
 	mapMmapable   = 1 << 10
 )
 
-// maxData limits the image of one data section without bytes in the file.
+// maxData limits the image, in bytes, of a data section without contents in the file.
 const maxData = 256 << 20
 
-// isLegacyMaps reports whether a section holds struct bpf_map_def records.
+// isLegacyMaps reports whether a section contains struct bpf_map_def records.
 func isLegacyMaps(name string) bool {
 	return name == "maps" || strings.HasPrefix(name, "maps/") || strings.HasSuffix(name, "/maps")
 }
 
-// readLegacyMaps reads struct bpf_map_def {type, key_size, value_size,
-// max_entries, flags, ...}, of 16 bytes and more. Their length is the distance
-// between symbols. What follows the five fields differs between loaders and is
-// not read (iproute2: id, pinning, inner_id, inner_idx; ir-keytable: inner map
-// index and node).
+// readLegacyMaps reads struct bpf_map_def {type, key_size, value_size, max_entries, flags, ...} of 16 bytes and more.
+// Their length is the distance between symbols. Fields after the first five differ between loaders and are ignored
+// (iproute2: id, pinning, inner_id, inner_idx; ir-keytable: inner map index and node).
 func (o *Object) readLegacyMaps(f *file) error {
 	for i := range f.sections {
 		s := &f.sections[i]
@@ -69,12 +67,12 @@ func (o *Object) readLegacyMaps(f *file) error {
 	return nil
 }
 
-// hasWord reports whether name is word or continues it with a dot.
+// hasWord reports whether name is word, or word followed by a dot and more.
 func hasWord(name, word string) bool {
 	return name == word || strings.HasPrefix(name, word+".")
 }
 
-// dataKindOf tells the data sections of libbpf (bpf_object__elf_collect).
+// dataKindOf recognises data sections as libbpf does (bpf_object__elf_collect).
 func dataKindOf(s *section) DataKind {
 	switch {
 	case s.Flags&elf.SHF_ALLOC == 0 || s.IsCode:
@@ -95,7 +93,7 @@ func dataKindOf(s *section) DataKind {
 	return DataNone
 }
 
-// readDataMaps makes a one-element array map of each data section.
+// readDataMaps creates a one-element array map for each data section.
 func (o *Object) readDataMaps(f *file) error {
 	for i := range f.sections {
 		s := &f.sections[i]
@@ -134,8 +132,8 @@ func (o *Object) readDataMaps(f *file) error {
 	return nil
 }
 
-// hasExportedVar reports whether user space can see a variable of the section:
-// libbpf then makes the map mappable (map_is_mmapable).
+// hasExportedVar reports whether user space can see a variable of the section; libbpf then makes the map mappable
+// (map_is_mmapable).
 func (o *Object) hasExportedVar(ds *btf.Type) bool {
 	for _, v := range ds.Vars {
 		if t, err := o.BTF.Type(v.Type); err == nil && t.Kind == btf.KindVar && t.Linkage != btf.LinkageStatic {
@@ -145,7 +143,7 @@ func (o *Object) hasExportedVar(ds *btf.Type) bool {
 	return false
 }
 
-// bindArena gives the arena map the image of the variables that live in it.
+// bindArena sets the arena map's image to the variables that live in it.
 func (o *Object) bindArena(f *file, s *section, data []byte) error {
 	for _, m := range o.Maps {
 		if m.Type == uapi.MapTypeArena {
@@ -160,8 +158,7 @@ func (o *Object) bindArena(f *file, s *section, data []byte) error {
 	return failf(ErrMapDef, "variables of an arena, but the object defines no arena map").section(s.Name)
 }
 
-// readDataRelocs notes the pointers inside data sections: R_BPF_64_ABS64 and
-// R_BPF_64_ABS32.
+// readDataRelocs records the pointers in data sections: R_BPF_64_ABS64 and R_BPF_64_ABS32.
 func (o *Object) readDataRelocs(f *file) error {
 	for i := range f.sections {
 		s := &f.sections[i]

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// listNames lists names for a message, not more than eight.
+// listNames lists at most eight names for a message.
 func listNames(names []string) string {
 	switch {
 	case len(names) == 0:
@@ -15,7 +15,7 @@ func listNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// trimText brings source text to one short line.
+// trimText shortens source text to one line.
 func trimText(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > 120 {

@@ -10,8 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Object is an opened BPF object. It is read-only after [Open] and may be loaded
-// for many targets at the same time.
+// Object is an opened BPF object. It is immutable after [Open] and safe for concurrent loads for any number of targets.
 type Object struct {
 	Name      string // file name without directories
 	Path      string
@@ -20,12 +19,11 @@ type Object struct {
 	Version   uint32    // version section (a kernel version, long unused)
 	BTF       *btf.Spec // nil without .BTF
 	Ext       *btf.Ext  // nil without .BTF.ext
-	// Arch is the architecture whose struct pt_regs the object's BTF has, "" when it
-	// has none: programs that read registers run only there. See [Target].Arch.
+	// Arch is the architecture whose struct pt_regs the object's BTF contains, or "": programs that read registers run
+	// only there. See [Target].Arch.
 	Arch     string
 	Programs []*Program // in the order of sections, then of offsets
-	// Functions are all functions, those of Programs and subprograms, in the
-	// order of sections, then of offsets.
+	// Functions are all functions, programs and subprograms, in the order of sections, then of offsets.
 	Functions []*Function
 	Maps      []*Map // BTF-defined, legacy, data sections, .kconfig, struct_ops
 	Externs   []*Extern
@@ -45,7 +43,7 @@ type Object struct {
 	mapBySec   map[int][]*Map      // by ELF section, ascending offset
 }
 
-// ELF returns the bytes of the file the object was read from. They must not be changed.
+// ELF returns the contents of the object's file, which must not be modified.
 func (o *Object) ELF() []byte { return o.elf }
 
 // Function is one function of the object: the range of an STT_FUNC symbol in an
@@ -57,17 +55,17 @@ type Function struct {
 	Insns      []decode.Insn // as in the ELF file
 	Type       btf.ID        // FUNC, 0 if not known
 	Global     bool          // STB_GLOBAL or STB_WEAK
-	Program    *Program      // the program this is the main function of, nil for subprograms
+	Program    *Program      // program of which this is the main function, nil for subprograms
 	Index      int           // in Object.Functions
 
 	sec    *codeSection
 	relocs []codeReloc // sorted by instruction
 }
 
-// IsSubprogram reports whether the function is not a program of its own.
+// IsSubprogram reports whether the function is not a program.
 func (f *Function) IsSubprogram() bool { return f.Program == nil }
 
-// Program is a function that can be loaded by itself.
+// Program is a function that can be loaded.
 type Program struct {
 	Name              string
 	Section           string // ELF section name
@@ -76,26 +74,26 @@ type Program struct {
 	AttachTo          string                // function, "category/name" of a tracepoint, "struct.member" of struct_ops, else ""
 	Hook              string                // for display: "kprobe/do_unlinkat"
 	Kind              string                // the word of the section name: "kprobe", "fentry.s"
-	SectionFlags      progtype.SectionFlags // what that word says besides the types
+	SectionFlags      progtype.SectionFlags // flags implied by the section name
 	Sleepable         bool
 	Autoload          bool // false for section names that start with "?"
-	Known             bool // the section name was recognised
+	Known             bool // the section name is known
 	Insns             []decode.Insn
 	SectionOff        int // in instructions
 	FuncType          btf.ID
-	StructOps         *StructOpsUse // where a struct_ops map names the program, else nil
+	StructOps         *StructOpsUse // the struct_ops map that names the program, or nil
 	Function          *Function
 	Flags             uint32 // BPF_F_SLEEPABLE, BPF_F_XDP_HAS_FRAGS as libbpf sets them
 	ExceptionCallback string // decl tag exception_callback:NAME
 }
 
-// StructOpsUse is a struct_ops member that names a program.
+// StructOpsUse is a struct_ops member that refers to a program.
 type StructOpsUse struct {
 	Map    *Map
 	Member string
 }
 
-// DataKind identifies which section a data map was made of.
+// DataKind is the kind of section that a data map was created from.
 type DataKind uint8
 
 // Kinds of data maps.
@@ -112,7 +110,7 @@ const (
 
 var dataKindNames = [...]string{"", "data", "bss", "rodata", "kconfig", "arena", "struct_ops", "jumptable"}
 
-// String returns the kind as a word, "" for an ordinary map.
+// String returns the kind as a word, or "" for an ordinary map.
 func (k DataKind) String() string {
 	if int(k) < len(dataKindNames) {
 		return dataKindNames[k]
@@ -133,14 +131,14 @@ type Map struct {
 	KeyType, ValueType                    btf.ID
 	Inner                                 *Map // of maps of maps
 	Values                                []MapInit
-	Data                                  []byte // initial image of data maps, nil otherwise; Load never changes an Object's
+	Data                                  []byte // initial contents of data maps, else nil; Load never modifies those of the Object
 	DataKind                              DataKind
-	Datasec                               btf.ID // DATASEC of a data map, 0 without
+	Datasec                               btf.ID // DATASEC of a data map, or 0
 	Vars                                  []Var  // variables of a data map, by offset
 	StructOps                             *StructOpsMap
 	Autocreate                            bool // false for "?.struct_ops"
 	DataRelocs                            []DataReloc
-	ArenaOffset                           uint64 // where Data of an arena map starts in the arena
+	ArenaOffset                           uint64 // offset of Data in the arena
 
 	// Slots holds the instruction indexes of a jump table (only in
 	// LinkedProgram.JumpTables).
@@ -153,7 +151,7 @@ type Map struct {
 	hasValues bool
 }
 
-// Frozen reports whether programs can rely on the contents: .rodata and .kconfig.
+// Frozen reports whether programs can rely on constant contents: .rodata and .kconfig.
 func (m *Map) Frozen() bool { return m.DataKind == DataRodata || m.DataKind == DataKconfig }
 
 // MapInit is one initial element of a program array or map of maps.
@@ -163,14 +161,14 @@ type MapInit struct {
 	Map   *Map   // maps of maps
 }
 
-// DataReloc is a pointer inside a data section. libbpf does not apply them:
-// the program sees the addend. They are kept for information.
+// DataReloc is a pointer in a data section. libbpf does not apply these relocations: the program sees the addend. They
+// are kept for information.
 type DataReloc struct {
 	Off    uint64 // in the section
 	Size   int    // 4 or 8 bytes
 	Symbol string
-	Func   *Function // when the target is a function
-	Map    *Map      // when the target is a data section
+	Func   *Function // if the target is a function
+	Map    *Map      // if the target is a data section
 	Value  uint64    // S + A
 }
 
@@ -179,7 +177,7 @@ type StructOpsMap struct {
 	TypeName string
 	Type     btf.ID // local struct
 	Data     []byte // image of the variable
-	Link     bool   // .struct_ops.link: attached by a link
+	Link     bool   // .struct_ops.link: attached through a link
 	Members  []StructOpsMember
 }
 
@@ -191,7 +189,7 @@ type StructOpsMember struct {
 	Prog      string // program assigned to a function pointer, else ""
 }
 
-// ExternKind describes what an extern refers to.
+// ExternKind is the kind of symbol that an extern refers to.
 type ExternKind uint8
 
 // Kinds of externs.
@@ -214,16 +212,16 @@ func (k ExternKind) String() string {
 	return "unknown"
 }
 
-// Extern is an undefined symbol that the target supplies.
+// Extern is an undefined symbol that the target resolves.
 type Extern struct {
 	Name string
 	Kind ExternKind
 	Weak bool
-	// Type is the variable's type (0: untyped, void) or the FUNC's FUNC_PROTO.
+	// Type is the type of a variable (0: untyped, void) or the FUNC_PROTO of a FUNC.
 	Type btf.ID
-	// Index is libbpf's number of the extern, which poisoned kfunc calls carry.
+	// Index is libbpf's number for the extern, which poisoned kfunc calls contain.
 	Index int
-	// Off and Size place a kconfig extern in the .kconfig map.
+	// Off and Size locate a kconfig extern in the .kconfig map, in bytes.
 	Off, Size uint32
 
 	form     kcfgForm
@@ -239,8 +237,8 @@ type openConfig struct {
 	dialect Dialect
 }
 
-// WithType sets the program type of a section or program, for section names that
-// say nothing. name is a section name or a program name.
+// WithType sets the program type of a section or program whose section name does not imply one. name is a section name
+// or a program name.
 func WithType(name string, t uapi.ProgType) Option {
 	return func(c *openConfig) {
 		if c.types == nil {

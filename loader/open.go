@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 )
 
-// Names of sections with a meaning of their own.
+// Section names with special meaning.
 const (
 	secText       = ".text"
 	secMaps       = ".maps"
@@ -29,7 +29,7 @@ const (
 	secVersion    = "version"
 )
 
-// Open reads the object at path. Errors are *[Error] or of the file system.
+// Open reads the object at path. The error is an *[Error] or one of the file system.
 func Open(path string, opts ...Option) (*Object, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -47,11 +47,11 @@ func Open(path string, opts ...Option) (*Object, error) {
 	}
 	defer f.Close()
 	var data bytes.Buffer
-	data.Grow(int(st.Size()) + bytes.MinRead) // a file that grows meanwhile is still read to its end
+	data.Grow(int(st.Size()) + bytes.MinRead) // a file that grows meanwhile is still read completely
 	if _, err := io.CopyN(&data, f, int64(len(elf.ELFMAG))); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if data.String() != elf.ELFMAG { // it may be a device without end; its beginning tells what it is
+	if data.String() != elf.ELFMAG { // it may be an endless device, so only the beginning is read
 		if _, err := data.ReadFrom(io.LimitReader(f, 16<<10)); err != nil {
 			return nil, err
 		}
@@ -68,8 +68,8 @@ func Open(path string, opts ...Option) (*Object, error) {
 	return o, nil
 }
 
-// DebugTypes returns BTF with the named structs behind it that only the object's DWARF has, such as those of records in ring buffers.
-// It is BTF itself when there are none, or when the DWARF cannot be read.
+// DebugTypes returns BTF extended by the named structs that only the object's DWARF has, such as those of ring buffer
+// records. It returns Object.BTF itself if there are none, or if the DWARF cannot be read.
 func (o *Object) DebugTypes() *btf.Spec {
 	o.debugOnce.Do(func() {
 		o.debug = o.BTF
@@ -83,13 +83,13 @@ func (o *Object) DebugTypes() *btf.Spec {
 	return o.debug
 }
 
-// HasDWARF reports whether the object was compiled with -g and not stripped since.
+// HasDWARF reports whether the object was compiled with -g and not stripped afterwards.
 func (o *Object) HasDWARF() bool {
 	f, err := readELF(o.elf)
 	return err == nil && slices.ContainsFunc(f.sections, func(s section) bool { return s.Name == ".debug_info" })
 }
 
-// relocatedNames returns the names of the kernel's types whose fields CO-RE relocates.
+// relocatedNames returns the names of the kernel types whose fields CO-RE relocates.
 func (o *Object) relocatedNames() map[string]bool {
 	names := map[string]bool{}
 	for _, id := range o.RelocatedTypes() {
@@ -98,7 +98,7 @@ func (o *Object) relocatedNames() map[string]bool {
 	return names
 }
 
-// RelocatedTypes returns the object's types whose fields CO-RE relocates: those of the kernel.
+// RelocatedTypes returns the object's declarations of kernel types whose fields CO-RE relocates.
 func (o *Object) RelocatedTypes() []btf.ID {
 	if o.Ext == nil {
 		return nil
@@ -116,8 +116,7 @@ func (o *Object) RelocatedTypes() []btf.ID {
 	return ids
 }
 
-// OpenBytes reads an object from memory. data must not be changed afterwards.
-// Errors are *[Error].
+// OpenBytes parses an object in memory. data must not be modified afterwards. The error is an *[Error].
 func OpenBytes(name string, data []byte, opts ...Option) (*Object, error) {
 	var cfg openConfig
 	for _, opt := range opts {
@@ -167,7 +166,7 @@ func (o *Object) open(data []byte, cfg *openConfig) error {
 	return checkOptions(o, cfg)
 }
 
-// readTypes parses .BTF and .BTF.ext. Objects without are fine.
+// readTypes parses .BTF and .BTF.ext, which may be missing.
 func (o *Object) readTypes(f *file) error {
 	s := f.byName(secBTF)
 	if s == nil || len(s.Data) == 0 {
@@ -189,10 +188,10 @@ func (o *Object) readTypes(f *file) error {
 	return nil
 }
 
-// exceptionPrefix starts the decl tag that names a program's exception callback.
+// exceptionPrefix is the prefix of the decl tag that names a program's exception callback.
 const exceptionPrefix = "exception_callback:"
 
-// funcTags collects by FUNC what follows a prefix in its decl tags.
+// funcTags collects, by FUNC, the rest of decl tags with a prefix.
 func funcTags(s *btf.Spec, prefix string) map[btf.ID][]string {
 	tags := map[btf.ID][]string{}
 	for id := 1; id < s.NumTypes(); id++ {
@@ -227,15 +226,15 @@ func listPrograms(ps []*Program) string {
 	return listNames(names)
 }
 
-// makePrograms decides which functions are programs: all of sections other than
-// .text that are not static there, and a lone function of .text.
+// makePrograms determines which functions are programs: all non-static functions in sections other than .text, and a
+// single function in .text.
 func (o *Object) makePrograms(cfg *openConfig) {
 	for _, fn := range o.Functions {
 		switch {
 		case fn.Section == secText && len(o.Functions) > 1:
 			continue
 		case !fn.Global && fn.Section != secText && o.staticHelper(fn):
-			continue // libbpf refuses static programs; such a function can only be called, unless a tag says otherwise
+			continue // libbpf refuses static programs; such a function can only be called, unless a tag marks it
 		}
 		p := &Program{
 			Name: fn.Name, Section: fn.Section, Insns: fn.Insns, SectionOff: fn.SectionOff, FuncType: fn.Type, Function: fn,
@@ -252,8 +251,8 @@ func (o *Object) makePrograms(cfg *openConfig) {
 	}
 }
 
-// staticHelper reports whether a static function lies beside a global one, or is
-// not in a section with a known name.
+// staticHelper reports whether a static function shares its section with a global one, or is in a section with an
+// unknown name.
 func (o *Object) staticHelper(fn *Function) bool {
 	if fn.Type != 0 && len(o.tailTags[fn.Type]) > 0 {
 		return false

@@ -5,22 +5,21 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Verdict describes what a poisoned instruction means for the program on the target.
+// Verdict classifies a poisoned instruction by its effect on the program.
 type Verdict uint8
 
 // Verdicts.
 const (
-	// Dead: constant propagation over relocated immediates, .rodata and .kconfig
-	// shows that no input reaches it, so the kernel removes it.
+	// Dead: constant propagation over relocated immediates, .rodata and .kconfig shows that no input reaches it, so the
+	// kernel removes it.
 	Dead Verdict = iota
-	// MayBreak: some input may reach it. The kernel's verifier may refuse it.
+	// MayBreak: some input may reach it, so the kernel's verifier may refuse the program.
 	MayBreak
-	// Break: every run executes it, or it is reached without a branch that depends
-	// on input.
+	// Break: every run executes it, or it is reached without an input-dependent branch.
 	Break
 )
 
-// String returns the verdict as reports write it.
+// String returns the verdict as in reports.
 func (v Verdict) String() string {
 	switch v {
 	case Dead:
@@ -39,10 +38,10 @@ type PoisonVerdict struct {
 	Kind    corerelo.PoisonKind
 	Verdict Verdict
 	Reloc   *Reloc // CO-RE poison
-	Name    string // kfunc or map, for the other kinds
+	Name    string // kfunc or map, for other kinds of poison
 }
 
-// maxAvoid limits the work of the test whether every run meets a poison.
+// maxAvoid limits the work of checking whether every run reaches a poison.
 const maxAvoid = 1 << 26
 
 // maxStraight limits the steps of the walk without input-dependent branches.
@@ -54,13 +53,12 @@ func (lp *LinkedProgram) flowOf() *flow {
 	return lp.flow
 }
 
-// Reachable tells for each instruction slot whether constant propagation leaves a
-// way to it. The slice must not be changed.
+// Reachable reports, for each instruction slot, whether constant propagation leaves a path to it. The slice must not be
+// modified.
 func (lp *LinkedProgram) Reachable() []bool { return lp.flowOf().reach }
 
-// PoisonVerdicts checks the poisoned instructions of the program in order. An
-// instruction that is executed in a run breaks, whatever the verdict here: the
-// caller knows that, this analysis does not.
+// PoisonVerdicts classifies the poisoned instructions of the program, in order. It does not know about runs: an
+// instruction that a run has executed breaks the program, whatever the verdict here.
 func (lp *LinkedProgram) PoisonVerdicts() []PoisonVerdict {
 	var out []PoisonVerdict
 	for pc := 0; pc < len(lp.Insns); pc++ {
@@ -107,8 +105,8 @@ func (lp *LinkedProgram) PoisonVerdicts() []PoisonVerdict {
 	return out
 }
 
-// straight walks from the start as long as every branch is decided by constants
-// along this very path, loops included.
+// straight follows the path from the start for as long as constants along this path decide every branch, loops
+// included.
 func (f *flow) straight() []bool {
 	lp := f.lp
 	seen := make([]bool, len(lp.Insns))
@@ -165,15 +163,14 @@ func (f *flow) straight() []bool {
 	return seen
 }
 
-// unavoidable reports whether no run ends without executing pc: over the edges
-// found possible, no exit of the main function is reachable around it.
+// unavoidable reports whether every run executes pc: along the possible edges, no exit of the main function is
+// reachable without it.
 func (f *flow) unavoidable(pc int) bool {
 	return !f.exitsAround(0, pc, map[int]bool{})
 }
 
-// exitsAround reports whether the function that starts at start can return without
-// executing pc. memo holds functions decided, or being decided (recursion counts
-// as a way around).
+// exitsAround reports whether the function at start can return without executing pc. memo holds functions already
+// decided or in progress (recursion counts as avoiding pc).
 func (f *flow) exitsAround(start, pc int, memo map[int]bool) bool {
 	if r, ok := memo[start]; ok {
 		return r
@@ -216,7 +213,8 @@ func (f *flow) exitsAround(start, pc int, memo map[int]bool) bool {
 	return false
 }
 
-// Ways tells which ways of the conditional jump at a slot constant propagation cannot rule out: to its target, and to the next slot.
+// Ways reports which successors of the conditional jump at a slot constant propagation cannot rule out: its target and
+// the next slot.
 func (lp *LinkedProgram) Ways(pc int) (taken, fell bool) {
 	edges := lp.flowOf().taken[pc]
 	return edges&edgeJump != 0, edges&edgeNext != 0

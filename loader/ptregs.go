@@ -10,13 +10,12 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// ErrArch is the kind of error for a program that reads the registers of another architecture than the target's.
+// ErrArch: the program reads registers of a different architecture than the target's.
 var ErrArch = errors.New("compiled for another architecture")
 
-// checkRegisters refuses a program that reads the registers of another architecture than
-// the target's: the layout of struct pt_regs, and which register holds an argument, were
-// decided when it was compiled. Programs of other types, and programs that only hand their
-// context on, run everywhere.
+// checkRegisters refuses a program that reads registers of a different architecture than the target's. The layout of
+// struct pt_regs, and which register holds an argument, were fixed when it was compiled. Programs of other types, and
+// programs that only pass their context on, run everywhere.
 func (l *loading) checkRegisters(lp *LinkedProgram) *Error {
 	if l.o.Arch == "" || l.t.Arch == "" || l.o.Arch == l.t.Arch {
 		return nil
@@ -33,8 +32,8 @@ func (l *loading) checkRegisters(lp *LinkedProgram) *Error {
 	return e.hint("struct pt_regs is compiled for one architecture: compile the object with -D__TARGET_ARCH_%s, or use a hook with typed arguments such as fentry", l.t.Arch)
 }
 
-// relocatedRegisterRead returns the first reachable instruction whose CO-RE relocation asks
-// for a register the target's pt_regs does not have, or -1.
+// relocatedRegisterRead returns the first reachable instruction whose CO-RE relocation is for a register that the
+// target's pt_regs lacks, or -1.
 func (l *loading) relocatedRegisterRead(lp *LinkedProgram) int {
 	reach := lp.Reachable()
 	for i := range lp.Relocs {
@@ -59,15 +58,15 @@ func probes(in decode.Insn) bool {
 	return ok && h.Effects&proto.Copies != 0
 }
 
-// contextRead returns the first reachable instruction that reads registers through the
-// context, or -1. A register counts as context when it is on every path to the instruction.
+// contextRead returns the first reachable instruction that reads registers through the context, or -1. A register
+// counts as a context pointer if it is one on every path to the instruction.
 func (l *loading) contextRead(lp *LinkedProgram) int {
 	if layout := progtype.Of(lp.Type).Context.Layout; layout != progtype.RegsLayout && layout != progtype.SampleLayout {
 		return -1
 	}
 	insns, reach := lp.Insns, lp.Reachable()
 	const unseen = ^uint16(0)
-	state := make([]uint16, len(insns)) // per instruction, the registers that hold the context
+	state := make([]uint16, len(insns)) // per instruction, the set of registers that hold the context
 	for i := range state {
 		state[i] = unseen
 	}
@@ -107,7 +106,7 @@ func (l *loading) contextRead(lp *LinkedProgram) int {
 	return -1
 }
 
-// contextAfter returns which registers hold the context, or an address in it, after an instruction.
+// contextAfter returns the registers that hold the context, or an address in it, after an instruction.
 func contextAfter(in decode.Insn, regs uint16) uint16 {
 	switch in.Op() {
 	case decode.OpMov64Reg:

@@ -9,31 +9,32 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Raw is a program as BPF_PROG_LOAD gets it: another loader has relocated it, and no object file is left of it.
+// Raw is a program as passed to BPF_PROG_LOAD: another loader has relocated it, and there is no object file.
 type Raw struct {
 	Name    string
 	Type    uapi.ProgType
 	Attach  uapi.AttachType
 	License string
 	Flags   uint32 // prog_flags
-	// Section is a section name of the same kind, such as "fentry" or "kprobe/do_unlinkat"; AttachTo is the target by name.
+	// Section is a section name of the same kind, such as "fentry" or "kprobe/do_unlinkat"; AttachTo is the target's
+	// name.
 	Section, AttachTo string
-	// AttachID is the BTF id of the target in AttachModule; 0 is none.
+	// AttachID is the BTF id of the target in AttachModule, or 0.
 	AttachID     btf.ID
 	AttachModule string
-	// Insns has symbolic references: LD_IMM64 and kfunc calls as in [LinkedProgram.Insns], with what they mean in Refs.
+	// Insns contains symbolic references: LD_IMM64 and kfunc calls as in [LinkedProgram.Insns], resolved by Refs.
 	Insns []decode.Insn
 	Refs  map[int]Ref
-	// Types is the program's BTF; nil is none. Funcs are its functions by Types (func_info), Lines its line information, ascending offsets in bytes
-	// from the program's start.
+	// Types is the program's BTF, or nil. Funcs are its functions by Types (func_info); Lines is its line information,
+	// with ascending offsets in bytes from the program's start.
 	Types *btf.Spec
 	Funcs []Func
 	Lines []btf.LineInfo
-	// Maps are those that Refs lead to.
+	// Maps are the maps that Refs refer to.
 	Maps []*Map
 }
 
-// NewLinked makes an object without contents for a target: what programs that come by themselves are part of.
+// NewLinked returns an empty object for a target, to hold programs that do not come from an object file.
 func NewLinked(t *Target) *Linked {
 	order := binary.ByteOrder(binary.LittleEndian)
 	if t.BTF != nil {
@@ -42,7 +43,7 @@ func NewLinked(t *Target) *Linked {
 	return &Linked{Object: &Object{ByteOrder: order}, Target: t}
 }
 
-// Link makes the program one of an object of its own. Nothing is checked: see package verifier.
+// Link makes the program part of an object of its own. It checks nothing: see package verifier.
 func (r *Raw) Link(t *Target) *LinkedProgram {
 	l := NewLinked(t)
 	l.Object.Name, l.Object.License, l.Object.BTF = r.Name, r.License, r.Types

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// PickRelease chooses among BTF files those of a kernel release, in a directory like BTFHub's (distribution/version/arch/RELEASE.btf.tar.xz)
-// or any other that has releases in its file names: those whose name is the release, else those whose name holds it, else those of
-// its version ("5.15" takes every 5.15.x). It returns nil when there is none.
+// PickRelease selects the BTF files of a kernel release, in a directory like BTFHub's
+// (distribution/version/arch/RELEASE.btf.tar.xz) or any other with releases in file names: those named exactly like the
+// release, else those whose name contains it, else those of its version ("5.15" selects every 5.15.x). It returns nil
+// if there is none.
 func PickRelease(files []string, release string) []string {
 	_, version, isVersion := ParseRelease(release)
 	parts := strings.Count(strings.SplitN(release, "-", 2)[0], ".")
@@ -35,7 +36,7 @@ func PickRelease(files []string, release string) []string {
 	return nil
 }
 
-// digitAround reports whether the text continues with digits where it is found, as 5.1 in 5.15 does.
+// digitAround reports whether digits adjoin the match in the text, as for 5.1 in 5.15.
 func digitAround(name, text string) bool {
 	i := strings.Index(name, text)
 	j := i + len(text)

@@ -19,7 +19,7 @@ const (
 	rel6432     = 10 // R_BPF_64_32: call, (S + A)/8 - 1
 )
 
-// relocKind describes what an ELF relocation makes of an instruction.
+// relocKind is the effect of an ELF relocation on an instruction.
 type relocKind uint8
 
 const (
@@ -40,7 +40,7 @@ type codeReloc struct {
 	fn   *Function
 	m    *Map
 	off  uint32 // in the map's value, or in .jumptables
-	data []byte // a jump table's part of .jumptables
+	data []byte // the jump table's part of .jumptables
 	ext  *Extern
 	sym  string
 	err  error // relocBad
@@ -58,9 +58,8 @@ const (
 	srcFunc   = 4    // LD_IMM64: BPF_PSEUDO_FUNC
 )
 
-// readCodeRelocs sorts the relocations of executable sections to functions. A
-// relocation that cannot be applied is kept: only programs that contain it are
-// refused, when they are loaded.
+// readCodeRelocs assigns the relocations of executable sections to functions. A relocation that cannot be applied is
+// kept: only programs that contain it are refused, at load time.
 func (o *Object) readCodeRelocs(f *file) error {
 	externs := make(map[string]*Extern, len(o.Externs))
 	for _, e := range o.Externs {
@@ -102,7 +101,7 @@ func (o *Object) readCodeRelocs(f *file) error {
 	return nil
 }
 
-// classifyReloc decides what a relocation means (libbpf bpf_program__record_reloc).
+// classifyReloc determines the kind of a relocation (libbpf bpf_program__record_reloc).
 func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs map[string]*Extern) codeReloc {
 	in := cs.insns[at]
 	c := codeReloc{sym: r.Sym.Name}
@@ -138,8 +137,7 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 		if in.Src != srcCall {
 			return bad("call of %s is not encoded as a function call", c.sym)
 		}
-		// A global function's call has the immediate -1, a static one's holds its
-		// place in the section.
+		// The immediate is -1 for a call of a global function, and the offset in the section for a static one.
 		target := int64(r.Sym.Value/insnSize) + addend + 1
 		if c.fn = o.functionBySymbol(f, &symbol{Section: r.Sym.Section}, uint64(target)*insnSize); c.fn == nil || r.Sym.Value%insnSize != 0 {
 			return bad("call of %s does not reach a function of section %s", c.sym, f.sectionName(r.Sym.Section))
@@ -181,8 +179,8 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 	return c
 }
 
-// dataMap returns the map of a data section. A variable placed in a section with
-// a name of its own gets a map when a program refers to it; libbpf refuses that.
+// dataMap returns the map of a data section. A variable in a section with a custom name gets a map when a program
+// refers to it; libbpf refuses that.
 func (o *Object) dataMap(f *file, s *section) *Map {
 	if ms := o.mapBySec[s.Index]; len(ms) > 0 {
 		if ms[0].DataKind == DataStructOps {

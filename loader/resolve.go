@@ -5,8 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 )
 
-// resolveExterns finds what the target supplies for each extern. A strong extern
-// that is missing makes libbpf refuse the object.
+// resolveExterns resolves each extern on the target. If a strong extern is missing, libbpf refuses the object.
 func (l *loading) resolveExterns() error {
 	if err := l.checkExterns(); err != nil {
 		return err
@@ -48,8 +47,7 @@ func (l *loading) resolveExterns() error {
 	return nil
 }
 
-// resolveKfunc looks for a FUNC of the name without its flavor, with a
-// compatible prototype.
+// resolveKfunc looks for a FUNC with the name, ignoring flavors, and a compatible prototype.
 func (l *loading) resolveKfunc(e *LinkedExtern) *Error {
 	name := btf.EssentialName(e.Name)
 	mod, fn, ok := l.t.find(btf.KindFunc, name, "")
@@ -69,7 +67,7 @@ func (l *loading) resolveKfunc(e *LinkedExtern) *Error {
 	return nil
 }
 
-// resolveTypedKsym looks for a VAR of a compatible type.
+// resolveTypedKsym looks for a VAR with a compatible type.
 func (l *loading) resolveTypedKsym(e *LinkedExtern) *Error {
 	mod, v, ok := l.t.find(btf.KindVar, e.Name, "")
 	if !ok {
@@ -90,9 +88,8 @@ func (l *loading) resolveTypedKsym(e *LinkedExtern) *Error {
 	return nil
 }
 
-// resolveKsym decides about a symbol without a type. Only kallsyms knows; without
-// it a symbol that is not a function or variable of the BTF is taken to exist when
-// it is strong, and not to exist when it is weak.
+// resolveKsym resolves a symbol without a type. Only kallsyms has a definite answer; without it, a symbol that is not a
+// function or variable of the BTF is assumed to exist if it is strong, and not to exist if it is weak.
 func (l *loading) resolveKsym(e *LinkedExtern) *Error {
 	if l.t.Kallsyms != nil {
 		if e.Addr, e.Resolved = l.t.Kallsyms[e.Name]; !e.Resolved && !e.Weak {

@@ -12,23 +12,23 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// gplCompatible are the licences under which programs may call what is for the GPL alone (include/linux/license.h).
+// gplCompatible are the licences of programs that may call GPL-only functions (include/linux/license.h).
 var gplCompatible = []string{"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"}
 
-// rules judges a program by what the kernel decides from tables: who may call what, under which licence, and who may sleep.
+// rules checks a program against the kernel's tables: who may call what, under which licence, and who may sleep.
 type rules struct {
 	l  *loading
 	lp *LinkedProgram
-	// releases are those whose tables permit something: the target's, and the next one the tables were made from, since rows are
-	// dated by the first of these that has something.
+	// releases are those whose tables apply: the target's, and the next one that the tables were made from, because
+	// rows are dated by the first of those that has an entry.
 	releases []uapi.Release
 	caller   proto.Caller
 	gpl      bool
-	// sleeps means that the program can sleep, or some callback of it can although the program cannot.
+	// sleeps means that the program can sleep, or that one of its callbacks can although the program cannot.
 	sleeps bool
 }
 
-// checkRules returns why the kernel's tables do not permit the program, or nil.
+// checkRules returns the reason why the kernel's tables do not allow the program, or nil.
 func (l *loading) checkRules(lp *LinkedProgram) *Error {
 	row, release := progtype.Of(lp.Type), uapi.ReleaseOf(l.t.Version)
 	r := &rules{l: l, lp: lp, releases: []uapi.Release{release}, gpl: slices.Contains(gplCompatible, l.o.License), sleeps: lp.Sleepable}
@@ -50,7 +50,7 @@ func (l *loading) checkRules(lp *LinkedProgram) *Error {
 	}
 	r.caller = lp.Caller()
 	if r.caller.Class() == 0 {
-		return nil // an extension: what it replaces decides
+		return nil // an extension: the program it replaces decides
 	}
 	reach := lp.Reachable()
 	for pc, ref := range lp.Refs {
@@ -79,7 +79,7 @@ func (l *loading) checkRules(lp *LinkedProgram) *Error {
 	return nil
 }
 
-// laterKfunc reports whether a kfunc has a callback run where it may sleep, whatever the program may.
+// laterKfunc reports whether a kfunc runs a callback where it may sleep, whatever the program may do.
 func laterKfunc(name string) bool {
 	return strings.HasPrefix(name, "bpf_wq_set_callback") || strings.HasPrefix(name, "bpf_task_work_schedule")
 }
@@ -120,7 +120,7 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 	name := "helper " + helperName(int32(id))
 	switch {
 	case p == nil && callers == 0:
-		return nil // the release does not have it, the target's BTF does
+		return nil // missing from the release's table, but in the target's BTF
 	case p == nil:
 		return r.forbidden(name, callers)
 	case p.Attr&proto.GPLOnly != 0 && !r.gpl:
@@ -137,7 +137,8 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 	return nil
 }
 
-// kfunc checks a call of a kernel function that the target has. Those of modules that no table knows are not judged by type.
+// kfunc checks a call of a kernel function that the target has. Module functions that no table lists are not checked by
+// program type.
 func (r *rules) kfunc(module, name string) *Error {
 	what := "kfunc " + name
 	if !r.gpl {
@@ -157,7 +158,7 @@ func (r *rules) kfunc(module, name string) *Error {
 	}
 	switch {
 	case callers == 0:
-		return nil // the table does not have it on this release, the target's BTF does
+		return nil // missing from the release's table, but in the target's BTF
 	case !grouped && callers&r.caller.Class() != 0:
 		e := failf(ErrNotAllowed, "%s may not be called by %s programs on Linux %s", what, strings.TrimPrefix(r.lp.Program.Section, "?"), r.l.t.VersionString())
 		if members := k.Members(); members != nil {
@@ -175,7 +176,7 @@ func (r *rules) kfunc(module, name string) *Error {
 	return nil
 }
 
-// forbidden returns a call that programs of the type may not make.
+// forbidden returns the error for a call that programs of the type may not make.
 func (r *rules) forbidden(what string, callers proto.Class) *Error {
 	e := failf(ErrNotAllowed, "%s may not be called by %s programs on Linux %s", what, strings.TrimPrefix(r.lp.Program.Section, "?"), r.l.t.VersionString())
 	const most = 8

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// classify fills in what the section name tells about a program.
+// classify sets what the section name implies about a program.
 func (o *Object) classify(p *Program, types map[string]uapi.ProgType) {
 	sec := p.Section
 	p.Autoload = true

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// isStructOps reports whether a section holds struct_ops variables.
+// isStructOps reports whether a section contains struct_ops variables.
 func isStructOps(name string) bool {
 	switch strings.TrimPrefix(name, "?") {
 	case ".struct_ops", ".struct_ops.link":
@@ -18,8 +18,8 @@ func isStructOps(name string) bool {
 	return false
 }
 
-// readStructOps makes a map of every variable of the .struct_ops sections, and
-// binds the programs their function pointers are set to.
+// readStructOps creates a map for every variable in .struct_ops sections, and binds the programs that its function
+// pointers refer to.
 func (o *Object) readStructOps(f *file) error {
 	for i := range f.sections {
 		s := &f.sections[i]

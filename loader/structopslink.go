@@ -7,12 +7,11 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// valuePrefix starts the name of the kernel's wrapper of a struct_ops type.
+// valuePrefix is the prefix of the kernel's wrapper struct for a struct_ops type.
 const valuePrefix = "bpf_struct_ops_"
 
-// linkStructOps puts struct_ops maps into the target's layout, and switches off
-// programs that no map of this load uses (libbpf bpf_object_adjust_struct_ops_autoload
-// and bpf_map__init_kern_struct_ops).
+// linkStructOps converts struct_ops maps to the target's layout, and disables programs that no map of this load uses
+// (libbpf bpf_object_adjust_struct_ops_autoload and bpf_map__init_kern_struct_ops).
 func (l *loading) linkStructOps() error {
 	used := map[string]bool{}
 	assigned := map[string]bool{}
@@ -84,8 +83,8 @@ func (l *loading) layStructOps(s *LinkedStructOps) *Error {
 	return nil
 }
 
-// copyMember moves one member's value to where the target has it. A member the
-// target lacks must be zero; a program set to one is not loaded.
+// copyMember copies one member's value to its offset on the target. A member that the target lacks must be zero; a
+// program assigned to one is not loaded.
 func (l *loading) copyMember(s *LinkedStructOps, mem *StructOpsMember, spec *btf.Spec, kt *btf.Type) *Error {
 	ops := s.Map.StructOps
 	end := uint64(mem.Off) + uint64(mem.Size)

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// FirstVerified is the oldest release whose verifier's rules are known; programs for older ones have the structural checks alone.
+// FirstVerified is the oldest release whose verifier rules are known. Programs for older ones get structural checks
+// only.
 var FirstVerified = uapi.R(5, 10)
 
 // checkStructure applies the kernel's structural checks to the linked program.
@@ -41,7 +42,7 @@ func (l *loading) checkStructure(lp *LinkedProgram) error {
 	return e
 }
 
-// privateStack reports whether each function has a stack of its own.
+// privateStack reports whether each function has its own stack.
 func (l *loading) privateStack(lp *LinkedProgram) bool {
 	return progtype.Of(lp.Type).HasPrivateStack(uapi.ReleaseOf(l.t.Version), l.t.Arch, lp.Attach)
 }

@@ -14,37 +14,35 @@ import (
 type Module struct {
 	Name string
 	BTF  *btf.Spec
-	// Kfuncs are those that the module's file declares, nil when that is not known.
+	// Kfuncs are those that the module's file declares, or nil if unknown.
 	Kfuncs *proto.Declared
 }
 
-// Target is the kernel that objects are loaded for. Make it with [NewTarget] and
-// set fields before the first use; it is then safe for concurrent use.
+// Target is the kernel that objects are loaded for. Create it with [NewTarget] and set fields before the first use;
+// afterwards it is safe for concurrent use.
 type Target struct {
 	Name    string
-	BTF     *btf.Spec // nil: nothing is known of the kernel's types
+	BTF     *btf.Spec // nil: the kernel's types are unknown
 	Modules []Module
-	// Kfuncs are those that the kernel's file declares, nil when that is not known.
+	// Kfuncs are those that the kernel's image declares, or nil if unknown.
 	Kfuncs *proto.Declared
-	// Release is what uname -r would print, as far as the name tells, else "".
+	// Release is what uname -r would print, as far as the name contains it, else "".
 	Release string
-	// Version is KERNEL_VERSION(a, b, c) = a<<16 | b<<8 | min(c, 255). When only a
-	// range is known it is the upper end.
+	// Version is KERNEL_VERSION(a, b, c) = a<<16 | b<<8 | min(c, 255). If only a range is known, it is the upper end.
 	Version uint32
-	// VersionLow is the lower end of the range, equal to Version when it is known.
+	// VersionLow is the lower end of the range; it equals Version if that is known exactly.
 	VersionLow uint32
-	// VersionKnown describes how Version is known: "given", "name", or "enumerators
-	// (5.19-6.0)"; "" when it is not.
+	// VersionKnown is the source of Version: "given", "name", or "enumerators (5.19-6.0)"; "" if it is unknown.
 	VersionKnown string
-	// Arch is "x86", "arm64", "arm", "riscv", "s390", "powerpc", "loongarch",
-	// "mips" or "" when struct pt_regs is of none of these.
+	// Arch is "x86", "arm64", "arm", "riscv", "s390", "powerpc", "loongarch", "mips", or "" if struct pt_regs matches
+	// none of these.
 	Arch string
-	// Kconfig holds CONFIG_ values as in /proc/config.gz: y, n, m, numbers, quoted
-	// strings. Values given here win over those inferred from BTF.
+	// Kconfig holds CONFIG_ values as in /proc/config.gz: y, n, m, numbers, quoted strings. They take precedence over
+	// values inferred from BTF.
 	Kconfig map[string]string
-	// KconfigWhole means that Kconfig is all there is: what it lacks is not inferred.
+	// KconfigWhole means that Kconfig is complete: nothing is inferred.
 	KconfigWhole bool
-	// Kallsyms holds the addresses of kernel symbols, nil when they are not known.
+	// Kallsyms holds the addresses of kernel symbols, or nil if unknown.
 	Kallsyms map[string]uint64
 
 	once     sync.Once
@@ -52,16 +50,16 @@ type Target struct {
 	partial  bool
 	funcOnce sync.Once
 	hooks    sync.Map // of hookNames: func() *nearest.Index
-	missed   sync.Map // names near to hooks that are missing
+	missed   sync.Map // similar names for missing hooks
 }
 
-// enumSet is the values of one of the kernel's enums.
+// enumSet holds the values of one of the kernel's enums.
 type enumSet struct {
 	values map[uint64]bool
 	max    uint64 // the __MAX enumerator, 0 if there is none
 }
 
-// TargetOption changes what NewTarget would infer.
+// TargetOption overrides what NewTarget would infer.
 type TargetOption func(*Target)
 
 // WithModules adds the BTF of modules.
@@ -79,7 +77,7 @@ func WithKconfig(values map[string]string) TargetOption {
 	return func(t *Target) { t.Kconfig = values }
 }
 
-// WithWholeKconfig sets a kernel's whole configuration: options it lacks are not set.
+// WithWholeKconfig sets a kernel's complete configuration: options that it lacks are not set.
 func WithWholeKconfig(values map[string]string) TargetOption {
 	return func(t *Target) { t.Kconfig, t.KconfigWhole = values, true }
 }
@@ -89,9 +87,9 @@ func WithKallsyms(syms map[string]uint64) TargetOption {
 	return func(t *Target) { t.Kallsyms = syms }
 }
 
-// NewTarget describes the kernel with this BTF. name is a file name, or any text
-// that holds a release ("linux-6.12.107-amd64.btf.xz", "5.4.0-1009-aws.btf");
-// without one the version is inferred from the enumerators of the BTF.
+// NewTarget describes the kernel with this BTF. name is a file name, or any text that contains a release
+// ("linux-6.12.107-amd64.btf.xz", "5.4.0-1009-aws.btf"); otherwise the version is inferred from the enumerators in the
+// BTF.
 func NewTarget(name string, spec *btf.Spec, opts ...TargetOption) *Target {
 	t := &Target{Name: name, BTF: spec}
 	if release, v, ok := ParseRelease(name); ok {
@@ -124,8 +122,8 @@ func (t *Target) specs() []Module {
 	return out
 }
 
-// find returns the first type of a kind and name, in the kernel's BTF or else in
-// a module's. module "" means any, "vmlinux" the kernel itself.
+// find returns the first type with a kind and name, in the kernel's BTF or else in a module's. module "" means any,
+// "vmlinux" the kernel itself.
 func (t *Target) find(kind btf.Kind, name, module string) (Module, *btf.Type, bool) {
 	for _, m := range t.specs() {
 		if module != "" && module != m.Name {
@@ -156,16 +154,14 @@ var enumEnds = map[string]string{
 	enumHelpers: "__BPF_FUNC_MAX_ID", enumMaps: "__MAX_BPF_MAP_TYPE", enumProgs: "__MAX_BPF_PROG_TYPE", enumAttach: "__MAX_BPF_ATTACH_TYPE",
 }
 
-// minEnum is the least number of enumerators of an enum that is complete: the
-// kernels with BTF have more of each.
+// minEnum is the minimum number of enumerators of a complete enum: all kernels with BTF have more.
 const minEnum = 12
 
-// tracePrefix starts the typedefs that stand for tracepoints.
+// tracePrefix is the prefix of the typedefs that represent tracepoints.
 const tracePrefix = "btf_trace_"
 
-// reduced reports whether the BTF lists no functions or no tracepoints at all, as
-// one made for some objects does, or for a kernel before 5.5: that an attach point
-// is not in it then means nothing.
+// reduced reports whether the BTF lists no functions or no tracepoints, as for a BTF reduced to some objects' needs, or
+// a kernel before 5.5. A hook that is missing from it may still exist.
 func (t *Target) reduced() bool {
 	t.funcOnce.Do(func() {
 		funcs, traces := false, false
@@ -182,8 +178,8 @@ func (t *Target) reduced() bool {
 	return t.partial
 }
 
-// has looks a number up in an enum of the target's BTF. When the BTF lacks the
-// enum (a reduced BTF) nothing is known and everything is taken to be there.
+// has looks up a number in an enum of the target's BTF. If the BTF lacks the enum (a reduced BTF), everything is
+// assumed to exist.
 func (t *Target) has(enum string, n uint64) bool {
 	t.once.Do(func() {
 		t.known = map[string]*enumSet{}
@@ -207,7 +203,7 @@ func (t *Target) has(enum string, n uint64) bool {
 					}
 				}
 			}
-			// A reduced BTF may hold some enumerators only.
+			// A reduced BTF may contain only some enumerators.
 			if len(set.values) >= minEnum && (name != enumHelpers || set.max != 0) {
 				t.known[name] = set
 			}
@@ -231,8 +227,8 @@ func (t *Target) HasProgType(p uapi.ProgType) bool { return t.has(enumProgs, uin
 // bpf_attach_type).
 func (t *Target) HasAttachType(a uapi.AttachType) bool { return t.has(enumAttach, uint64(a)) }
 
-// VersionString writes Version as "6.12.107", or a range as "5.19-6.0". Sublevels above 255, which
-// Version cannot hold, are those of Release.
+// VersionString formats Version as "6.12.107", or a range as "5.19-6.0". Sublevels above 255, which Version cannot
+// hold, come from Release.
 func (t *Target) VersionString() string {
 	if _, v, ok := ParseRelease(t.Release); ok && v == t.Version {
 		numbers := t.Release
@@ -252,7 +248,7 @@ func (t *Target) VersionString() string {
 
 func majorMinor(v uint32) string { return fmt.Sprintf("%d.%d", v>>16, v>>8&0xff) }
 
-// archOf tells the architecture by the members of struct pt_regs.
+// archOf derives the architecture from the members of struct pt_regs.
 func archOf(spec *btf.Spec) string {
 	for _, id := range spec.IDs(btf.KindStruct, "pt_regs") {
 		names := map[string]bool{}

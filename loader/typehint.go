@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// typeHint tells how to name the type of a program whose section says none: types whose context the function takes, and
-// under which the kernel permits what the program calls.
+// typeHint suggests how to name the type of a program whose section does not imply one: types whose context the
+// function accepts, and that may call what the program calls.
 func (l *loading) typeHint(lp *LinkedProgram) string {
 	fit := l.fittingTypes(lp)
 	if len(fit) == 0 {
@@ -24,7 +24,7 @@ func (l *loading) typeHint(lp *LinkedProgram) string {
 	return hint
 }
 
-// fittingTypes lists the program types that fit a program, the most usual of the context first.
+// fittingTypes lists the program types that fit a program, the most common type for its context first.
 func (l *loading) fittingTypes(lp *LinkedProgram) []string {
 	context := l.o.contextName(lp.FuncType)
 	if context == "" {
@@ -78,8 +78,8 @@ func ownInsns(insns []decode.Insn) []decode.Insn {
 	return insns[:end]
 }
 
-// misusesContext reports whether the program accesses the context as a type may not: a field it does not see, a pointer to the packet
-// without direct packet access. It reads the instructions in straight order.
+// misusesContext reports whether the program accesses the context as a type may not: a field that the type does not
+// have, or a packet pointer without direct packet access. It scans the instructions in order, ignoring branches.
 func (l *loading) misusesContext(lp *LinkedProgram, r *progtype.Row) bool {
 	release := uapi.ReleaseOf(l.t.Version)
 	ctx := map[uint8]bool{1: true} // registers that hold the context
@@ -110,7 +110,8 @@ func (l *loading) misusesContext(lp *LinkedProgram, r *progtype.Row) bool {
 	return false
 }
 
-// returnsUnduly reports whether the program returns a constant that a type may not return, on a path by which nothing else gets into r0.
+// returnsUnduly reports whether the program returns a constant that a type may not return, on a path where nothing else
+// is written to r0.
 func (l *loading) returnsUnduly(lp *LinkedProgram, r *progtype.Row) bool {
 	rng, bounded := r.ReturnRange(uapi.ReleaseOf(l.t.Version), r.Attach, "", progtype.UnknownReturn)
 	insns := ownInsns(lp.Insns)
@@ -122,7 +123,7 @@ func (l *loading) returnsUnduly(lp *LinkedProgram, r *progtype.Row) bool {
 	return false
 }
 
-// reachesExit reports whether what the instruction at pc puts into r0 can still be there at an exit.
+// reachesExit reports whether the value that the instruction at pc writes to r0 can reach an exit.
 func reachesExit(insns []decode.Insn, pc int) bool {
 	seen := map[int]bool{}
 	for todo := decode.Successors(nil, insns, pc); len(todo) > 0; {

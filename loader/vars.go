@@ -10,13 +10,12 @@ import (
 type Var struct {
 	Name      string
 	Type      btf.ID // type of the VAR
-	Off, Size uint32 // in the map's value, bytes
+	Off, Size uint32 // offset in the map's value and size, in bytes
 	Static    bool
 }
 
-// dataVars lists the variables a DATASEC describes, by offset. Compilers write 0
-// for the offsets of global variables; the symbol table has them (libbpf
-// btf_fixup_datasec).
+// dataVars lists the variables in a DATASEC, by offset. Compilers write 0 for the offsets of global variables, so they
+// come from the symbol table (libbpf btf_fixup_datasec).
 func (o *Object) dataVars(f *file, section int, ds *btf.Type) []Var {
 	vars := make([]Var, 0, len(ds.Vars))
 	at := map[string]uint64{}

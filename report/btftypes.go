@@ -49,7 +49,7 @@ type BTFMember struct {
 	TypeID uint32 `json:"type_id"`
 	Offset uint32 `json:"offset"` // bytes
 	Size   int64  `json:"size"`
-	// BitSize is the width of a bit field, which begins at bit BitOffset of the byte at Offset.
+	// BitOffset and BitSize locate a bit field: its first bit within the byte at Offset, and its width.
 	BitOffset uint32 `json:"bit_offset,omitempty"`
 	BitSize   uint32 `json:"bit_size,omitempty"`
 }

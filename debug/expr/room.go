@@ -15,17 +15,17 @@ type ground struct {
 
 // Activity is what values take from the run. The timeline implements it.
 type Activity interface {
-	// idle reports whether no program was started.
+	// Idle reports whether no program has been started.
 	Idle() bool
-	// packetNow returns the packet of the run and where it lies; ok is false without one.
+	// PacketNow returns the packet of the run and its address; ok is false if there is none.
 	PacketNow() (addr uint64, data []byte, ok bool)
-	// packetStart returns what packets of the running program begin with.
+	// PacketStart returns the kind of header that packets of the running program begin with.
 	PacketStart() packet.Start
-	// sent returns the records of a ring or perf buffer in a run that has ended; ok is false before.
+	// Sent returns the records of a ring or perf buffer in a run that has ended; ok is false before the end.
 	Sent(def *loader.Map) (records [][]byte, ok bool)
 }
 
-// Scope finds what names in expressions mean. The frames implement it.
+// Scope resolves names in expressions. Frames implement it.
 type Scope interface {
 	EvalName(name string) (*Value, error)
 	EvalReg(name string) (*Value, error)
@@ -34,7 +34,7 @@ type Scope interface {
 
 // CodeNames names text addresses.
 type CodeNames interface {
-	// nameOf names the instruction at a text address, "" for other addresses.
+	// NameOf names the instruction at a text address, or returns "" for other addresses.
 	NameOf(addr uint64) string
 }
 
