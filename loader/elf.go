@@ -114,7 +114,7 @@ func notELF(data []byte) error {
 		hint("compile with clang --target=bpf -g -O2 -c")
 }
 
-// sourceKind recognises source and intermediate files, and explains how to compile them.
+// sourceKind recognises text that is mistaken for an object, such as its source, and explains what to do with it.
 func sourceKind(data []byte) (what, hint string) {
 	for _, magic := range []string{"BC\xc0\xde", "\xde\xc0\x17\x0b"} { // plain, and in the wrapper of Darwin
 		if bytes.HasPrefix(data, []byte(magic)) {
@@ -136,6 +136,11 @@ func sourceKind(data []byte) (what, hint string) {
 	for _, sign := range []string{"#include ", "#define ", "SEC(\"", "__attribute__((section(", "SPDX-License-Identifier: "} {
 		if bytes.Contains(text, []byte(sign)) {
 			return "C source", "compile it with clang --target=bpf -g -O2 -c"
+		}
+	}
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("runs:")) || bytes.HasPrefix(line, []byte("object:")) {
+			return "a scenario file", "run it with bpfrun test"
 		}
 	}
 	return "", ""

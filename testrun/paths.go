@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,7 +22,10 @@ func IsScenario(path string) bool {
 // object itself and the scenario files beside it. The error is that of a file which cannot be read.
 func Paths(arg string) (scenarios, objects []string, err error) {
 	info, err := os.Stat(arg)
+	var failed *fs.PathError
 	switch {
+	case errors.As(err, &failed):
+		return nil, nil, fmt.Errorf("%s: %w", arg, failed.Err) // without the system call's name
 	case err != nil:
 		return nil, nil, err
 	case info.IsDir():

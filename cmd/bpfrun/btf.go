@@ -145,8 +145,8 @@ func newBTFDumpCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&c.format, "format", "raw", "raw or c")
-	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
+	cmd.Flags().StringVar(&c.format, "format", "raw", "`FORMAT`: raw or c")
+	cmd.Flags().StringVar(&c.base, "base", "", "`BTF` of the kernel, when FILE is the split BTF of a module")
 	return cmd
 }
 
@@ -198,7 +198,7 @@ func newBTFShowCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&c.expand, "expand", "E", false, "expand the members of named structs and unions")
-	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
+	cmd.Flags().StringVar(&c.base, "base", "", "`BTF` of the kernel, when FILE is the split BTF of a module")
 	return cmd
 }
 
@@ -243,7 +243,7 @@ func newBTFFindCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
+	cmd.Flags().StringVar(&c.base, "base", "", "`BTF` of the kernel, when FILE is the split BTF of a module")
 	return cmd
 }
 
@@ -340,9 +340,9 @@ file describes its own kernel in .BTF.base; for raw split BTF name that kernel w
 			return writeFile(c.output, func(w io.Writer) error { _, err := w.Write(moved.Raw()); return err })
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF of the kernel to move the module onto")
-	cmd.Flags().StringVar(&c.oldBase, "old-base", "", "BTF of the kernel the module was built for, if it has no .BTF.base")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write")
+	cmd.Flags().StringVar(&c.base, "base", "", "`BTF` of the kernel to move the module onto")
+	cmd.Flags().StringVar(&c.oldBase, "old-base", "", "`BTF` of the kernel the module was built for, if it has no .BTF.base")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`FILE` to write")
 	return cmd
 }
 

@@ -49,7 +49,7 @@ Exit code 3 when a release refuses the BTF.`,
 	cmd.Flags().StringSliceVar(&c.releases, "kernel", nil, "Linux releases: 5.10, 6.12.4 (default: those of --btf, else the newest known)")
 	cmd.Flags().BoolVar(&c.asIs, "as-is", false, "check an object's section as stored in the file")
 	cmd.Flags().BoolVar(&c.sanitise, "sanitise", false, "apply libbpf's replacements for older kernels to raw BTF too")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write the BTF checked for the last release to this file")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write the BTF checked for the last release to `FILE`")
 	return cmd
 }
 

@@ -50,11 +50,11 @@ layout (the sizes of all kinds, which Linux reads from 7.2 on). optimized_func, 
 			return c.run(args[0])
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF of the kernel, for the split BTF of a module")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write raw BTF to; with distilled_base also OUT.base")
-	cmd.Flags().StringVar(&c.into, "into", "", "copy of the file to write, with .BTF")
+	cmd.Flags().StringVar(&c.base, "base", "", "`BTF` of the kernel, for the split BTF of a module")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`FILE` to write raw BTF to; with distilled_base also OUT.base")
+	cmd.Flags().StringVar(&c.into, "into", "", "`FILE` to write: a copy of the input with .BTF")
 	cmd.Flags().BoolVar(&c.vars, "global-vars", false, "describe global variables of all sections, not only per-CPU ones")
-	cmd.Flags().StringVar(&c.features, "features", "", "features to generate, as pahole's --btf_features, separated by commas")
+	cmd.Flags().StringVar(&c.features, "features", "", "`FEATURES` to generate, as pahole's --btf_features, separated by commas")
 	return cmd
 }
 
@@ -241,7 +241,7 @@ func newBTFDedupCommand(a *app) *cobra.Command {
 			return writeFile(c.output, func(w io.Writer) error { _, err := w.Write(raw); return err })
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write")
+	cmd.Flags().StringVar(&c.base, "base", "", "`BTF` of the kernel, when FILE is the split BTF of a module")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`FILE` to write")
 	return cmd
 }

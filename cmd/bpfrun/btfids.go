@@ -53,8 +53,8 @@ The BTF is the file's own, or that of --types; for a module, --base is the kerne
 type idFlags struct{ types, base string }
 
 func (f *idFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.types, "types", "", "BTF that the ids refer to, if the file has none")
-	cmd.Flags().StringVar(&f.base, "base", "", "base BTF, when the types are the split BTF of a module")
+	cmd.Flags().StringVar(&f.types, "types", "", "`BTF` that the ids refer to, if the file has none")
+	cmd.Flags().StringVar(&f.base, "base", "", "`BTF` of the kernel, when the types are the split BTF of a module")
 }
 
 // open reads a file's .BTF_ids and the BTF they are of.
@@ -113,6 +113,6 @@ resolve_btfids does in the kernel's build. Missing types get id 0 and are listed
 		},
 	}
 	c.idFlags.add(cmd)
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`FILE` to write")
 	return cmd
 }

@@ -75,8 +75,8 @@ members on two kernels side by side and marks with "!" what moved, changed or is
 		},
 	}
 	cmd.Flags().BoolVarP(&c.expand, "expand", "E", false, "expand the members of named structs and unions")
-	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
-	cmd.Flags().StringVar(&c.compare, "compare", "", "BTF of the kernel to compare with")
+	cmd.Flags().StringVar(&c.base, "base", "", "`BTF` of the kernel, when FILE is the split BTF of a module")
+	cmd.Flags().StringVar(&c.compare, "compare", "", "`BTF` of the kernel to compare with")
 	cmd.Flags().IntVar(&c.line, "cacheline", 64, "size of a cache line in bytes; 0 shows none")
 	return cmd
 }
@@ -133,7 +133,7 @@ func newBTFSizeCommand(a *app) *cobra.Command {
 			return report.WriteSizes(c.stdout, doc)
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
+	cmd.Flags().StringVar(&c.base, "base", "", "`BTF` of the kernel, when FILE is the split BTF of a module")
 	return cmd
 }
 
@@ -190,9 +190,9 @@ kfuncs written as "func NAME", with everything they need. BTF lists a kernel's k
 			return write(c.stdout)
 		},
 	}
-	cmd.Flags().StringSliceVar(&c.only, "only", nil, "only these types and kfuncs, with what they need")
-	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write (default: standard output)")
+	cmd.Flags().StringSliceVar(&c.only, "only", nil, "only these `TYPES` and kfuncs, with what they need")
+	cmd.Flags().StringVar(&c.base, "base", "", "`BTF` of the kernel, when FILE is the split BTF of a module")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`FILE` to write (default: standard output)")
 	return cmd
 }
 

@@ -34,7 +34,7 @@ against the full one, except for type ids. With several kernels OUT is a directo
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.btfMin(args, c.output) },
 	}
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write; a directory for several kernels")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`FILE` to write; a directory for several kernels")
 	return cmd
 }
 

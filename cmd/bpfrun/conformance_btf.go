@@ -170,7 +170,7 @@ func newRecordBTFCommand(a *app) *cobra.Command {
 and the errors of the others. Loads are paced. Mutants that crash some kernels are skipped. Needs root.`,
 		RunE: func(_ *cobra.Command, args []string) error { return c.recordBTF(args, c.output, c.root, c.mutants) },
 	}
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed if the name ends in .gz (default: standard output)")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`FILE` to write, compressed if the name ends in .gz (default: standard output)")
 	cmd.Flags().StringVar(&c.root, "objects", ".", "base directory for the paths of sources")
 	cmd.Flags().IntVar(&c.mutants, "mutations", 1000, "mutants of each source, determined by --seed")
 	return cmd

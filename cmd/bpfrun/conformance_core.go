@@ -99,7 +99,7 @@ libbpf's headers but no privileges. Without arguments all *.o below --objects ar
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.dir, "objects", ".", "base directory for object names")
-	f.StringVarP(&c.output, "output", "o", "", "file to write, compressed if the name ends in .gz (default: standard output)")
+	f.StringVarP(&c.output, "output", "o", "", "`FILE` to write, compressed if the name ends in .gz (default: standard output)")
 	f.BoolVar(&c.libbpf, "libbpf", false, "ask this system's libbpf instead of bpfrun")
 	f.StringVar(&c.cc, "cc", "cc", "C compiler, with flags, that builds the libbpf harness")
 	return cmd

@@ -206,7 +206,7 @@ conformance isa. Needs root; nothing is attached or pinned.`,
 		},
 	}
 	c.generateFlags.add(cmd, 1000)
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed if the name ends in .gz (default: standard output)")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`FILE` to write, compressed if the name ends in .gz (default: standard output)")
 	return cmd
 }
 

@@ -339,7 +339,7 @@ Failures before the verifier decides have their own classes: core (a poisoned re
 not be created), env (the kernel lacks a hook, function or type, or does not permit the load), loader, time.`,
 		RunE: func(_ *cobra.Command, args []string) error { return c.recordVerdicts(args) },
 	}
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed if the name ends in .gz (default: standard output)")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`FILE` to write, compressed if the name ends in .gz (default: standard output)")
 	cmd.Flags().StringVar(&c.root, "objects", ".", "base directory for paths in the recording")
 	cmd.Flags().StringSliceVar(&c.generated, "generated", nil, "recordings whose generated programs to ask about again")
 	cmd.Flags().Uint64Var(&c.border, "border", 0, "ask about this many generated programs near the border of acceptance, determined by --seed")

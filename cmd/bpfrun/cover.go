@@ -65,14 +65,15 @@ func (f *coverFlags) begin() (*coverage, error) {
 }
 
 func coverOutputs(flags []string) (map[string]string, error) {
-	files, err := pairs("cover-out", flags)
+	const want = "lcov=FILE, html=DIR or json=FILE"
+	files, err := pairsOf("cover-out", flags, want)
 	if err != nil {
 		return nil, err
 	}
 	for kind, path := range files {
 		switch {
 		case !slices.Contains([]string{"lcov", "html", "json"}, kind) || path == "":
-			return nil, usagef("--cover-out %s=%s: want lcov=FILE, html=DIR or json=FILE", kind, path)
+			return nil, usagef("--cover-out %s=%s: want %s", kind, path, want)
 		case kind == "html":
 			if info, err := os.Stat(path); err == nil && !info.IsDir() {
 				return nil, usagef("--cover-out html=%s: this is a file, want a directory", path)

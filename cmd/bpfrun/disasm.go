@@ -25,7 +25,9 @@ func newDisasmCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "disasm OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Disassemble programs with source lines, relocated for a target when --btf is given",
-		Args:  oneObject,
+		Example: `  bpfrun disasm prog.o -p handle_exec
+  bpfrun disasm prog.o --btf kernel.btf --jit`,
+		Args: oneObject,
 		RunE: func(_ *cobra.Command, args []string) error {
 			obj, err := c.objects.open(args[0])
 			if err != nil {

@@ -171,7 +171,7 @@ func (f *fireCommand) fire(socket string, words []string) error {
 	}
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
-		return usageError{err}
+		return usagef("%s: no session listens there (start one with bpfrun exec --socket %s -- TOOL): %w", socket, socket, err)
 	}
 	defer conn.Close()
 	if _, err := fmt.Fprintln(conn, line); err != nil {

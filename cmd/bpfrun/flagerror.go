@@ -23,6 +23,8 @@ func flagError(cmd *cobra.Command, err error) error {
 			return usagef("--%s %q: want a whole number", f.Name, invalid.GetValue())
 		case "uint", "uint64":
 			return usagef("--%s %q: want a whole number from 0 to 2^64-1", f.Name, invalid.GetValue())
+		case "bool":
+			return usagef("--%s=%s: want true or false, or --%s alone", f.Name, invalid.GetValue(), f.Name)
 		}
 	}
 	var unknown *pflag.NotExistError
@@ -59,20 +61,20 @@ func belongs(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	return "nearest: --" + strings.Join(near, ", --")
 }
 
-// edits returns how far a name may be from the one that was meant.
-func edits(name string) int { return min(2, len(name)/3) }
+// edits returns how far a name may be from the one that was meant. Short names need more for their length: two letters that change places are two edits.
+func edits(name string) int {
+	if len(name) <= 3 {
+		return (len(name) + 1) / 2
+	}
+	return min(2, len(name)/3)
+}
 
 // noCommand refuses a first argument that is not a file and looks like a command.
 func noCommand(root *cobra.Command, arg string) error {
 	if _, err := os.Stat(arg); !errors.Is(err, fs.ErrNotExist) || filepath.Base(arg) != arg || filepath.Ext(arg) != "" {
 		return nil
 	}
-	var names []string
-	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
+	names := commandNames(root)
 	hint := "see bpfrun --help"
 	if near := nearest.Names(arg, names, edits(arg)); len(near) > 0 {
 		hint = "nearest: " + strings.Join(near, ", ")

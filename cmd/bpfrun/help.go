@@ -41,7 +41,7 @@ var commandGroups = []struct {
 func usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
-	if cmd.Runnable() {
+	if cmd.Runnable() && (cmd == cmd.Root() || !cmd.HasAvailableSubCommands()) {
 		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
@@ -137,15 +137,46 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	names := commandNames(cmd)
+	hint := "there are " + strings.Join(names, ", ")
+	if near := nearest.Names(args[0], names, 2); len(near) > 0 {
+		hint = "nearest: " + strings.Join(near, ", ")
+	}
+	return usagef("%s has no command %s (%s)", cmd.CommandPath(), cmp.Or(args[0], `""`), hint)
+}
+
+func commandNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
-	hint := "there are " + strings.Join(names, ", ")
-	if near := nearest.Names(args[0], names, 2); len(near) > 0 {
-		hint = "nearest: " + strings.Join(near, ", ")
+	return names
+}
+
+// refuseUnknownTopics makes bpfrun help NAME an error if there is no such command or help text; cobra would print the help of bpfrun itself.
+func refuseUnknownTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == "help" })
+	help := root.Commands()[i]
+	show := help.Run
+	help.Run = nil
+	help.RunE = func(cmd *cobra.Command, args []string) error {
+		if target, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+			names := commandNames(target)
+			for _, t := range topics {
+				if target == root {
+					names = append(names, t.name)
+				}
+			}
+			hint := "see " + target.CommandPath() + " --help"
+			if near := nearest.Names(rest[0], names, edits(rest[0])); len(near) > 0 {
+				hint = "nearest: " + strings.Join(near, ", ")
+			}
+			return usagef("help: %s has no command or help text %s (%s)", target.CommandPath(), rest[0], hint)
+		}
+		show(cmd, args)
+		return nil
 	}
-	return usagef("%s has no command %s (%s)", cmd.CommandPath(), cmp.Or(args[0], `""`), hint)
 }

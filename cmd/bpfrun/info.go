@@ -23,7 +23,9 @@ func newInfoCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "info OBJECT [--btf KERNEL]",
 		Short: "Show the contents of an object, and with --btf what the kernel lacks",
-		Args:  oneObject,
+		Example: `  bpfrun info prog.o
+  bpfrun info prog.o --btf kernel.btf`,
+		Args: oneObject,
 		RunE: func(_ *cobra.Command, args []string) error {
 			obj, err := c.objects.open(args[0])
 			if err != nil {

@@ -77,10 +77,10 @@ all kernels.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.base, "base", "", "kernel to compare with, by name or part of a name (default: the first)")
-	f.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: html=FILE, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
+	f.StringVar(&c.base, "base", "", "`KERNEL` to compare with, by name or part of a name (default: the first)")
+	f.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: html=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
 	f.BoolVar(&c.markdown, "md", false, "print Markdown instead of the table")
-	f.IntVarP(&c.parallel, "jobs", "j", 0, "number of parallel jobs (default: one per CPU)")
+	f.IntVarP(&c.parallel, "jobs", "j", 0, "run `N` jobs in parallel (default: one per CPU)")
 	return cmd
 }
 
@@ -225,13 +225,14 @@ func terminalWidth(w io.Writer) int {
 
 // outputs parses -o KIND=FILE flags.
 func outputs(flags []string, kinds ...string) (map[string]string, error) {
-	files, err := pairs("output", flags)
+	want := strings.Join(kinds, "=FILE or ") + "=FILE"
+	files, err := pairsOf("output", flags, want)
 	if err != nil {
 		return nil, err
 	}
 	for kind, path := range files {
 		if !slices.Contains(kinds, kind) || path == "" {
-			return nil, usagef("-o %s=%s: want %s=FILE", kind, path, strings.Join(kinds, "=FILE or "))
+			return nil, usagef("-o %s=%s: want %s", kind, path, want)
 		}
 		if err := checkWritable(path); err != nil {
 			return nil, err

@@ -52,7 +52,7 @@ it finds any.`,
 		},
 	}
 	cmd.Flags().BoolVar(&c.baked, "baked", false, "list accesses of kernel types at fixed offsets instead")
-	cmd.Flags().StringVar(&c.log, "explain", "", "find the relocation that LOGFILE, written by a kernel or a loader, is about; - for standard input")
+	cmd.Flags().StringVar(&c.log, "explain", "", "find the relocation that `LOGFILE`, written by a kernel or a loader, is about; - for standard input")
 	return cmd
 }
 

@@ -95,6 +95,7 @@ func (a *app) rootCommand() *cobra.Command {
 	for _, c := range extraCommands {
 		cmd.AddCommand(c(cmd))
 	}
+	refuseUnknownTopics(cmd)
 	return cmd
 }
 
@@ -138,12 +139,17 @@ func noEmptyFlags(cmd *cobra.Command) error {
 
 // pairs parses repeated NAME=VALUE flags.
 func pairs(flag string, values []string) (map[string]string, error) {
+	return pairsOf(flag, values, "NAME=VALUE")
+}
+
+// pairsOf is [pairs] with the forms that the flag takes, for the error.
+func pairsOf(flag string, values []string, want string) (map[string]string, error) {
 	m := map[string]string{}
 	var errs []error
 	for _, v := range values {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
-			errs = append(errs, usagef("--%s %q: want NAME=VALUE", flag, v))
+			errs = append(errs, usagef("--%s %q: want %s", flag, v, want))
 			continue
 		}
 		m[name] = value

@@ -91,7 +91,7 @@ global variables. Without -p all programs run.`,
 	}
 	f := cmd.Flags()
 	c.cover.add(f)
-	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario FILE: objects, maps, runs and what is expected of them")
+	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario `FILE`: objects, maps, runs and what is expected of them")
 	f.StringArrayVarP(&c.progs, "prog", "p", nil, "`PROGRAM` to run; repeatable")
 	f.StringVar(&c.whyNot, "why-not", "", "explain which branch kept the run from reaching `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
 	f.IntVar(&c.repeat, "repeat", 1, "run each program `N` times")
@@ -102,7 +102,7 @@ global variables. Without -p all programs run.`,
 	f.IntVar(&c.pcapIndex, "pcap-index", 0, "run only packet `N` of --pcap, counted from 1")
 	f.StringVar(&c.out, "out", "", "write the packets as the programs left them to `FILE`: pcapng with verdicts as comments, or .pcap")
 	f.StringArrayVar(&c.dumpMaps, "dump-map", nil, "print the elements of map `NAME` after the run, decoded by their types, as bpftool map dump does; repeatable")
-	f.StringVar(&c.dumpFormat, "dump-format", string(report.MapPlain), "layout of --dump-map: plain, json (bpftool -j) or pretty (bpftool -p)")
+	f.StringVar(&c.dumpFormat, "dump-format", string(report.MapPlain), "`LAYOUT` of --dump-map: plain, json (bpftool -j) or pretty (bpftool -p)")
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -45,11 +46,12 @@ func newScenarioNewCommand(a *app) *cobra.Command {
 		Long: `Write a scenario file for an object, to standard output or FILE. It has a run for each program: the
 arguments of its hook, every kernel field the program reads, the maps it uses, and the results as
 expectations. Values come from an actual default run, fields also from the object's CO-RE records.`,
-		Args: oneObject,
-		RunE: func(_ *cobra.Command, args []string) error { return c.scenarioNew(args[0], c.out, c.progs) },
+		Example: "  bpfrun scenario new exec.bpf.o --btf kernel.btf -o exec.yaml",
+		Args:    oneObject,
+		RunE:    func(_ *cobra.Command, args []string) error { return c.scenarioNew(args[0], c.out, c.progs) },
 	}
-	cmd.Flags().StringVarP(&c.out, "output", "o", "", "FILE to write; must not exist")
-	cmd.Flags().StringArrayVarP(&c.progs, "prog", "p", nil, "only this program; repeatable")
+	cmd.Flags().StringVarP(&c.out, "output", "o", "", "`FILE` to write; must not exist")
+	cmd.Flags().StringArrayVarP(&c.progs, "prog", "p", nil, "only this `PROGRAM`; repeatable")
 	return cmd
 }
 
@@ -75,6 +77,9 @@ func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error
 		return scenario.Skeleton(context.Background(), c.stdout, linked, progs, opt)
 	}
 	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return usagef("-o %s: the file exists (choose another name, or delete it first)", out)
+	}
 	if err != nil {
 		return usageError{err}
 	}

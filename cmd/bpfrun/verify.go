@@ -62,7 +62,9 @@ Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least o
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&c.programs, "program", "p", nil, "only this `PROGRAM`; repeatable")
+	f.StringArrayVarP(&c.programs, "prog", "p", nil, "only this `PROGRAM`; repeatable")
+	f.StringArrayVar(&c.programs, "program", nil, "--prog, as it was called before")
+	_ = f.MarkHidden("program")
 	f.BoolVar(&c.log, "log", false, "print the log as the kernel does, before the table")
 	f.IntVar(&c.level, "log-level", 2, "1: states at branches, 2: every instruction")
 	f.StringVar(&c.explain, "explain", "", "explain `LOGFILE`, written by a kernel or a loader; - for standard input")
@@ -265,7 +267,7 @@ func verifiedPrograms(obj *loader.Object, only []string) ([]string, error) {
 	}
 	for _, want := range only {
 		if !slices.Contains(names, want) {
-			return nil, usagef("no program %s in %s", want, obj.Name)
+			return nil, usagef("-p %s: no such program in %s (available: %s)", want, obj.Name, programNames(obj))
 		}
 	}
 	return names, nil
