@@ -148,13 +148,21 @@ func (f Frame) String() string {
 	return fmt.Sprintf("%s at %s:%d (insn %d)", f.Func, path.Base(f.File), f.Line, f.Place.PC)
 }
 
+// standing reports why the run has no activations.
+func (fr *frames) standing() error {
+	switch {
+	case fr.state == Idle:
+		return ErrIdle
+	case fr.state == Ended && fr.result.Fault == nil:
+		return ErrEnded
+	}
+	return nil
+}
+
 // Frames returns the activations, innermost first.
 func (fr *frames) Frames() ([]Frame, error) {
-	if fr.state == Idle {
-		return nil, ErrIdle
-	}
-	if fr.state == Ended && fr.result.Fault == nil {
-		return nil, ErrEnded
+	if err := fr.standing(); err != nil {
+		return nil, err
 	}
 	var out []Frame
 	for i, f := range fr.m.Thread().Frames() {
@@ -180,6 +188,10 @@ func (fr *frames) Frames() ([]Frame, error) {
 
 // SelectFrame makes a frame the one expressions and listings refer to.
 func (fr *frames) SelectFrame(level int) error {
+	if level == 0 && fr.standing() == nil { // each step of an editor begins with it: there is no need to find all frames
+		fr.select0()
+		return nil
+	}
 	frames, err := fr.Frames()
 	if err != nil {
 		return err

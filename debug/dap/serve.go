@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
@@ -34,10 +35,11 @@ type conn struct {
 	launcher Launcher
 	queue    chan request
 
-	wmu  sync.Mutex // guards out, wbuf, held, seq, werr
+	wmu  sync.Mutex // guards out, wbuf, held, late, seq, werr
 	out  io.Writer
 	wbuf bytes.Buffer
-	held bool // wbuf has a message that waits for the next
+	held bool        // wbuf has a message that waits for the next
+	late *time.Timer // writes it if none comes
 	seq  int
 	werr error
 
@@ -116,7 +118,7 @@ func (c *conn) read(r *bufio.Reader) error {
 		if err != nil {
 			return err
 		}
-		msg, err := dap.DecodeProtocolMessage(data)
+		msg, err := decodeMessage(data)
 		if err != nil {
 			c.malformed(data, err)
 			continue
@@ -203,13 +205,20 @@ func (c *conn) sendWithNext(m dap.Message) {
 	defer c.wmu.Unlock()
 	c.encode(m)
 	c.held = true
-	time.AfterFunc(heldFor, func() {
-		c.wmu.Lock()
-		defer c.wmu.Unlock()
-		if c.held {
-			c.flush()
-		}
-	})
+	if c.late == nil {
+		c.late = time.AfterFunc(heldFor, c.flushHeld)
+		return
+	}
+	c.late.Reset(heldFor)
+}
+
+// flushHeld writes what waits for a next message.
+func (c *conn) flushHeld() {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	if c.held {
+		c.flush()
+	}
 }
 
 // flush writes what is encoded, in one piece.
@@ -235,7 +244,15 @@ func (c *conn) encode(m dap.Message) {
 	if c.werr != nil {
 		return
 	}
-	c.werr = dap.WriteProtocolMessage(&c.wbuf, m)
+	text, err := json.Marshal(m)
+	if err != nil {
+		c.werr = err
+		return
+	}
+	c.wbuf.WriteString("Content-Length: ")
+	c.wbuf.Write(strconv.AppendInt(c.wbuf.AvailableBuffer(), int64(len(text)), 10))
+	c.wbuf.WriteString("\r\n\r\n")
+	c.wbuf.Write(text)
 }
 
 func (c *conn) writeError() error {

@@ -88,6 +88,11 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 	case length > maxMessage:
 		return nil, &FrameError{fmt.Sprintf("a message of %d bytes; the limit is %d", length, maxMessage)}
 	}
+	if length <= r.Buffered() {
+		data := make([]byte, length)
+		_, err := io.ReadFull(r, data)
+		return data, err
+	}
 	// The buffer grows with what arrives, not with what was announced.
 	data, err := io.ReadAll(io.LimitReader(r, int64(length)))
 	if err != nil {
