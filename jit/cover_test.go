@@ -66,6 +66,54 @@ func requireSameCoverage(t *testing.T, img *vm.Image, end vm.Stop, args ...uint6
 	require.Equal(t, seen[1], seen[0])
 }
 
+// TestCoverageOfEachRun: what a run executed is forgotten before the next, which goes other ways; native code that leaves out what was recorded
+// already must not leave it out then.
+func TestCoverageOfEachRun(t *testing.T) { eachTier(t, testCoverageOfEachRun) }
+
+func testCoverageOfEachRun(t *testing.T) {
+	for name, text := range map[string]string{
+		"loop":        "r0 = 0\nl: r0 += 1\nif r0 < r1 goto l\nexit",
+		"two phases":  "r0 = 0\nl: r0 += 1\nif r0 < r1 goto l\nr0 = 0\nm: r0 += 2\nif r0 > 7000 goto e\nif r0 < r1 goto m\ne: exit",
+		"rare":        "r0 = 0\nl: r2 = r0\nr2 &= 8191\nif r2 != 8000 goto n\nr3 = 1\nn: r0 += 1\nif r0 < r1 goto l\nexit",
+		"selection":   "r0 = 0\nr3 = 7\nl: r2 = r3\nr3 *= 1103515245\nr3 += 12345\nr2 >>= 16\nr2 &= 1\nif r2 == 0 goto n\nr4 = r3\nn: r0 += 1\nif r0 < r1 goto l\nexit",
+		"nested":      "r0 = 0\no: r3 = 0\ni: r3 += 1\nif r3 s< 30 goto i\nr0 += 1\nif r0 < r1 goto o\nexit",
+		"in calls":    "r6 = r1\nr7 = 0\nl: r1 = r7\ncall f\nr7 += 1\nif r7 < r6 goto l\nr0 = 0\nexit\nf: r0 = 0\nif r1 s> 4000 goto o\nr0 = 1\no: exit",
+		"never again": "r0 = 0\nl: if r1 == 9000 goto n\nr0 += 1\nif r0 < r1 goto l\nexit\nn: r0 += 2\nif r0 < r1 goto n\nexit",
+	} {
+		t.Run(name, func(t *testing.T) {
+			img := lower(t, text, nil)
+			native, plain := newRig(t), newRig(t)
+			plain.thread.SetEngine(nil)
+			var of [2]*vm.Patches
+			for i, r := range []*rig{native, plain} {
+				of[i] = vm.NewPatches(true)
+				of[i].RecordWays()
+				r.thread.SetPatches(of[i])
+			}
+			native.engine.Cover(of[0])
+			thin := false
+			for i, arg := range []uint64{0, 5000, 1, 9000, 9000, 300, 20000, 8001, 7, 9000, 20000, 20000, 0, 5000} {
+				var seen [2][]bool
+				for j, r := range []*rig{native, plain} {
+					r.thread.Start(img, arg)
+					require.Equal(t, vm.Done, r.thread.Run(1<<40))
+					thin = thin || native.engine.isThin(img)
+					for pc := range img.Len() {
+						seen[j] = append(seen[j], of[j].Covered(img, pc), of[j].Gone(img, pc, vm.Taken), of[j].Gone(img, pc, vm.Fell))
+					}
+					if i%5 != 4 {
+						of[j].Restore(&vm.CoverSnapshot{})
+					}
+				}
+				require.Equal(t, seen[1], seen[0], "run %d with %d", i, arg)
+			}
+			if tier >= 0 {
+				require.True(t, thin, "the test is about thin code")
+			}
+		})
+	}
+}
+
 // TestWaysOfBranches: both engines know which ways conditional jumps went, which is compared with what single steps see; so do loops that
 // are compiled again.
 func TestWaysOfBranches(t *testing.T) { eachTier(t, testWaysOfBranches) }

@@ -102,6 +102,12 @@
 //
 // FlagSelect and FlagRemainder allow to generate some instructions as one; a backend may ignore them.
 //
+// # Coverage
+//
+// With Target.Marks code sets a byte for each block that it runs to its end, and with Target.Ways for the ways of branches that no block tells of; whoever looks at
+// the coverage clears them. Code that was made for the second time is made for a third time after a trial, without what is in Target.Known: what was set by then. Such thin
+// code is entered in each run when all that is set again, and left when someone looks.
+//
 // # Counting
 //
 // See plan.Program: charge Taken on the taken edge and Next on the other where they are not 0. At FlagBack look at Room after charging,

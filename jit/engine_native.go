@@ -78,6 +78,7 @@ type code struct {
 	blocks  [][2]int32 // with coverage, the slots of blocks
 	marks   []byte     // and which were run to the end
 	partly  []bool     // and where one was left before
+	thins              // and code without marks
 	cells   int
 	epoch   uint64                   // of the memory, when cells were set
 	fps     [vm.MaxFrames + 1]uint64 // as in state.Stack
@@ -159,7 +160,7 @@ func (e *Engine) compile(img *vm.Image, words []*uint64) *code {
 			clear(e.codes)
 		}
 		// Without native code the interpreter runs the program: there is nothing to report.
-		c, _ = e.make(img, words, nil)
+		c, _ = e.make(img, words, nil, nil)
 		e.codes[img] = c
 	}
 	e.last = c
@@ -186,12 +187,16 @@ func (e *Engine) heat(c *code, words []*uint64) *code {
 	}
 	e.feed()
 	c.loops = false
-	hot, err := e.make(c.img, words, c)
+	hot, err := e.make(c.img, words, c, nil)
 	if err != nil {
 		return c
 	}
 	e.cache.drop(c.pages)
 	e.codes[c.img] = hot
+	if hot.marks != nil {
+		hot.mayThin, hot.by = true, c.sampler
+		hot.begins(e)
+	}
 	return hot
 }
 
@@ -206,8 +211,8 @@ func (c *code) profile() *plan.Profile {
 	return &c.sampler.counts
 }
 
-// make compiles a program. If there is code for it already, it is optimised.
-func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) {
+// make compiles a program. If there is code for it already, it is optimised; known is plan.Target.Known.
+func (e *Engine) make(img *vm.Image, words []*uint64, old *code, known []byte) (*code, error) {
 	p := plan.New(img, words, e.program)
 	if p == nil {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
@@ -221,6 +226,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) 
 	if old != nil {
 		p.Optimise(old.chooses, old.profile())
 	}
+	e.target.Known = known
 	e.program = p
 	e.out.Reset(len(p.Insns))
 	marks := 0
@@ -301,6 +307,8 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 				return true
 			}
 			room = min(room, int64(max(c.left, uint64(c.slack))))
+		} else if c.mayThin {
+			room = min(room, int64(max(c.trial, uint64(c.slack))))
 		}
 		at := c.slots[t.PC()]
 		if at.entry == 0 {
@@ -372,6 +380,10 @@ func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
 		if c.left -= min(c.left, n); c.left == 0 {
 			e.last, c.thread = c, nil // prepare looks at it
 		}
+	} else if c.mayThin {
+		if c.trial -= min(c.trial, n); c.trial == 0 {
+			e.last, c.thread = c, nil
+		}
 	}
 	e.takeFrames(c, t)
 	if pc < len(c.partly) && !c.partly[pc] { // not after the end
@@ -393,25 +405,35 @@ func (e *Engine) feed() {
 		return
 	}
 	e.dirty = false
-	for img, c := range e.codes {
+	for _, c := range e.codes {
 		if c == nil || c.marks == nil {
 			continue
 		}
-		n := len(c.blocks)
-		for i, m := range c.marks {
-			if m == 0 {
-				continue
-			}
-			b := c.blocks[i%n]
-			if i < n {
-				e.cover.Mark(img, int(b[0]), int(b[1]))
-				continue
-			}
-			e.cover.MarkWay(img, int(b[1])-1, vm.Way(i/n-1)) // branches have one slot
+		if c.full != nil {
+			e.passOn(c)
+			c = e.thicken(c)
 		}
-		clear(c.marks)
-		clear(c.partly)
+		e.passOn(c)
+		c.begins(e)
 	}
+}
+
+// passOn passes on what code recorded, and forgets it.
+func (e *Engine) passOn(c *code) {
+	n := len(c.blocks)
+	for i, m := range c.marks {
+		if m == 0 {
+			continue
+		}
+		b := c.blocks[i%n]
+		if i < n {
+			e.cover.Mark(c.img, int(b[0]), int(b[1]))
+			continue
+		}
+		e.cover.MarkWay(c.img, int(b[1])-1, vm.Way(i/n-1)) // branches have one slot
+	}
+	clear(c.marks)
+	clear(c.partly)
 }
 
 // blockAt returns the first slot of the block that contains pc.
@@ -446,6 +468,10 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 	}
 	if c.loops && c.left == 0 {
 		c = e.heat(c, words)
+		e.last = c
+	}
+	if c.mayThin && c.trial == 0 {
+		c = e.thinned(c, words)
 		e.last = c
 	}
 	st := c.state

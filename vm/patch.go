@@ -7,6 +7,8 @@ type Patches struct {
 	cover  bool
 	ways   bool // see RecordWays
 	images map[*Image]*patched
+	last   *Image // that image found last
+	of     *patched
 	breaks int    // breakpoints in all images
 	feed   func() // see SetFeed
 }
@@ -33,6 +35,9 @@ func (t *Thread) SetPatches(p *Patches) {
 func (t *Thread) Patches() *Patches { return t.patch }
 
 func (p *Patches) image(img *Image) *patched {
+	if p.last == img && img != nil {
+		return p.of
+	}
 	q := p.images[img]
 	if q == nil {
 		words := (len(img.insns) + 63) / 64
@@ -49,6 +54,7 @@ func (p *Patches) image(img *Image) *patched {
 		}
 		p.images[img] = q
 	}
+	p.last, p.of = img, q
 	return q
 }
 
@@ -114,16 +120,18 @@ func (p *Patches) native() bool { return p == nil || p.feed != nil && p.breaks =
 
 // Mark notes that the slots from lo up to hi were executed.
 func (p *Patches) Mark(img *Image, lo, hi int) {
+	q := p.image(img)
 	for pc := lo; pc < hi; pc++ {
 		if img.plain[pc].op != opSecondSlot {
-			p.mark(img, pc)
+			p.markIn(q, img, pc)
 		}
 	}
 }
 
 // mark notes that slot pc is executed and returns its code to normal.
-func (p *Patches) mark(img *Image, pc int) {
-	q := p.image(img)
+func (p *Patches) mark(img *Image, pc int) { p.markIn(p.image(img), img, pc) }
+
+func (p *Patches) markIn(q *patched, img *Image, pc int) {
 	q.seen[pc/64] |= 1 << (pc % 64)
 	if q.code[pc].op == opCover && !p.pending(img, q, pc) {
 		q.code[pc] = img.plain[pc]

@@ -1,6 +1,9 @@
 package vm
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // CoverSnapshot is which slots had been executed, and which ways of conditional jumps gone, at one moment. The zero value is nothing.
 type CoverSnapshot struct {
@@ -59,9 +62,9 @@ func (p *Patches) rearm(img *Image, q *patched) {
 
 // forget puts the marks back on the slots of word i of the bitmap that are to be noted again.
 func (q *patched) forget(img *Image, i int, slots uint64) {
-	for b := range 64 {
-		pc := i*64 + b
-		if slots>>b&1 != 0 && pc < img.Len() && !q.breaks[pc] && q.code[pc].op != opSecondSlot {
+	for ; slots != 0; slots &= slots - 1 {
+		pc := i*64 + bits.TrailingZeros64(slots)
+		if pc < img.Len() && !q.breaks[pc] && q.code[pc].op != opSecondSlot {
 			q.code[pc] = img.plain[pc]
 			q.code[pc].op = opCover
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 	"github.com/bpfrun/bpfrun/internal/testsize"
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 // TestDifferential compares interpreter and reference on generated programs.
@@ -40,7 +41,8 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// TestNativeCoverage: native code records the same instructions as executed as the interpreter, of programs that end well and of others.
+// TestNativeCoverage: native code records the same instructions as executed and the same ways of branches as the interpreter, of programs that end
+// well and of others, whether or not what earlier runs executed is forgotten.
 func TestNativeCoverage(t *testing.T) {
 	if len(NativeModes()) == len(Modes) {
 		t.Skip("no native code on this system")
@@ -77,12 +79,34 @@ func nativeCoverage(t *testing.T, interp *Interpreter, mode Mode, cfg generate.C
 		require.NoError(t, interp.Load(p))
 		require.NoError(t, native.Load(p))
 		for j := range c.Inputs {
-			in := Value(c.Inputs[j])
-			want, got := interp.Run(&in), native.Run(&in)
-			require.Empty(t, Diff(&want, &got), Listing(p.Insns))
-			require.Equal(t, interp.Insns(), native.Insns())
-			require.Equal(t, interp.thread.Patches().Coverage(interp.img), native.thread.Patches().Coverage(native.img), "%+v\n%s", want, Listing(p.Insns))
+			for range 2 {
+				in := Value(c.Inputs[j])
+				want, got := interp.Run(&in), native.Run(&in)
+				require.Empty(t, Diff(&want, &got), Listing(p.Insns))
+				require.Equal(t, interp.Insns(), native.Insns())
+				seen, seenNative := interp.recorded(), native.recorded()
+				require.Equal(t, seen, seenNative, "%+v\n%s", want, Listing(p.Insns))
+				if i%2 == 0 {
+					interp.thread.Patches().Restore(&vm.CoverSnapshot{})
+					native.thread.Patches().Restore(&vm.CoverSnapshot{})
+				}
+			}
 		}
 	}
 	require.NotZero(t, native.engine.Executed())
+}
+
+// covered is the coverage of a program.
+type covered struct {
+	slots []uint64
+	ways  [][2]bool // by slot, that a branch was taken, and that it was not
+}
+
+func (it *Interpreter) recorded() covered {
+	p := it.thread.Patches()
+	c := covered{slots: p.Coverage(it.img)}
+	for pc := range it.img.Len() {
+		c.ways = append(c.ways, [2]bool{p.Gone(it.img, pc, vm.Taken), p.Gone(it.img, pc, vm.Fell)})
+	}
+	return c
 }

@@ -96,7 +96,9 @@ func (it *Interpreter) setup() (err error) {
 	it.thread.Skb = it.skb
 	it.thread.SetArena(arenaKernel, arenaUser)
 	if it.Mode.Cover {
-		it.thread.SetPatches(vm.NewPatches(true))
+		p := vm.NewPatches(true)
+		p.RecordWays()
+		it.thread.SetPatches(p)
 	}
 	if it.Mode.JIT {
 		if it.engine, err = jit.New(it.mem); err != nil {

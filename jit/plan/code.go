@@ -11,7 +11,12 @@ type Target struct {
 	// Ways, with Marks, makes it record which ways of branches it goes, where Insn.Flags say so: it sets the bytes after those of the
 	// blocks, first those of branches taken, then those of branches that fell through, with the number Insn.Mark.
 	Ways bool
+	// Known, if it is not nil, has by the number of each of these bytes whether the code may leave it alone: 1 for those that need not be set.
+	Known []byte
 }
+
+// records reports whether code sets byte n.
+func (t *Target) records(n int32) bool { return t.Known == nil || t.Known[n] == 0 }
 
 // Code is what a backend makes. The slices keep their memory when a Code is used again.
 type Code struct {

@@ -137,7 +137,9 @@ func (e *Emission) insns(b Backend) {
 			continue
 		}
 		if in.Has(FlagWayFell) && e.Target.Ways {
-			b.MarkByte(e.wayMark(in, 2))
+			if n := e.wayMark(in, 2); e.Target.records(n) {
+				b.MarkByte(n)
+			}
 		}
 		if in.Next != 0 {
 			b.Charge(in.Next)
@@ -163,7 +165,7 @@ func (e *Emission) fuse(b Backend, in *Insn) int32 {
 		b.Charge(next.Next)
 		return 2
 	case in.Has(FlagSelect):
-		if e.Target.Marks { // which of the two blocks is run would be lost
+		if !e.selectable(in) {
 			return 0
 		}
 		e.choose(in)
@@ -222,9 +224,22 @@ func (e *Emission) special(b Backend, in *Insn) bool {
 
 // mark records that the block that ends with an instruction was run.
 func (e *Emission) mark(in *Insn) {
-	if in.Mark >= 0 && in.Kind != KindInterpret {
+	if in.Mark >= 0 && in.Kind != KindInterpret && e.Target.records(in.Mark) {
 		e.backend.MarkByte(in.Mark)
 	}
+}
+
+// selectable reports whether a branch with FlagSelect may become a selection: which of the two blocks is run would be lost.
+func (e *Emission) selectable(in *Insn) bool {
+	if !e.Target.Marks {
+		return true
+	}
+	for pc := e.PC; pc <= e.PC+int32(in.Size); pc++ {
+		if n := e.Program.Insns[pc].Mark; n >= 0 && e.Target.records(n) {
+			return false
+		}
+	}
+	return !e.Target.Ways || !(in.Has(FlagWayTaken) && e.Target.records(e.wayMark(in, 1))) && !(in.Has(FlagWayFell) && e.Target.records(e.wayMark(in, 2)))
 }
 
 // wayMark returns the number of the byte of a branch's way: 1 for taken, 2 for the next slot.
@@ -235,7 +250,8 @@ func (e *Emission) takenMark(in *Insn) (n int32, ok bool) {
 	if !e.Target.Ways || !in.Has(FlagWayTaken) {
 		return 0, false
 	}
-	return e.wayMark(in, 1), true
+	n = e.wayMark(in, 1)
+	return n, e.Target.records(n)
 }
 
 // coldCode generates what was put off.
