@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// accounts keeps count of what programs call, and what that costs: calls by function, the work of helpers, time. It answers calls that a
-// run overrides, and makes those a fault that the kernel does not permit under a lock.
+// accounts counts calls by function, the work of helpers, and the time they take. It answers calls that a run
+// overrides, and makes calls that the kernel does not allow under a lock a fault.
 type accounts struct {
 	rec     *recorder
 	parking *parking
@@ -29,14 +29,15 @@ type accounts struct {
 	work   work
 }
 
-// instrument makes a call of a program count and advance the clock. It follows what the run overrides, and what is permitted under a lock.
+// instrument wraps a call so that it is counted and advances the clock, and applies overrides and the rules for calls
+// under a lock.
 func (acc *accounts) instrument(p *program, pc int, f *vm.Func) {
 	i := acc.calls.slot(f.Name)
 	if !f.Kfunc {
 		f.Inline = acc.inline(uapi.FuncID(f.ID), f.Name, i)
 	}
 	if p.locks {
-		f.Inline = nil // native code does not ask whether a lock is held
+		f.Inline = nil // native code does not check whether a lock is held
 		f.Fn = acc.underLock(p, pc, *f)
 	}
 	fn, name, kfunc, clock, locks := f.Fn, f.Name, f.Kfunc, acc.kernel.Clock(), p.locks && locksSpin(f)
@@ -59,29 +60,29 @@ func (acc *accounts) instrument(p *program, pc int, f *vm.Func) {
 	}
 }
 
-// What helpers do is not in the count of instructions: one call may copy megabytes. Bytes count toward the limit of a run, and both
-// bytes and calls decide after which time a run looks whether it was cancelled.
+// The work of helpers is not part of the instruction count: one call may copy megabytes. Bytes count toward the limit
+// of a run; both bytes and calls determine how often a run checks whether it was cancelled.
 const (
-	// bytesPerInsn is how many bytes that helpers move count as an instruction.
+	// bytesPerInsn is the number of bytes moved by helpers that count as one instruction.
 	bytesPerInsn = 8
-	// callWork is what a call counts besides the bytes it moves.
+	// callWork is the work of a call, besides the bytes it moves.
 	callWork = 256
-	// workSlice is how much work is done between two looks.
+	// workSlice is the work between two checks.
 	workSlice = 16 << 20
 )
 
-// paused is the reason of a stop after a slice of work.
+// paused is the stop reason after a slice of work.
 const paused = "work"
 
-// work is what helpers did.
+// work is the work that helpers did.
 type work struct {
-	left  int64  // of the slice
-	spent uint64 // instructions that the bytes moved since the start count as
+	left  int64  // rest of the slice
+	spent uint64 // instructions that the bytes moved since the start are worth
 	start uint64 // vm.Thread.Starts at that start
 	err   error  // nothing more can be recorded
 }
 
-// worked accounts for a call of a helper. It is nil as long as there is nothing to look at.
+// worked accounts for a call of a helper. It returns nil as long as no check is due.
 func (acc *accounts) worked(t *vm.Thread, r0 uint64, a *vm.Action) (uint64, *vm.Action) {
 	if acc.work.left -= callWork; acc.work.left > int64(acc.mem.Moved()) && acc.work.err == nil {
 		return r0, a
@@ -111,10 +112,11 @@ func (acc *accounts) look(t *vm.Thread, r0 uint64, a *vm.Action) (uint64, *vm.Ac
 	return r0, a
 }
 
-// goOn means that a start continues the run of the one before.
+// goOn marks the next start as a continuation of the previous run.
 func (acc *accounts) goOn() { acc.work.start = acc.thread.Starts() }
 
-// step runs the thread for at most n instructions. The end of a slice of work is one of a budget: the run may have been cancelled.
+// step runs the thread for at most n instructions. The end of a slice of work counts as the end of a budget, because
+// the run may have been cancelled.
 func (acc *accounts) step(n uint64) vm.Stop {
 	stop := acc.thread.Run(n)
 	if stop == vm.Stopped && acc.thread.StopReason() == paused {
@@ -123,15 +125,15 @@ func (acc *accounts) step(n uint64) vm.Stop {
 	return stop
 }
 
-// callCounts counts the calls of a run by function, whichever program they are made from: a tail call takes the run to another.
+// callCounts counts a run's calls by function, across tail calls to other programs.
 type callCounts struct {
-	made  uint64 // calls of all functions, but for those the engine executed itself
+	made  uint64 // calls of all functions, except those that the engine executed itself
 	index map[string]int
 	names []string
 	n     []int
 }
 
-// slot returns where the calls of a function are counted.
+// slot returns the index of a function's counter.
 func (c *callCounts) slot(name string) int {
 	i, ok := c.index[name]
 	if !ok {
@@ -146,7 +148,7 @@ func (c *callCounts) slot(name string) int {
 	return i
 }
 
-// take adds the counts to a result and starts again at 0.
+// take adds the counts to a result and resets them.
 func (c *callCounts) take(into map[string]int) {
 	for i, n := range c.n {
 		if n > 0 {

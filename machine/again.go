@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// again starts the next call of a program that one event calls several times: an iterator for every element, a session probe at the return
-// of the function. False means that the run is over.
+// again starts the next call of a program that one event calls several times: an iterator for every element, a session
+// probe at the function's return. It returns false if the run is over.
 func (s *Session) again() bool {
 	m := s.m
 	if s.step+1 >= s.ctx.Steps() {
@@ -26,7 +26,7 @@ func (s *Session) again() bool {
 			return false
 		}
 	case ret != 0:
-		return false // the program does not want to see the return
+		return false // the program does not ask to see the return
 	}
 	s.step = next
 	s.insns += m.thread.Insns()
@@ -38,8 +38,8 @@ func (s *Session) again() bool {
 	return true
 }
 
-// shown returns what bpf_seq_read does after the program showed an element: output that does not fit into the buffer is dropped and the
-// element shown again in the next read; a return value other than 0 ends the read (kernel/bpf/bpf_iter.c).
+// shown emulates bpf_seq_read after the program showed an element: output that does not fit into the buffer is dropped,
+// and the element is shown again in the next read; a nonzero return value ends the read (kernel/bpf/bpf_iter.c).
 func (s *Session) shown(ret uint32) (next int, ok bool) {
 	run := s.m.env.Run
 	switch {
@@ -58,7 +58,8 @@ func (s *Session) shown(ret uint32) (next int, ok bool) {
 	return s.step + 1, true
 }
 
-// iteration describes what an iterator visits in this machine: its maps and programs, and the elements of the map chosen.
+// iteration describes what an iterator visits in this machine: its maps and programs, or the elements of the chosen
+// map.
 func (cs *contexts) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 	if progtype.Of(p.lp.Type).TargetOf(p.lp.Attach) != progtype.Iterator {
 		return nil, nil
@@ -90,7 +91,7 @@ func mapInfo(b maps.Map) kernel.MapInfo {
 	return kernel.MapInfo{ID: b.ID(), Name: s.Name, Type: s.Type, KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Flags: s.Flags}
 }
 
-// iterMap returns the map an iterator was attached with: the one chosen, else the object's first that fits.
+// iterMap returns the map that an iterator is attached to: the chosen one, else the object's first suitable map.
 func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 	if p.lp.AttachTo != "bpf_map_elem" {
 		return nil, nil
@@ -113,8 +114,8 @@ func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 	return nil, nil
 }
 
-// mapElements gives the elements of a map their places, which take the regions: keys are copies, values those of the map; of a per-CPU map a
-// copy of all CPUs' values.
+// mapElements places the elements of a map in memory, in regions: copies of keys, the map's own values, and for a
+// per-CPU map a copy of all CPUs' values.
 func (cs *contexts) mapElements(b maps.Map) (out []kernel.MapElement, regions []*mem.Region, err error) {
 	s := b.Spec()
 	alloc := func(data []byte, what string) (uint64, error) {
@@ -146,7 +147,7 @@ func (cs *contexts) mapElements(b maps.Map) (out []kernel.MapElement, regions []
 	return out, regions, err
 }
 
-// mapKeys lists the keys of a map in the order user space would see them.
+// mapKeys lists the keys of a map in the order of user space's iteration.
 func mapKeys(b maps.Map) [][]byte {
 	var out [][]byte
 	for key, errno := b.NextKey(nil); errno == 0; key, errno = b.NextKey(key) {
@@ -159,7 +160,7 @@ func mapKeys(b maps.Map) [][]byte {
 	return out
 }
 
-// perCPUValues joins the values of all CPUs, each rounded up to eight bytes.
+// perCPUValues concatenates the values of all CPUs, each rounded up to eight bytes.
 func perCPUValues(b maps.Map, key []byte) ([]byte, bool) {
 	if !b.Spec().Type.PerCPU() {
 		return nil, false

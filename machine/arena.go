@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 )
 
-// useArena lets the processor convert pointers of the program's arena.
+// useArena makes the processor convert pointers of the program's arena.
 func (m *Machine) useArena(p *program) {
 	if p.arena == nil {
 		m.thread.SetArena(0, 0)
@@ -13,7 +13,7 @@ func (m *Machine) useArena(p *program) {
 	m.thread.SetArena(p.arena.KernelBase(), p.arena.UserBase())
 }
 
-// arenaVariable finds a variable that lives in an arena: where in it, and its size.
+// arenaVariable finds a variable in an arena, with its offset and size in bytes.
 func (gl *globals) arenaVariable(name string) (a maps.Arena, at uint64, size int, ok bool) {
 	def, v, found := Variable(gl.reg.linked, name)
 	if !found || gl.reg.byDef[def] == nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// program is a linked program with the code and the references it was bound to.
+// program is a linked program with its code and bound references.
 type program struct {
 	id     uint32 // from 1 on, in the order of loading
 	lp     *loader.LinkedProgram
-	typ    uapi.ProgType // as which it runs: that of lp, but for extensions
+	typ    uapi.ProgType // the type it runs as: that of lp, except for extensions
 	status Status
 	err    error
-	img    *vm.Image // nil when the program cannot be run
+	img    *vm.Image // nil if the program cannot run
 	// reach marks the slots that constant propagation cannot rule out.
 	reach []bool
 	// calls names the functions the program is bound to.
@@ -36,21 +36,21 @@ type program struct {
 	typed bool
 	// locks means that the program takes spin locks.
 	locks bool
-	// matched is the function a probe of many functions runs for, "" before the first run.
+	// matched is the function that a multi probe runs for, "" before the first run.
 	matched string
-	// runs is how often a context was made for the program.
+	// runs counts the contexts created for the program.
 	runs int
-	// begun is how often a run of it began; no snapshot brings it back.
+	// begun counts the runs that have begun; snapshots do not restore it.
 	begun uint64
-	// accesses remembers the relocations behind instructions that read kernel memory.
+	// accesses caches the relocations of instructions that read kernel memory.
 	accesses map[int][]*loader.Reloc
 	// tables holds the memory of the program's jump tables.
 	tables map[*loader.Map]*mem.Region
-	// arena is the one whose pointers the program converts, nil without.
+	// arena is the arena whose pointers the program converts, or nil.
 	arena maps.Arena
 }
 
-// NotSimulatedError lists what a program needs and this simulation does not have.
+// NotSimulatedError lists what a program needs that is not simulated.
 type NotSimulatedError struct {
 	Program string
 	What    []string
@@ -61,20 +61,20 @@ func (e *NotSimulatedError) Error() string {
 	return fmt.Sprintf("not simulated: %s", strings.Join(e.What, ", "))
 }
 
-// binder gives programs their code: it resolves what their instructions refer to. Its state is which programs of the object obtain typed
-// pointers.
+// binder turns linked programs into code: it resolves what their instructions refer to. Its state is which programs of
+// the object obtain typed pointers.
 type binder struct {
 	reg     *registry
 	mem     *mem.Memory
 	kernel  *kernel.Kernel
 	text    *vm.Text
 	refuses func(*loader.LinkedProgram) error
-	// instrument is told of every call that is bound, and may wrap it.
+	// instrument is called for every bound call and may wrap it.
 	instrument func(p *program, pc int, f *vm.Func)
 	typed      *typedObject
 }
 
-// bind gives a program its code. What cannot be bound is kept as the program's status and error.
+// bind creates a program's code. If that fails, the program's status and error say why.
 func (bin *binder) bind(lp *loader.LinkedProgram) *program {
 	p := &program{lp: lp, typ: lp.Type}
 	switch lp.Status {
@@ -126,8 +126,8 @@ func (bin *binder) bind(lp *loader.LinkedProgram) *program {
 	return p
 }
 
-// placeJumpTables gives the program's instruction arrays their memory: eight bytes a slot, the
-// address of an instruction, read-only (kernel/bpf/bpf_insn_array.c).
+// placeJumpTables allocates the memory of the program's instruction arrays: eight bytes per slot, the address of an
+// instruction, read-only (kernel/bpf/bpf_insn_array.c).
 func (bin *binder) placeJumpTables(p *program) error {
 	p.tables = map[*loader.Map]*mem.Region{}
 	for _, def := range p.lp.JumpTables {
@@ -140,7 +140,7 @@ func (bin *binder) placeJumpTables(p *program) error {
 	return nil
 }
 
-// fillJumpTables stores the instructions' addresses once the code has its place.
+// fillJumpTables stores the instructions' addresses when they are known.
 func (bin *binder) fillJumpTables(p *program) {
 	for def, r := range p.tables {
 		b := bin.mem.Bytes(r)
@@ -151,11 +151,11 @@ func (bin *binder) fillJumpTables(p *program) {
 	}
 }
 
-// BigEndian names what no engine does: run programs that were compiled for a big-endian processor.
+// BigEndian names something that no engine supports: running programs compiled for a big-endian processor.
 const BigEndian = "execution of big-endian programs"
 
-// missing names everything the program can reach that is not simulated. It is what lets a
-// program be refused before it runs instead of in the middle.
+// missing names everything reachable in the program that is not simulated, so that the program is refused before it
+// runs instead of in the middle.
 func (bin *binder) missing(p *program) []string {
 	if bin.reg.linked.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
 		return []string{BigEndian}
@@ -201,20 +201,20 @@ func (bin *binder) missing(p *program) []string {
 	return out
 }
 
-// obtainsTypedPointers reports whether a program has a source of typed pointers. Other programs of the object may have put
-// them into maps (kptrs), and a tail call continues with any of them.
+// obtainsTypedPointers reports whether the program can obtain typed pointers. Other programs of the object may have put
+// them into maps (kptrs), and a tail call may continue with any of them.
 func (bin *binder) obtainsTypedPointers(lp *loader.LinkedProgram) bool {
 	s := bin.typedPrograms()
 	return s.own[lp] || s.kptrs || s.any && calls(lp, uapi.FuncTailCall)
 }
 
-// typedObject identifies which programs of an object obtain typed pointers.
+// typedObject records which programs of an object obtain typed pointers.
 type typedObject struct {
 	own        map[*loader.LinkedProgram]bool
 	any, kptrs bool
 }
 
-// noteTyped adds a program that came by itself, forgetTyped takes one out.
+// noteTyped adds a program loaded on its own, forgetTyped removes one.
 func (bin *binder) noteTyped(lp *loader.LinkedProgram) {
 	if bin.typed != nil {
 		bin.typed.look(lp)
@@ -227,7 +227,7 @@ func (bin *binder) forgetTyped(lp *loader.LinkedProgram) {
 	}
 }
 
-// typedPrograms looks at every program once.
+// typedPrograms examines every program once.
 func (bin *binder) typedPrograms() *typedObject {
 	if bin.typed == nil {
 		bin.typed = &typedObject{own: map[*loader.LinkedProgram]bool{}}
@@ -238,7 +238,7 @@ func (bin *binder) typedPrograms() *typedObject {
 	return bin.typed
 }
 
-// look adds what a program shows.
+// look examines a program.
 func (s *typedObject) look(lp *loader.LinkedProgram) {
 	if hasTypedSource(lp) {
 		s.own[lp], s.any = true, true

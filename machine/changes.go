@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// element is one value of a map at one time; cpu is -1 where values are shared.
+// element is a value of a map at one point in time; cpu is -1 where all CPUs share it.
 type element struct {
 	key, value []byte
 	cpu        int
@@ -35,8 +35,8 @@ func elements(m maps.Map) map[elementID]element {
 	return out
 }
 
-// diffElements lists what differs, in the order of key bytes and CPUs. An element that was
-// absent and is now zero (a new per-CPU slot) is no change.
+// diffElements lists the differences, in the order of key bytes and CPUs. An element that was absent and is now zero (a
+// new per-CPU slot) does not count as changed.
 func diffElements(name string, before, after map[elementID]element) []Change {
 	var out []Change
 	for id, a := range after {
@@ -75,11 +75,10 @@ func isZero(b []byte) bool {
 	return true
 }
 
-// watched limits which maps are compared before and after a run: those with at most this many
-// bytes of values.
+// watched limits the maps that are compared before and after a run: those with at most this many bytes of values.
 const watched = 1 << 20
 
-// contents copies the elements of the object's maps, those of tail call targets included.
+// contents copies the elements of the object's maps, including those used by tail call targets.
 func (rec *recorder) contents() map[*boundMap]map[elementID]element {
 	out := map[*boundMap]map[elementID]element{}
 	if rec.cfg.Unwatched {
@@ -101,7 +100,7 @@ func (rec *recorder) contents() map[*boundMap]map[elementID]element {
 	return out
 }
 
-// isArray reports whether a map type holds all its elements from the start.
+// isArray reports whether a map of the type always contains all its elements.
 func isArray(t uapi.MapType) bool { return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray }
 
 func (rec *recorder) changes(before map[*boundMap]map[elementID]element) []Change {

@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// contexts makes the contexts that runs begin with. Its state is the context of the run before, or of the one that continues.
+// contexts creates the contexts of runs. Its state is the context of the previous run, or of the one that continues.
 type contexts struct {
 	*warnings `snapshot:"fixed"`
 	reg       *registry      `snapshot:"fixed"`
@@ -22,13 +22,13 @@ type contexts struct {
 	last      *kernel.Context
 }
 
-// snapshot records which context that was.
+// snapshot records that context.
 func (cs *contexts) snapshot() (restore func()) {
 	was := cs.last
 	return func() { cs.last = was }
 }
 
-// newContext makes the context of a run from what the program says about its hook.
+// newContext creates the context of a run according to the program's hook.
 func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 	lp := p.lp
 	if progtype.Of(lp.Type).Context.Layout == progtype.BytesLayout && in.Context == nil {
@@ -55,8 +55,8 @@ func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 	return c, err
 }
 
-// forgetLast frees the context of the run before. It stays until the next run begins, so that debuggers and checks can look at what
-// the program left, and no longer: runs that are repeated need no more memory.
+// forgetLast frees the context of the previous run. It is kept until the next run begins, so that debuggers and checks
+// can look at what the program left, but no longer: repeated runs need no additional memory.
 func (cs *contexts) forgetLast() {
 	if cs.last != nil {
 		cs.last.Free()
@@ -64,9 +64,9 @@ func (cs *contexts) forgetLast() {
 	}
 }
 
-// attachTo returns the hook of a program. A kprobe whose section names no function is attached by user space; most are called
-// like the function they are for, so a function of that name, or of that name after two underscores, gives the arguments their
-// types. That is assumed aloud.
+// attachTo returns the hook of a program. A kprobe whose section names no function is attached by user space. Most are
+// called like their function, so a function with that name, or with that name after two underscores, provides the types
+// of the arguments. A warning states the assumption.
 func (cs *contexts) attachTo(p *program) string {
 	lp := p.lp
 	if lp.SectionFlags.Has(progtype.Pattern) {
@@ -91,18 +91,18 @@ func (cs *contexts) attachTo(p *program) string {
 	return ""
 }
 
-// syscallContextSize returns the size in bytes of the default context of a syscall program: what its
-// declared argument points to, at least 64.
+// syscallContextSize returns the size in bytes of the default context of a syscall program: that of the declared
+// argument's pointee, at least 64.
 func syscallContextSize(spec *btf.Spec, fn btf.ID) int {
-	const least, most = 64, 64 << 10 // the kernel takes at most U16_MAX bytes
+	const least, most = 64, 64 << 10 // the kernel accepts at most U16_MAX bytes
 	if s := contextStruct(spec, fn); s != nil && s.Size > least && s.Size < most {
 		return int(s.Size)
 	}
 	return least
 }
 
-// contextType names the struct a program declares its first parameter to point to, "" when that is not a struct. A
-// flavor suffix is not a part of the name.
+// contextType names the struct that a program's first parameter points to, without flavor suffix; "" if it is not a
+// struct pointer.
 func contextType(spec *btf.Spec, fn btf.ID) string {
 	if s := contextStruct(spec, fn); s != nil {
 		return btf.EssentialName(s.Name)
@@ -132,8 +132,8 @@ func contextStruct(spec *btf.Spec, fn btf.ID) *btf.Type {
 	return nil
 }
 
-// contextRefused turns the reasons why a context cannot be made into the status of the
-// run: a hook the target lacks, a program type that is not simulated.
+// contextRefused turns the reason why a context cannot be created into the status of the run: a hook that the target
+// lacks, or a program type that is not simulated.
 func (cs *contexts) contextRefused(res *Result, err error) (*Result, error) {
 	var absent *kernel.AbsentError
 	var ns *kernel.NotSimulated
@@ -149,12 +149,12 @@ func (cs *contexts) contextRefused(res *Result, err error) (*Result, error) {
 	return res, nil
 }
 
-// skbLoad serves the packet loads LD_ABS and LD_IND of the program's run.
+// skbLoad implements the packet loads LD_ABS and LD_IND of the running program.
 func (m *Machine) skbLoad(_ *vm.Thread, off int32, size int) (uint64, bool) {
 	if m.env.Run == nil || m.env.Run.Packet == nil {
 		return 0, false
 	}
-	const link, network = 0, 14 // the types that may load packets this way see the Ethernet header
+	const link, network = 0, 14 // the types that may use these loads see the Ethernet header
 	at, ok := vm.PacketOffset(off, link, network)
 	pkt := m.env.Run.Packet()
 	if !ok || at > len(pkt)-size {

@@ -7,10 +7,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// CoverSink takes what runs execute.
+// CoverSink receives what runs execute.
 type CoverSink interface {
-	// Begin is called before the first run of a machine is told. What it returns is called after each run (after a replay as a whole) with what
-	// that executed, program by program; what is given is valid during the call.
+	// Begin is called before the first run of a machine is reported. It returns a function that is called after each
+	// run (after a replay as a whole) with what was executed, program by program; its argument is valid only during the
+	// call.
 	Begin(m *Machine) (ran func([]Covered))
 }
 
@@ -23,7 +24,7 @@ type Covered struct {
 	seen []uint64
 }
 
-// Slots calls f for each slot that was executed, ascending.
+// Slots calls f for each executed slot, ascending.
 func (c *Covered) Slots(f func(pc int)) {
 	for i, w := range c.seen {
 		for ; w != 0; w &= w - 1 {
@@ -32,22 +33,23 @@ func (c *Covered) Slots(f func(pc int)) {
 	}
 }
 
-// Ways tells which ways the conditional jump at a slot went.
+// Ways reports which branches the conditional jump at a slot took.
 func (c *Covered) Ways(pc int) (taken, fell bool) {
 	return c.cov.cover.Gone(c.img, pc, vm.Taken), c.cov.cover.Gone(c.img, pc, vm.Fell)
 }
 
-// coverage is what runs executed. It owns the record of the run and of those before.
+// coverage records what runs executed, in the current run and in all earlier ones.
 type coverage struct {
 	reg   *registry
-	begin func() (ran func([]Covered)) // of the sink, nil without
-	cover *vm.Patches                  // nil without recording
-	// ever is what earlier runs executed where each run's is told, told who is told: with Config.Cover.
+	begin func() (ran func([]Covered)) // of the sink, or nil
+	cover *vm.Patches                  // nil if nothing is recorded
+	// ever is what earlier runs executed, if each run is reported to the sink; told is its callback. Both are for
+	// Config.Cover.
 	ever map[*vm.Image][]uint64
 	told func(ran []Covered)
 }
 
-// start begins to record, and returns what does it.
+// start begins recording, and returns the recorder.
 func (cov *coverage) start() *vm.Patches {
 	cov.cover = vm.NewPatches(true)
 	if cov.begin != nil {
@@ -56,7 +58,7 @@ func (cov *coverage) start() *vm.Patches {
 	return cov.cover
 }
 
-// snapshot records what was executed since it was told.
+// snapshot records what has been executed but not reported.
 func (cov *coverage) snapshot() (restore func()) {
 	if cov.cover == nil {
 		return func() {}
@@ -65,7 +67,7 @@ func (cov *coverage) snapshot() (restore func()) {
 	return func() { cov.cover.Restore(was) }
 }
 
-// tellCovered hands what a run executed to Config.Cover, and forgets it.
+// tellCovered reports what a run executed to Config.Cover, and resets it.
 func (cov *coverage) tellCovered() {
 	if cov.begin == nil || cov.cover == nil {
 		return
@@ -92,7 +94,7 @@ func (cov *coverage) tellCovered() {
 	cov.cover.Restore(&vm.CoverSnapshot{})
 }
 
-// remember adds to what was executed in any run, which Result.Coverage counts.
+// remember adds to what any run has executed, which Result.Coverage counts.
 func (cov *coverage) remember(img *vm.Image, seen []uint64) {
 	if cov.ever == nil {
 		cov.ever = map[*vm.Image][]uint64{}
@@ -107,7 +109,7 @@ func (cov *coverage) remember(img *vm.Image, seen []uint64) {
 	}
 }
 
-// executed reports whether a slot was executed in any run.
+// executed reports whether any run has executed a slot.
 func (cov *coverage) executed(img *vm.Image, pc int) bool {
 	if all := cov.ever[img]; all != nil && all[pc/64]>>(pc%64)&1 != 0 {
 		return true
@@ -115,7 +117,7 @@ func (cov *coverage) executed(img *vm.Image, pc int) bool {
 	return cov.cover.Covered(img, pc)
 }
 
-// coverage counts reachable and executed instructions.
+// of counts reachable and executed instructions.
 func (cov *coverage) of(p *program) Coverage {
 	var c Coverage
 	for pc := range p.lp.Insns {
@@ -130,10 +132,11 @@ func (cov *coverage) of(p *program) Coverage {
 	return c
 }
 
-// InsnCoverage says of one instruction whether it may run on the target, and whether it did.
+// InsnCoverage tells whether an instruction is reachable on the target, and whether it was executed.
 type InsnCoverage struct{ Reachable, Executed bool }
 
-// Covered returns the coverage of a program by slot, of all runs so far; nil of programs that cannot be run, and without recording ([Config.Uncovered]).
+// Covered returns the coverage of a program by slot, over all runs so far. It returns nil for programs that cannot run,
+// and if nothing is recorded ([Config.Uncovered]).
 func (cov *coverage) Covered(program string) []InsnCoverage {
 	p := cov.reg.byName[program]
 	if p == nil || p.img == nil || cov.cover == nil {

@@ -7,24 +7,24 @@ import (
 	"github.com/bpfrun/bpfrun/jit"
 )
 
-// Engine describes what executes programs. Results do not depend on it.
+// Engine selects what executes programs. Results do not depend on it.
 type Engine uint8
 
 const (
 	// EngineInterpreter is the interpreter.
 	EngineInterpreter Engine = iota
-	// EngineJIT is native code, with the interpreter for what that leaves out. Where the system has none, and for
-	// runs with Strict, it is the interpreter alone.
+	// EngineJIT is native code, with the interpreter for what that does not support. On systems without native code,
+	// and for runs with Strict, only the interpreter is used.
 	EngineJIT
-	// EngineBoth executes everything on both and reports what differs to Config.OnDifference. It is slow. Native code is what runs at
-	// first, and soon what otherwise runs after long.
+	// EngineBoth executes everything on both and reports differences to Config.OnDifference. It is slow. Programs are
+	// compiled at once, and optimised sooner than usual.
 	EngineBoth
 )
 
-// NativeCode reports whether this system has native code.
+// NativeCode reports whether native code is available on this system.
 func NativeCode() bool { return jit.Supported() }
 
-// setEngine gives the thread the engine of the configuration.
+// setEngine sets up the thread for the configured engine.
 func (m *Machine) setEngine() error {
 	if m.cfg.Engine == EngineInterpreter || m.cfg.Strict {
 		return nil

@@ -2,14 +2,14 @@ package machine
 
 import "github.com/bpfrun/bpfrun/maps"
 
-// sent is the records of one map, oldest first.
+// sent holds the records of one map, oldest first.
 type sent struct {
 	b       *boundMap
 	kind    string
 	records []maps.Record
 }
 
-// takeEvents takes the records of all ring and perf buffers, in the order the program sent them.
+// takeEvents takes the records of all ring and perf buffers, in the order in which they were sent.
 func (rec *recorder) takeEvents() []Event {
 	var queues []sent
 	for _, b := range rec.reg.maps {
@@ -27,8 +27,8 @@ func (rec *recorder) takeEvents() []Event {
 	return rec.merge(queues)
 }
 
-// merge brings records of several maps into the order of their sequence numbers. Each map's records are in order already, so the
-// next one is at the front of some queue; a heap of the fronts finds it.
+// merge merges the records of several maps by sequence number. Each map's records are already in order, so the next one
+// is at the front of some queue; a heap of the fronts finds it.
 func (rec *recorder) merge(queues []sent) []Event {
 	n := 0
 	for i := range queues {

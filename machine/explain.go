@@ -10,8 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// explain adds to a fault everything known about its place: function, instruction, source line,
-// and what to do next.
+// explain adds what is known about a fault's position: function, instruction, source line, and what to do next.
 func (m *Machine) explain(f *vm.Fault) *Fault {
 	out := &Fault{Fault: f, Insn: f.PC}
 	p, ok := owner(f.Image)
@@ -32,7 +31,7 @@ func (m *Machine) explain(f *vm.Fault) *Fault {
 	return out
 }
 
-// hint describes what to do about a fault.
+// hint suggests what to do about a fault.
 func (m *Machine) hint(p *program, f *vm.Fault) string {
 	switch f.Kind {
 	case vm.Poison:
@@ -50,7 +49,7 @@ func (m *Machine) hint(p *program, f *vm.Fault) string {
 	return ""
 }
 
-// poisonHint names what a poisoned instruction refers to, by the number it carries.
+// poisonHint names what a poisoned instruction refers to, by the number in it.
 func poisonHint(l *loader.Linked, in decode.Insn) string {
 	switch kind, n, _ := corerelo.ParsePoison(in); {
 	case kind == corerelo.PoisonMap && n < len(l.Maps):

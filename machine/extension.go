@@ -7,8 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// extension decides how a program runs that replaces a function of another program (freplace), which is not here: by the context it
-// declares as its first parameter, in place of the function's. Without one it has nothing to run on and is absent.
+// extension determines how to run a program that replaces a function of another program (freplace), which is not
+// loaded: with the context that its first parameter declares, in place of the function's. Without one there is nothing
+// to run on, and the program is absent.
 func (bin *binder) extension(p *program) {
 	if progtype.Of(p.lp.Type).Target != progtype.OtherProgram || p.status != StatusOK && p.status != StatusUnknownHook {
 		return

@@ -9,13 +9,13 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// refusedOps are struct_ops types whose programs make sense only inside what they implement: a scheduler, a queueing discipline, a
-// device. Their arguments alone would make runs that look like answers.
+// refusedOps are struct_ops types whose programs make sense only within what they implement: a scheduler, a queueing
+// discipline, a device. Runs on made-up arguments would only look like answers.
 var refusedOps = map[string]string{
 	"sched_ext_ops": "sched_ext", "Qdisc_ops": "queueing disciplines", "hid_bpf_ops": "HID devices",
 }
 
-// hookNotSimulated names what of a program's hook is not simulated, though its type is.
+// hookNotSimulated names the part of a program's hook that is not simulated, although its type is.
 func hookNotSimulated(lp *loader.LinkedProgram) (what string, ok bool) {
 	if progtype.Of(lp.Type).Target == progtype.OpsMember {
 		typ, _, _ := strings.Cut(lp.AttachTo, ".")
@@ -29,7 +29,8 @@ func hookNotSimulated(lp *loader.LinkedProgram) (what string, ok bool) {
 	return "", false
 }
 
-// matching returns the function a probe of many functions is run for: of those its pattern fits the one with the shortest name.
+// matching returns the function that a multi probe runs for: the one with the shortest name among those its pattern
+// matches.
 func (cs *contexts) matching(pattern string) string {
 	spec := cs.reg.linked.Target.BTF
 	if spec == nil || !strings.ContainsAny(pattern, "*?") {

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// inlined are the helpers that an engine may execute itself. None of them leaves traces in a run but the time and its count.
+// inlined are the helpers that an engine may execute itself. They affect a run only by their time and their count.
 var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncMapLookupElem:     vm.InlineLookup,
 	uapi.FuncKtimeGetNs:        vm.InlineMono,
@@ -14,14 +14,14 @@ var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncGetSmpProcessorId: vm.InlineCPU,
 }
 
-// ledger accounts for the calls that the engine executes itself. It implements [vm.Ledger].
+// ledger accounts for calls that the engine executes itself. It implements [vm.Ledger].
 type ledger struct {
 	acc   *accounts
 	names [vm.NumInlines]string // "" for what no program calls
 	slots [vm.NumInlines]int    // in accounts.calls
 }
 
-// inline offers a helper to the engine, nil for what always has to be called.
+// inline describes a helper to the engine, or returns nil for one that must always be called.
 func (acc *accounts) inline(id uapi.FuncID, name string, slot int) *vm.Inline {
 	kind, ok := inlined[id]
 	if !ok {
@@ -46,7 +46,7 @@ func (acc *accounts) arrayAt(addr uint64) (vm.Array, bool) {
 	if a.Spec().Type == uapi.MapTypePercpuArray {
 		out.CPUStride = l.CopyStride
 	}
-	if len(l.Bases) == 1 { // there from the start
+	if len(l.Bases) == 1 { // always allocated
 		out.Base = l.Bases[0]
 	} else {
 		out.Table, out.Shift = l.Bases, l.Shift
@@ -54,7 +54,7 @@ func (acc *accounts) arrayAt(addr uint64) (vm.Array, bool) {
 	return out, true
 }
 
-// Open lets the engine execute calls unless the run replaces some of them.
+// Open allows the engine to execute calls unless the run overrides some of them.
 func (l *ledger) Open() bool {
 	run := l.acc.rec.run
 	return run == nil || len(run.overrides) == 0 || !l.replaced(run.overrides)
@@ -69,13 +69,13 @@ func (l *ledger) replaced(overrides map[string]Override) bool {
 	return false
 }
 
-// Time is that of the simulated clock.
+// Time returns the simulated clock.
 func (l *ledger) Time() (mono, boot, step uint64) {
 	clock := l.acc.kernel.Clock()
 	return clock.Mono(), clock.Boot(), clock.Step
 }
 
-// Book counts calls and lets the time pass that they take.
+// Book counts calls and advances the clock by their time.
 func (l *ledger) Book(calls *[vm.NumInlines]uint64) {
 	n := uint64(0)
 	for kind, made := range calls {

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 )
 
-// Inspect makes the context that Run would give a program, to look at the arguments of its hook. It is not for running: leave it, and free it or restore
-// a snapshot. The errors are those of [kernel.Kernel.NewContext].
+// Inspect creates the context that Run would create for a program, to look at the arguments of its hook. Do not run
+// with it; afterwards free it or restore a snapshot. The errors are those of [kernel.Kernel.NewContext].
 func (cs *contexts) Inspect(name string, in Input) (*kernel.Context, error) {
 	p := cs.reg.byName[name]
 	if p == nil {

@@ -10,26 +10,26 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// late is what a session does after its program ended: time passes, and timers and work items that fall due run their callbacks. To
-// everyone who drives the session these are more instructions of one run.
+// late is what a session does after its program has ended: time passes, and timers and work items that become due run
+// their callbacks. For users of the session these are further instructions of the same run.
 type late struct {
 	begun bool
 	end   uint64 // monotonic time at which the run is over
 	ret   uint64 // what the program returned
-	insns uint64 // that were executed when it did
-	cpu   int    // that it ran on
+	insns uint64 // executed until then
+	cpu   int    // the CPU it ran on
 	main  *helpers.Run
-	done  *ended             // callbacks that did, the last one first
-	call  *deferred.Callback // that runs
+	done  *ended             // finished callbacks, newest first
+	call  *deferred.Callback // the running one
 }
 
-// ended is what a callback recorded. Marks share the list: it only grows at its head.
+// ended is what a callback recorded. Marks share the list, which only grows at its head.
 type ended struct {
 	run  *helpers.Run
 	prev *ended
 }
 
-// settle starts the next callback that falls due. False means that there is none before the end of the run.
+// settle starts the next callback that becomes due. It returns false if there is none before the end of the run.
 func (s *Session) settle() bool {
 	if s.in.Settle <= 0 {
 		return false
@@ -59,7 +59,7 @@ func (s *Session) settle() bool {
 	return true
 }
 
-// endCall ends the callback that ran. What it recorded stays its own until the end, since marks share it.
+// endCall ends the running callback. Its record stays separate until the end, because marks share it.
 func (s *Session) endCall() {
 	l := &s.late
 	if l.call == nil {
@@ -73,7 +73,7 @@ func (s *Session) endCall() {
 	s.m.env.Run = l.main
 }
 
-// join makes what callbacks recorded part of the run.
+// join adds what callbacks recorded to the run.
 func (s *Session) join() {
 	s.endCall()
 	var list []*helpers.Run
@@ -85,7 +85,7 @@ func (s *Session) join() {
 	}
 }
 
-// due lets time pass until the next timer or work item falls due, and takes it; false is none before end.
+// due advances time to the next timer or work item and returns it; false means that there is none before end.
 func (m *Machine) due(end uint64) (deferred.Callback, bool) {
 	clock := m.kernel.Clock()
 	at, ok := m.env.Timers.Next()
@@ -103,7 +103,7 @@ func (m *Machine) due(end uint64) (deferred.Callback, bool) {
 	return deferred.Callback{}, false
 }
 
-// call prepares the thread for a callback of the kernel. The fault is that there is no such function.
+// call prepares the thread for a callback from the kernel. It returns a fault if there is no such function.
 func (m *Machine) call(c deferred.Callback) *vm.Fault {
 	img, pc, ok := m.text.Resolve(c.Entry)
 	p, own := owner(img)
@@ -121,12 +121,12 @@ func (m *Machine) call(c deferred.Callback) *vm.Fault {
 	return nil
 }
 
-// tooMany returns the fault of callbacks that do not come to an end.
+// tooMany returns the fault for callbacks that do not end.
 func tooMany(limit uint64) *vm.Fault {
 	return &vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("timer callbacks: more than %d instructions until the next run", limit)}
 }
 
-// limitReached returns the fault of a run that executed all it may.
+// limitReached returns the fault of a run that has reached its instruction limit.
 func (s *Session) limitReached() *vm.Fault {
 	if s.late.call != nil {
 		return tooMany(s.m.cfg.MaxInsns)
@@ -134,7 +134,7 @@ func (s *Session) limitReached() *vm.Fault {
 	return &vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", s.m.cfg.MaxInsns)}
 }
 
-// spent returns how many instructions count toward the limit: the callbacks together have that of one run.
+// spent returns the instructions that count toward the limit: all callbacks together have the limit of one run.
 func (s *Session) spent() uint64 {
 	if s.late.begun {
 		return s.insns - min(s.insns, s.late.insns)
@@ -142,5 +142,5 @@ func (s *Session) spent() uint64 {
 	return s.insns
 }
 
-// Settling returns for how long time passes after the program.
+// Settling returns how long time passes after the program.
 func (s *Session) Settling() time.Duration { return s.in.Settle }

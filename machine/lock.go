@@ -29,10 +29,10 @@ func takesLock(lp *loader.LinkedProgram) bool {
 	return false
 }
 
-// resSpinLock is what the names of kfuncs begin with that take a bpf_res_spin_lock.
+// resSpinLock is the prefix of the kfuncs that take a bpf_res_spin_lock.
 const resSpinLock = "bpf_res_spin_lock"
 
-// locksSpin reports whether a function takes the lock that is its first argument.
+// locksSpin reports whether a function takes the lock in its first argument.
 func locksSpin(f *vm.Func) bool {
 	if f.Kfunc {
 		return strings.HasPrefix(f.Name, resSpinLock)
@@ -40,7 +40,7 @@ func locksSpin(f *vm.Func) bool {
 	return uapi.FuncID(f.ID) == uapi.FuncSpinLock
 }
 
-// underLock makes a call a fault while the program holds a spin lock, unless the kernel permits it there (verifier.c do_check).
+// underLock makes a call under a spin lock a fault, unless the kernel allows it there (verifier.c do_check).
 func (acc *accounts) underLock(p *program, pc int, f vm.Func) vm.HelperFunc {
 	permitted := false
 	if f.Kfunc {

@@ -16,9 +16,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Config describes how the simulated machine is set up. The zero value is usable.
+// Config configures a simulated machine. The zero value is usable.
 type Config struct {
-	// Seed decides every simulated value that nobody set.
+	// Seed determines every simulated value that is not set explicitly.
 	Seed uint64
 	// CPUs is the number of possible CPUs, at most MaxCPUs; 0 means two.
 	CPUs int
@@ -26,34 +26,37 @@ type Config struct {
 	Boot time.Duration
 	// MaxInsns limits the instructions of one run; 0 means 100 million.
 	MaxInsns uint64
-	// MaxKept limits the memory of the host, in bytes, for what programs make the simulation keep: records, effects, trace lines and
-	// elements of queues, with their results and reports; 0 means [mem.DefaultHostLimit].
+	// MaxKept limits the host memory, in bytes, for what programs make the simulation keep: records, effects, trace
+	// lines and queue elements, with their results and reports; 0 means [mem.DefaultHostLimit].
 	MaxKept uint64
-	// Strict makes reads of memory nobody set a fault.
+	// Strict makes reads of memory that was never set a fault.
 	Strict bool
-	// Types is a cache of type layouts that machines of one target may share.
+	// Types is a cache of type layouts that machines for one target can share.
 	Types *kernel.Types
-	// Engine executes programs.
+	// Engine selects what executes programs.
 	Engine Engine
-	// EagerLoops has native code optimise loops when a program first runs, not when it ran for long, for tests.
+	// EagerLoops makes native code optimise loops when a program first runs, instead of after it has run for long; for
+	// tests.
 	EagerLoops bool
-	// OnDifference gets what EngineBoth finds.
+	// OnDifference receives the differences that EngineBoth finds.
 	OnDifference func(text string)
-	// Uncovered switches the recording of executed instructions off.
+	// Uncovered disables the recording of executed instructions.
 	Uncovered bool
-	// Cover takes what each run executed; it makes the machine record which ways conditional jumps go, too. The machine is not Uncovered then.
+	// Cover receives what each run executed. It overrides Uncovered and also records which branches conditional jumps
+	// take.
 	Cover CoverSink
-	// Unwatched switches the recording of what runs change in maps off.
+	// Unwatched disables the recording of changes to maps.
 	Unwatched bool
-	// Mode describes what kernel fields that nobody set read as.
+	// Mode selects the values of kernel fields that were not set.
 	Mode kernel.Mode
-	// Clock sets the clocks; Boot above wins over its Boot.
+	// Clock sets the clocks; Boot above overrides its Boot.
 	Clock kernel.ClockConfig
-	// Random are the first values of the random generator.
+	// Random are the first values of the random number generator.
 	Random []uint64
-	// Consume says when simulated user space reads ring and perf buffers.
+	// Consume selects when simulated user space reads ring and perf buffers.
 	Consume maps.ConsumeMode
-	// Refuses tells why the target's kernel does not load a program that passed the loader's checks, nil when it does.
+	// Refuses returns the reason why the target's kernel does not load a program that passed the loader's checks, or
+	// nil.
 	Refuses func(*loader.LinkedProgram) error
 }
 
@@ -65,9 +68,10 @@ const (
 	defaultMaxInsns = 100_000_000
 )
 
-// Machine runs the programs of one linked object. It composes rooms, each with its own state: what there is ([registry], [globals]), how it
-// came about ([creator], [binder], [warnings]), and what concerns a run ([contexts], [recorder], [accounts], [coverage], [addresses], [parking]). Its own
-// state is the simulated hardware and kernel they share. What it does itself is to drive runs: begin, step, finish, let time pass.
+// Machine runs the programs of one linked object. It is composed of parts with their own state: what exists
+// ([registry], [globals]), how it was created ([creator], [binder], [warnings]), and what concerns a run ([contexts],
+// [recorder], [accounts], [coverage], [addresses], [parking]). Its own state is the simulated hardware and kernel that
+// they share. Machine itself only drives runs: begin, step, finish, let time pass.
 type Machine struct {
 	registry
 	globals
@@ -89,17 +93,17 @@ type Machine struct {
 	mapEnv *maps.Env
 	text   *vm.Text
 	thread *vm.Thread
-	engine *jit.Engine // nil for the interpreter alone
+	engine *jit.Engine // nil for the interpreter only
 	here   func() (*vm.Image, int)
 
-	untracked bool     // runs are timed
-	host      mem.Host // what programs make the simulation keep
+	untracked bool     // runs are being timed
+	host      mem.Host // memory that programs make the simulation keep
 }
 
-// warnings is what was assumed when the machine was composed.
+// warnings lists the assumptions made when the machine was created.
 type warnings struct{ list []string }
 
-// Warnings returns what was assumed when the machine was composed.
+// Warnings returns the assumptions made when the machine was created.
 func (ws *warnings) Warnings() []string { return ws.list }
 
 func (ws *warnings) warnf(format string, args ...any) {
@@ -110,7 +114,7 @@ func (ws *warnings) warnf(format string, args ...any) {
 type MapError struct {
 	Map string
 	Err error
-	// Hint describes what to do next.
+	// Hint suggests what to do next.
 	Hint string
 }
 
@@ -125,9 +129,9 @@ func (e *MapError) Error() string {
 // Unwrap returns the reason.
 func (e *MapError) Unwrap() error { return e.Err }
 
-// New composes a machine for a linked object: simulated memory and kernel, the object's maps
-// with their initial contents, and every program that can be loaded. The error is a [*MapError] when the kernel would refuse to create a map.
-// Close gives the memory back.
+// New creates a machine for a linked object: simulated memory and kernel, the object's maps with their initial
+// contents, and every program that can be loaded. The error is a [*MapError] if the kernel would refuse to create a
+// map. Call Close to release the memory.
 func New(l *loader.Linked, cfg Config) (*Machine, error) {
 	if cfg.CPUs == 0 {
 		cfg.CPUs = defaultCPUs
@@ -185,7 +189,7 @@ func (m *Machine) compose() (err error) {
 	}
 	m.furnish()
 	m.thread.User = m.env
-	m.here = m.atInsn // once: each run needs it
+	m.here = m.atInsn // created once, because each run needs it
 	m.thread.Skb = m.skbLoad
 	if m.cfg.Cover != nil {
 		m.cfg.Uncovered = false
@@ -205,7 +209,7 @@ func (m *Machine) compose() (err error) {
 	return m.initMaps()
 }
 
-// furnish gives every room what it works on.
+// furnish connects the parts of the machine.
 func (m *Machine) furnish() {
 	l, reg := m.linked, &m.registry
 	m.globals = globals{reg: reg, mem: m.mem}
@@ -233,22 +237,22 @@ func (m *Machine) Close() {
 	}
 }
 
-// Kernel returns the simulated kernel, to set it up before a run.
+// Kernel returns the simulated kernel, which can be configured before a run.
 func (m *Machine) Kernel() *kernel.Kernel { return m.kernel }
 
 // Memory returns the simulated memory.
 func (m *Machine) Memory() *mem.Memory { return m.mem }
 
-// Thread returns the processor, for debuggers.
+// Thread returns the simulated processor, for debuggers.
 func (m *Machine) Thread() *vm.Thread { return m.thread }
 
-// ErrNoProgram is returned for a program name the object does not have, ErrNoVariable for a global variable.
+// ErrNoProgram: the object has no program with that name. ErrNoVariable: it has no such global variable.
 var (
 	ErrNoProgram  = errors.New("no such program")
 	ErrNoVariable = errors.New("no such global variable")
 )
 
-// tailTarget gives the code of a program array's entry.
+// tailTarget returns the code of a program array's entry.
 func tailTarget(entry any) (*vm.Image, *vm.Action) {
 	p := entry.(*program)
 	if p.img == nil {

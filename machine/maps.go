@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// creator makes the maps of an object as libbpf does: it has no state of its own.
+// creator creates the maps of an object as libbpf does. It has no state of its own.
 type creator struct {
 	*warnings
 	reg *registry
@@ -17,8 +17,8 @@ type creator struct {
 	cfg *Config
 }
 
-// createMaps creates every map of the object as libbpf would before loading its programs. A
-// map type that is not simulated is kept with its error: only programs that use it suffer.
+// createMaps creates every map of the object as libbpf would before loading its programs. For a map type that is not
+// simulated the error is recorded: it affects only programs that use the map.
 func (cr *creator) createMaps() error {
 	for _, def := range cr.reg.linked.Maps {
 		if !def.Autocreate {
@@ -47,7 +47,7 @@ func mapError(def *loader.Map, err error) error {
 	return e
 }
 
-// mapSpec returns the definition with the adjustments libbpf makes at creation.
+// mapSpec returns the definition with the adjustments that libbpf makes at creation.
 func (cr *creator) mapSpec(def *loader.Map) maps.Spec {
 	s := maps.Spec{
 		Name: def.Name, Type: def.Type, KeySize: def.KeySize, ValueSize: def.ValueSize, MaxEntries: def.MaxEntries, Flags: def.Flags,
@@ -84,7 +84,7 @@ func (cr *creator) mapSpec(def *loader.Map) maps.Spec {
 	return s
 }
 
-// sized reports whether maps of a type have a size. Local storages have none: an owner has at most one element.
+// sized reports whether maps of a type have max_entries. Local storage does not: an owner has at most one element.
 func sized(t uapi.MapType) bool {
 	switch t {
 	case uapi.MapTypeStructOps, uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage,
@@ -94,18 +94,18 @@ func sized(t uapi.MapType) bool {
 	return true
 }
 
-// ringPage is the page size that sizes of ring buffers are rounded to.
+// ringPage is the page size in bytes to which sizes of ring buffers are rounded.
 const ringPage = 4096
 
-// Sizes given to maps whose definition leaves them to user space.
+// Sizes for maps whose definition leaves them to user space.
 const (
 	defaultEntries    = 10240
 	defaultRing       = 256 << 10
 	defaultStackDepth = 127 // kernel.perf_event_max_stack
 )
 
-// defaultSize gives a map that user space would size before loading a usual size, and says so.
-// Under Strict the definition is taken as it is, and the kernel's refusal stands.
+// defaultSize gives a map that user space would size before loading a common size, and adds a warning. With Strict the
+// definition stays unchanged, and the kernel's refusal stands.
 func (cr *creator) defaultSize(s *maps.Spec) {
 	if cr.cfg.Strict {
 		return
@@ -117,7 +117,7 @@ func (cr *creator) defaultSize(s *maps.Spec) {
 	if s.MaxEntries == 0 && s.KeySize != 0 && sized(s.Type) {
 		s.MaxEntries = defaultEntries
 		if s.Type == uapi.MapTypeCpumap {
-			s.MaxEntries = uint32(cr.cfg.CPUs) // the kernel takes no more
+			s.MaxEntries = uint32(cr.cfg.CPUs) // the kernel allows no more
 		}
 		cr.warnf("map %s has no size, which user space provides; assuming %d elements (set it with --map-size %s=N)", s.Name, s.MaxEntries, s.Name)
 	}
@@ -137,7 +137,7 @@ func (cr *creator) defaultSize(s *maps.Spec) {
 	}
 }
 
-// initMaps fills data maps, program arrays and maps of maps as libbpf does after creation.
+// initMaps fills data maps, program arrays and maps of maps, as libbpf does after creation.
 func (cr *creator) initMaps() error {
 	for _, b := range cr.reg.maps {
 		if b.m == nil {

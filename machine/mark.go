@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Mark is the state of a session between two instructions of its run: of the whole machine, of the runs on other CPUs, and of what
-// the run collected so far. [Session.Return] takes it any number of times, also after the session was finished or left.
+// Mark is the state of a session between two instructions: of the whole machine, of the runs on other CPUs, and of what
+// the run has collected. [Session.Return] can restore it any number of times, even after the session was finished or
+// left.
 type Mark struct {
 	s      *Session
 	all    *Snapshot
@@ -15,11 +16,11 @@ type Mark struct {
 	calls  []int
 	work   work
 
-	session func()           // restore what the session knows
+	session func()           // restores the session's own state
 	parked  []func() *parked // the runs on other CPUs
 }
 
-// Mark records where the session is, and where those stand that are parked. The session must not be over, nor be parked itself.
+// Mark records the state of the session and of all parked runs. The session must be neither over nor parked.
 func (s *Session) Mark() *Mark {
 	st := s.m.run
 	k := &Mark{
@@ -34,7 +35,7 @@ func (s *Session) Mark() *Mark {
 	return k
 }
 
-// Return brings machine and session back to a mark of this session, even if the session is over by now.
+// Return restores machine and session to a mark of this session, even if the session is over.
 func (s *Session) Return(k *Mark) {
 	s.m.Restore(k.all)
 	s.m.runs = nil
@@ -42,13 +43,13 @@ func (s *Session) Return(k *Mark) {
 		s.m.runs = append(s.m.runs, restore())
 	}
 	k.session()
-	res := k.res.clone() // a result that was handed out stays what it is
+	res := k.res.clone() // results already returned must not change
 	s.res = &res
 	s.m.run = &runState{result: s.res, prog: s.p, warned: maps.Clone(k.warned), overrides: s.overrides, ignoreUnset: s.in.IgnoreUnset}
-	// Calls that are counted were bound before any run, so there are no new ones.
+	// Counted calls were bound before any run, so there are no new ones.
 	copy(s.m.calls.n, k.calls)
 	s.m.mem.TakeMoved()
-	s.m.work = k.work // what was done since was not, or the run would reach its limit sooner each time
+	s.m.work = k.work // otherwise each repetition would reach the run's limit sooner
 	if p, ok := owner(s.m.thread.Image()); ok && s.late.call != nil {
 		s.m.run.prog = p
 	}

@@ -21,22 +21,23 @@ const (
 	lowerRepeats = 20
 )
 
-// Measurement is how long runs of a program take.
+// Measurement is the result of timing a program.
 type Measurement struct {
 	// First is the first run, on fresh memory.
 	First *Result
-	// Batches are nanoseconds per run, batch by batch; Min and Median are theirs.
+	// Batches are nanoseconds per run, for each batch; Min and Median are computed from them.
 	Batches     []float64
 	Min, Median float64
-	// Native is the share of the instructions of these runs that native code executed, from 0 to 1.
+	// Native is the share of instructions executed by native code, from 0 to 1.
 	Native float64
-	// Compile is the time the engine takes to translate the program, the best of several.
+	// Compile is the time the engine takes to compile the program, the best of several attempts.
 	Compile time.Duration
 }
 
-// Measure runs a program often and takes the time, in batches. With memory the program is raw: r1 is a
-// private copy of it in simulated memory and r2 its length, and all runs work on that copy. A program that gets packets
-// is timed by the packet, as in a [Replay]. Else every run gets a fresh context as in [Machine.Run], which is not part of the time. A first run that does not end well is all there is.
+// Measure runs a program repeatedly and times it in batches. With memory the program is raw: r1 is a private copy of
+// memory in simulated memory and r2 its length, and all runs work on that copy. A program that gets packets is timed
+// per packet, as in a [Replay]. Otherwise every run gets a fresh context, as in [Machine.Run], which is not timed. If
+// the first run fails, nothing is timed.
 //
 // Configure the machine as Uncovered: recording coverage costs time.
 func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []byte) (*Measurement, error) {
@@ -66,7 +67,7 @@ func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []b
 		return nil, err
 	}
 	out := &Measurement{First: s.Finish()}
-	m.untracked = true // what follows is timed
+	m.untracked = true // everything from here on is timed
 	defer func() { m.untracked = false }()
 	if out.First.Fault != nil {
 		return out, nil
@@ -109,7 +110,7 @@ type timing struct {
 	runs    uint64
 }
 
-// executedNatively returns how many instructions native code has executed.
+// executedNatively returns the number of instructions executed by native code.
 func (m *Machine) executedNatively() uint64 {
 	if m.engine == nil {
 		return 0
@@ -117,7 +118,7 @@ func (m *Machine) executedNatively() uint64 {
 	return m.engine.Executed()
 }
 
-// measureRaw times runs in one session: all that is between two of them is the start of the processor.
+// measureRaw times runs in one session, so that only a restart of the processor lies between two of them.
 func (m *Machine) measureRaw(ctx context.Context, t *timing, start func() (*Session, *Result, error)) error {
 	s, res, err := start()
 	if err != nil {
@@ -141,7 +142,7 @@ func (m *Machine) measureRaw(ctx context.Context, t *timing, start func() (*Sess
 	})
 }
 
-// measurePackets times a packet: the context that is filled again, the run, and the look at what it did.
+// measurePackets times packets: refilling the context, the run, and reading its outcome.
 func (m *Machine) measurePackets(ctx context.Context, t *timing, name string, in Input) error {
 	r, res, err := m.Replay(name, in)
 	if err != nil {
@@ -164,7 +165,7 @@ func (m *Machine) measurePackets(ctx context.Context, t *timing, name string, in
 	})
 }
 
-// take takes the time of a call, in batches.
+// take times calls in batches.
 func (t *timing) take(ctx context.Context, run func() error) error {
 	batch := func(n int) (time.Duration, error) {
 		begin := time.Now()
@@ -200,8 +201,8 @@ func (t *timing) take(ctx context.Context, run func() error) error {
 	return nil
 }
 
-// measureRuns times the execution alone of full runs. At most this many runs make a batch: making contexts and
-// looking at maps takes longer than many programs.
+// measureRuns times only the execution of full runs. The number of runs in a batch is limited, because creating
+// contexts and comparing maps takes longer than many programs.
 func measureRuns(ctx context.Context, t *timing, start func() (*Session, *Result, error)) error {
 	const mostRuns = 2000
 	for len(t.batches) < batches {
@@ -233,7 +234,7 @@ func measureRuns(ctx context.Context, t *timing, start func() (*Session, *Result
 	return nil
 }
 
-// compileTime takes the time of making native code, without mapping its pages.
+// compileTime times the creation of native code, without mapping its pages.
 func compileTime(img *vm.Image) (best time.Duration, err error) {
 	var c *jit.Compiled
 	for range lowerRepeats {
@@ -248,7 +249,7 @@ func compileTime(img *vm.Image) (best time.Duration, err error) {
 	return best, nil
 }
 
-// lowerTime takes the time of lowering an image's instructions again, with functions that do nothing.
+// lowerTime times lowering an image's instructions again, with functions that do nothing.
 func lowerTime(img *vm.Image) (time.Duration, error) {
 	none := &vm.Func{Name: "none", Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }}
 	best := time.Duration(0)

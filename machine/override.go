@@ -10,19 +10,19 @@ import (
 
 // Override replaces calls of one helper or kfunc in a run. A call it does not apply to is executed as usual.
 type Override struct {
-	// FailAt is the call, counted from 1 in this run, that the override applies to; 0 means every call.
+	// FailAt selects the call that the override applies to, counted from 1 in this run; 0 means every call.
 	FailAt int
-	// Returns are the values of the calls it applies to, one after the other; the last one stays. They are r0 as the
-	// program sees it: a negative errno is sign-extended.
+	// Returns are the results of successive calls that it applies to; the last one repeats. They are r0 as the program
+	// sees it: a negative errno is sign-extended.
 	Returns []uint64
 }
 
-// Fails makes an override that fails one call (0: every call) with an error.
+// Fails returns an override that makes one call (0: every call) fail with an error.
 func Fails(call int, e uapi.Errno) Override {
 	return Override{FailAt: call, Returns: []uint64{uint64(e.Neg())}}
 }
 
-// value returns what call number n (from 1) yields; ok is false when the call is to be executed.
+// value returns the result of call number n (from 1); ok is false if the call is to be executed.
 func (o *Override) value(n int) (v uint64, ok bool) {
 	if len(o.Returns) == 0 || o.FailAt != 0 && n != o.FailAt {
 		return 0, false
@@ -33,8 +33,8 @@ func (o *Override) value(n int) (v uint64, ok bool) {
 	return o.Returns[min(n, len(o.Returns))-1], true
 }
 
-// override answers a call of a helper from the run's input. A failing probe read zeroes its destination, as the
-// kernel's do (kernel/trace/bpf_trace.c bpf_probe_read_kernel_common).
+// override answers a helper call from the run's input. A failing probe read zeroes its destination, as in the kernel
+// (kernel/trace/bpf_trace.c bpf_probe_read_kernel_common).
 func (acc *accounts) override(name string, call int, args *[5]uint64) (uint64, *vm.Action, bool) {
 	o, ok := acc.rec.run.overrides[name]
 	if !ok {

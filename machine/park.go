@@ -12,14 +12,15 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// parking owns the runs that stand while another executes: each on a CPU of its own. Memory, maps, objects and time they share with it.
+// parking holds the runs that are suspended while another executes, each on a CPU of its own. They share memory, maps,
+// objects and time with it.
 type parking struct {
 	runs []*parked
-	// waits is what the run that executes waits for, nil when it can continue.
+	// waits is what the executing run waits for, nil if it can continue.
 	waits *Wait
 }
 
-// parked is a run with everything of it that the machine holds while it executes.
+// parked is a suspended run with everything that the machine holds for a run.
 type parked struct {
 	s      *Session
 	thread *vm.Parked
@@ -35,15 +36,15 @@ type parked struct {
 // Wait is a lock that a program waits for because a run on another CPU holds it.
 type Wait struct {
 	Lock uint64 // address
-	// Holder is the run that holds it, Image and PC the call that took it.
+	// Holder is the run that holds it; Image and PC are the call that took it.
 	Holder *Session
 	Image  *vm.Image
 	PC     int
 }
 
-// Park takes the run off the machine, which then can begin one on another CPU, or continue one that was parked; over or not. The
-// runs share memory, maps and time, and take turns as their driver likes: between any two instructions. A run that is parked can only be
-// continued, left, or become part of a [Mark].
+// Park suspends the run, whether or not it is over, so that the machine can begin one on another CPU or continue a
+// suspended one. The runs share memory, maps and time; the caller can switch between them after any instruction. A
+// suspended run can only be continued, left, or become part of a [Mark].
 func (s *Session) Park() {
 	m := s.m
 	p := &parked{
@@ -59,7 +60,7 @@ func (s *Session) Park() {
 	m.runs = append(m.runs, p)
 }
 
-// Unpark puts a parked run back. The machine must have none.
+// Unpark continues a suspended run. The machine must not have an active one.
 func (s *Session) Unpark() {
 	m := s.m
 	at := m.parkedAt(s)
@@ -76,7 +77,7 @@ func (s *Session) Unpark() {
 	copy(m.calls.n, p.calls)
 }
 
-// free gives back the memory of a parked run that nobody continues.
+// free releases the memory of a suspended run that will not be continued.
 func (p *parked) free(m *Machine) {
 	m.thread.Drop(p.thread)
 	if p.last != nil {
@@ -84,7 +85,7 @@ func (p *parked) free(m *Machine) {
 	}
 }
 
-// Waits returns the lock for which the last Run of the session stopped, nil when it stopped for something else.
+// Waits returns the lock for which the last Run of the session stopped, or nil if it stopped for another reason.
 func (s *Session) Waits() *Wait {
 	if s.blocked == 0 {
 		return nil
@@ -92,7 +93,7 @@ func (s *Session) Waits() *Wait {
 	return s.m.waits
 }
 
-// parkedAt returns where in the list a session is, -1 for one that is not parked.
+// parkedAt returns the index of a session in the list, -1 for one that is not parked.
 func (pk *parking) parkedAt(s *Session) int {
 	return slices.IndexFunc(pk.runs, func(p *parked) bool { return p.s == s })
 }
@@ -122,8 +123,8 @@ func holds(l *held.Ledger, lock uint64) bool {
 	return slices.ContainsFunc(l.Things(), func(t held.Thing) bool { return t.Kind == held.SpinLock && t.Addr == lock })
 }
 
-// await makes the call wait when a parked run holds the lock, nil when none does. A bpf_res_spin_lock does not wait for a CPU that waits for what
-// this one holds: the call itself fails then (kernel/bpf/rqspinlock.c check_deadlock_ABBA).
+// await makes the call wait if a parked run holds the lock; it returns nil if none does. A bpf_res_spin_lock does not
+// wait for a CPU that itself waits for a lock held here: the call fails (kernel/bpf/rqspinlock.c check_deadlock_ABBA).
 func (pk *parking) await(lock uint64, resilient bool, mine *held.Ledger) *vm.Action {
 	p, t := pk.holder(lock)
 	if p == nil || resilient && p.s.blocked != 0 && holds(mine, p.s.blocked) {
@@ -133,7 +134,7 @@ func (pk *parking) await(lock uint64, resilient bool, mine *held.Ledger) *vm.Act
 	return vm.WaitAction(waiting)
 }
 
-// waiting is the reason of a stop before a call that waits.
+// waiting is the stop reason before a call that waits.
 const waiting = "waiting"
 
 // opened reports whether a parked run holds a record of a ring buffer.
@@ -151,7 +152,7 @@ func (pk *parking) opened(record uint64) bool {
 	return false
 }
 
-// busy returns the run that a CPU is in the middle of, nil for none.
+// busy returns the unfinished run on a CPU, or nil.
 func (pk *parking) busy(cpu int) *Session {
 	for _, p := range pk.runs {
 		if !p.s.over && p.s.in.CPU == cpu {
@@ -161,7 +162,7 @@ func (pk *parking) busy(cpu int) *Session {
 	return nil
 }
 
-// BusyError means that a CPU is in the middle of a run.
+// BusyError means that a CPU has an unfinished run.
 type BusyError struct {
 	CPU     int
 	Program string
@@ -172,7 +173,7 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("CPU %d is in the middle of %s: one program runs on a CPU at a time", e.CPU, e.Program)
 }
 
-// keep records the state of a parked run; restore makes it parked again in that state, any number of times.
+// keep records the state of a parked run; restore parks it again in that state, any number of times.
 func (p *parked) keep() (restore func() *parked) {
 	was, session := *p, p.s.keep()
 	was.calls = slices.Clone(p.calls)
@@ -197,7 +198,7 @@ func (p *parked) keep() (restore func() *parked) {
 	}
 }
 
-// keep records what the session itself knows.
+// keep records the session's own state.
 func (s *Session) keep() (restore func()) {
 	was := *s
 	return func() { *s = was }

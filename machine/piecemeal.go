@@ -9,12 +9,12 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 )
 
-// What comes and goes one by one, as through bpf(2). [New] takes the maps and programs of an object the same way.
+// Maps and programs added and removed one by one, as through bpf(2). [New] adds those of an object in the same way.
 
-// ErrExists is returned for a program whose name another one of the machine has.
+// ErrExists: the machine already has a program with that name.
 var ErrExists = errors.New("a program of that name already exists")
 
-// take binds a program and makes it one of the machine's.
+// take binds a program and adds it to the machine.
 func (m *Machine) take(lp *loader.LinkedProgram) *program {
 	m.noteTyped(lp)
 	p := m.bind(lp)
@@ -22,11 +22,12 @@ func (m *Machine) take(lp *loader.LinkedProgram) *program {
 	return p
 }
 
-// types are those of the object the program is from, nil without.
+// types returns the types of the object that the program comes from, or nil.
 func (p *program) types() *btf.Spec { return p.lp.Linked().Object.BTF }
 
-// AddMap creates a map that no object defines, as BPF_MAP_CREATE does: sizes are taken as they are, and nothing is stored in it.
-// types has the key and value types of def; nil is none. Programs refer to the map by def. Errors are those of [maps.New].
+// AddMap creates a map that no object defines, as BPF_MAP_CREATE does: sizes are used as given, and the map is empty.
+// types contains the key and value types of def, and may be nil. Programs refer to the map by def. The errors are those
+// of [maps.New].
 func (m *Machine) AddMap(def *loader.Map, types *btf.Spec) (maps.Map, error) {
 	spec := exactSpec(def, types)
 	created, err := maps.New(m.mapEnv, spec)
@@ -37,7 +38,7 @@ func (m *Machine) AddMap(def *loader.Map, types *btf.Spec) (maps.Map, error) {
 	return created, nil
 }
 
-// exactSpec returns a definition as bpf(2) gets it.
+// exactSpec converts a definition without adjustments, as bpf(2) receives it.
 func exactSpec(def *loader.Map, types *btf.Spec) maps.Spec {
 	s := maps.Spec{
 		Name: def.Name, Type: def.Type, KeySize: def.KeySize, ValueSize: def.ValueSize, MaxEntries: def.MaxEntries, Flags: def.Flags,
@@ -50,7 +51,7 @@ func exactSpec(def *loader.Map, types *btf.Spec) maps.Spec {
 	return s
 }
 
-// RemoveMap frees a map of [Machine.AddMap]. No program of the machine may refer to it any more, and no map may hold it.
+// RemoveMap frees a map created by [Machine.AddMap]. No program of the machine and no map may refer to it any more.
 func (m *Machine) RemoveMap(def *loader.Map) {
 	if b, ok := m.drop(def); ok && b.m != nil {
 		m.mapEnv.Remove(b.m)
@@ -58,8 +59,8 @@ func (m *Machine) RemoveMap(def *loader.Map) {
 	}
 }
 
-// AddProgram binds a program that came by itself: see [loader.Raw]. Its name must be its own among those of the machine. A program that cannot be run is
-// there all the same: [Machine.ProgramError] tells why.
+// AddProgram binds a program loaded on its own; see [loader.Raw]. Its name must be unique in the machine. A program
+// that cannot run is added all the same: [Machine.ProgramError] returns the reason.
 func (m *Machine) AddProgram(lp *loader.LinkedProgram) error {
 	if m.byName[lp.Name] != nil {
 		return fmt.Errorf("%w: %s", ErrExists, lp.Name)
@@ -68,7 +69,7 @@ func (m *Machine) AddProgram(lp *loader.LinkedProgram) error {
 	return nil
 }
 
-// RemoveProgram frees a program. No program array may hold it any more, and no run may be under way.
+// RemoveProgram frees a program. No program array may contain it any more, and no run may be active.
 func (m *Machine) RemoveProgram(name string) {
 	p := m.byName[name]
 	if p == nil {
@@ -85,10 +86,11 @@ func (m *Machine) RemoveProgram(name string) {
 	m.forgetTyped(p.lp)
 }
 
-// Hook is what a program is attached to, where user space decides it after loading.
+// Hook is what a program is attached to, if user space decides that after loading.
 type Hook struct {
-	// AttachTo is the target as a section name has it: "do_unlinkat", "syscalls/sys_enter_openat", "sched_switch".
+	// AttachTo is the target as in a section name: "do_unlinkat", "syscalls/sys_enter_openat", "sched_switch".
 	AttachTo string
-	// Section is a section name of the same kind, such as "kretprobe": it tells entry from return, and kernel from user code.
+	// Section is a section name of the same kind, such as "kretprobe": it distinguishes entry from return, and kernel
+	// from user code.
 	Section string
 }

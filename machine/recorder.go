@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// recorder records what a run does to the kernel's memory, maps and stack, and what reaches user space. It owns the record of the run
-// under way; the rest it looks at.
+// recorder records what a run does to the kernel's memory, maps and stack, and what is sent to user space. It owns only
+// the record of the active run.
 type recorder struct {
 	reg    *registry
 	mem    *mem.Memory
@@ -25,10 +25,10 @@ type recorder struct {
 	quiet bool      // see Quietly
 }
 
-// EventTypes returns the index that finds the type of event records.
+// EventTypes returns the index that finds the types of event records.
 func (rec *recorder) EventTypes() *EventTypes { return rec.events }
 
-// runState is what a run collects while it continues.
+// runState is what a run collects while it executes.
 type runState struct {
 	result    *Result
 	prog      *program
@@ -38,8 +38,8 @@ type runState struct {
 	ignoreUnset bool
 }
 
-// access records one access of a kernel object by the instruction that runs. Reads of one field
-// by one instruction are recorded once.
+// access records an access of a kernel object by the current instruction. Repeated reads of one field by one
+// instruction are recorded once.
 func (rec *recorder) access(a *kernel.Access) {
 	st := rec.run
 	if st == nil || inContext(a.Object) {
@@ -56,7 +56,7 @@ func (rec *recorder) access(a *kernel.Access) {
 			last.Size = max(last.Size, int(a.Off)+a.Size-int(last.Off))
 			return
 		}
-		// A helper that reads an array element by element read the array.
+		// A helper that reads an array element by element has read the array.
 		if array, ok := arrayOf(last, a, pc); ok {
 			last.Path = array
 			last.Size += a.Size
@@ -73,7 +73,7 @@ func (rec *recorder) access(a *kernel.Access) {
 	}
 }
 
-// arrayOf returns the path of the array whose neighbouring elements one instruction read in two accesses.
+// arrayOf returns the path of the array of which one instruction read adjacent elements in two accesses.
 func arrayOf(last *KernelAccess, a *kernel.Access, pc int) (string, bool) {
 	if last.Insn != pc || last.Object != a.Object || last.Type != a.Type || last.Off+uint64(last.Size) != a.Off || !strings.HasSuffix(a.Path, "]") {
 		return "", false
@@ -90,7 +90,7 @@ func (st *runState) warn(text string) {
 	}
 }
 
-// Quietly lets f look at memory without a trace: accesses are not recorded as the program's, and watches do not report.
+// Quietly runs f without traces: its accesses are not attributed to the program, and watches do not report.
 func (rec *recorder) Quietly(f func()) {
 	watch := rec.mem.OnWatch
 	rec.mem.OnWatch = nil

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// recordSite is a place where programs send records of a known size to a map, with the stores that make them.
+// recordSite is a place where programs send records of a known size to a map, with the stores that build them.
 type recordSite struct {
 	mapName string
 	size    int
@@ -18,11 +18,11 @@ type recordSite struct {
 // recordStore is a store to a record.
 type recordStore struct {
 	off, size int
-	// zero stores may span several members, as compilers clear memory.
+	// zero stores may span several members, because compilers clear memory in that way.
 	zero bool
 }
 
-// tracked is what is known of a register or stack slot while instructions are read.
+// tracked is what is known of a register or stack slot during the scan of instructions.
 type tracked struct {
 	kind trackedKind
 	name string // of a map
@@ -48,8 +48,8 @@ type recordBuffer struct {
 	stores  []recordStore
 }
 
-// recordSites reads the instructions of a program in their order, without following branches: what it finds is evidence, which types have to
-// agree with.
+// recordSites scans the instructions of a program in order, without following branches: the result is evidence that
+// types must be consistent with.
 func recordSites(lp *loader.LinkedProgram) []recordSite {
 	var out []recordSite
 	for _, f := range lp.Funcs {

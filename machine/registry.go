@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// registry is the maps and programs that a machine has. It owns which there are, and how often each program ran; maps and code have
-// their own state.
+// registry holds the maps and programs of a machine. It records which exist, and how often each program ran; maps and
+// code have state of their own.
 type registry struct {
 	linked   *loader.Linked
 	maps     []*boundMap
@@ -26,17 +26,17 @@ func newRegistry(l *loader.Linked) registry {
 	return registry{linked: l, byDef: map[*loader.Map]*boundMap{}, byName: map[string]*program{}}
 }
 
-// boundMap is a map definition with what it became: a map, or the reason why there is none.
+// boundMap is a map definition with the map created from it, or the reason why there is none.
 type boundMap struct {
 	def *loader.Map
 	m   maps.Map
 	err error
 }
 
-// Linked returns what the machine was made from.
+// Linked returns the object that the machine was created for.
 func (reg *registry) Linked() *loader.Linked { return reg.linked }
 
-// Map returns the map of a definition; ok is false when it could not be simulated.
+// Map returns the map of a definition; ok is false if it is not simulated.
 func (reg *registry) Map(def *loader.Map) (maps.Map, bool) {
 	b := reg.byDef[def]
 	if b == nil || b.m == nil {
@@ -55,13 +55,13 @@ func (reg *registry) MapByName(name string) (maps.Map, bool) {
 	return nil, false
 }
 
-// note makes a map one of the machine's.
+// note adds a map to the machine.
 func (reg *registry) note(b *boundMap) {
 	reg.maps = append(reg.maps, b)
 	reg.byDef[b.def] = b
 }
 
-// ProgramName names the program that is an element of a program array.
+// ProgramName names the program in an element of a program array.
 func (reg *registry) ProgramName(elem any) (string, bool) {
 	p, ok := elem.(*program)
 	if !ok || reg.byName[p.lp.Name] != p {
@@ -79,7 +79,7 @@ func (reg *registry) Names() []string {
 	return names
 }
 
-// ProgramOf returns the linked program an image was made from; ok is false for images of other machines.
+// ProgramOf returns the linked program of an image; ok is false for images of other machines.
 func (reg *registry) ProgramOf(img *vm.Image) (lp *loader.LinkedProgram, ok bool) {
 	p, ok := owner(img)
 	if !ok {
@@ -88,7 +88,7 @@ func (reg *registry) ProgramOf(img *vm.Image) (lp *loader.LinkedProgram, ok bool
 	return p.lp, reg.byName[p.lp.Name] == p
 }
 
-// ImageOf returns the code of a program; ok is false when the program cannot be run.
+// ImageOf returns the code of a program; ok is false if the program cannot run.
 func (reg *registry) ImageOf(name string) (img *vm.Image, ok bool) {
 	p := reg.byName[name]
 	if p == nil || p.img == nil {
@@ -97,7 +97,7 @@ func (reg *registry) ImageOf(name string) (img *vm.Image, ok bool) {
 	return p.img, true
 }
 
-// IsProgram reports whether an element of a program array is the program of that name.
+// IsProgram reports whether an element of a program array is the named program.
 func (reg *registry) IsProgram(name string, elem any) bool {
 	p, ok := elem.(*program)
 	return ok && reg.byName[name] == p
@@ -115,7 +115,8 @@ func (reg *registry) SetProg(array maps.ProgArray, index uint32, name string) er
 	return nil
 }
 
-// ProgramStatus returns what Run would say before running: whether and why not a program can run.
+// ProgramStatus returns the status that Run would return without running the program: whether it can run, and if not,
+// why.
 func (reg *registry) ProgramStatus(name string) (Status, error) {
 	p := reg.byName[name]
 	if p == nil {
@@ -124,7 +125,7 @@ func (reg *registry) ProgramStatus(name string) (Status, error) {
 	return p.status, p.err
 }
 
-// ProgramError returns why a program cannot be run, nil when it can.
+// ProgramError returns the reason why a program cannot run, or nil if it can.
 func (reg *registry) ProgramError(name string) error {
 	if p := reg.byName[name]; p != nil {
 		return p.err
@@ -132,11 +133,11 @@ func (reg *registry) ProgramError(name string) error {
 	return nil
 }
 
-// dropStorage deletes what programs stored with a socket that is gone (bpf_sk_storage_free).
+// dropStorage deletes what programs stored for a socket that no longer exists (bpf_sk_storage_free).
 func (reg *registry) dropStorage(key uint64) {
 	for _, b := range reg.maps {
 		if s, ok := b.m.(maps.LocalStorage); ok && s.Spec().Type == uapi.MapTypeSkStorage {
-			s.DeleteOwner(key) // most have none
+			s.DeleteOwner(key) // usually nothing is stored
 		}
 	}
 }
@@ -152,7 +153,7 @@ func (reg *registry) Calls(program string) []string {
 	return names
 }
 
-// arenaOf returns the arena a program refers to, nil without one. The kernel allows one per program.
+// arenaOf returns the arena that a program refers to, or nil. The kernel allows one per program.
 func (reg *registry) arenaOf(lp *loader.LinkedProgram) maps.Arena {
 	for _, pc := range slices.Sorted(stdmaps.Keys(lp.Refs)) {
 		if def := lp.Refs[pc].Map; def != nil && reg.byDef[def] != nil {
@@ -172,7 +173,7 @@ func owner(img *vm.Image) (*program, bool) {
 	return p, ok
 }
 
-// Branches calls f for each slot with a conditional jump that has two ways.
+// Branches calls f for each slot with a conditional jump that can go both ways.
 func (reg *registry) Branches(lp *loader.LinkedProgram, f func(pc int)) {
 	if img, ok := reg.ImageOf(lp.Name); ok {
 		for pc := range lp.Insns {
@@ -183,7 +184,7 @@ func (reg *registry) Branches(lp *loader.LinkedProgram, f func(pc int)) {
 	}
 }
 
-// add makes a program one of the machine's.
+// add adds a program to the machine.
 func (reg *registry) add(p *program) {
 	reg.lastProg++
 	p.id = reg.lastProg
@@ -191,13 +192,13 @@ func (reg *registry) add(p *program) {
 	reg.byName[p.lp.Name] = p
 }
 
-// remove takes a program out.
+// remove removes a program.
 func (reg *registry) remove(p *program) {
 	delete(reg.byName, p.lp.Name)
 	reg.programs = slices.DeleteFunc(reg.programs, func(o *program) bool { return o == p })
 }
 
-// drop takes a map out; false means that there is none of that definition.
+// drop removes a map; it returns false if there is none with that definition.
 func (reg *registry) drop(def *loader.Map) (*boundMap, bool) {
 	b := reg.byDef[def]
 	if b == nil {

@@ -14,25 +14,25 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Replay runs one program on one packet after another. It does what [Machine.Run] does for each, with the same result, but keeps
-// only counts of what happened: its memory does not grow with the number of packets. A machine has one replay or session at
-// a time.
+// Replay runs one program on one packet after another. For each packet it does what [Machine.Run] does, with the same
+// result, but keeps only counts: its memory does not grow with the number of packets. A machine has one replay or
+// session at a time.
 type Replay struct {
 	m      *Machine
 	p      *program
 	in     Input
-	least  int // length of the packets the program gets
+	least  int // minimum length of packets that the program gets
 	most   int
 	ctx    *kernel.Context
 	refill *kernel.Refill
 	run    *helpers.Run
-	called bool // a run since the packet was set anew called functions
+	called bool // a run since the packet was last replaced called functions
 
 	packets uint64
-	tracked bool // the last one's run
+	tracked bool // whether the last run was tracked
 	state   runState
 
-	// KeepEvents keeps the records that reach user space in the result, instead of counting them.
+	// KeepEvents keeps the records sent to user space in the result, instead of only counting them.
 	KeepEvents bool
 
 	buffers []*boundMap
@@ -41,25 +41,26 @@ type Replay struct {
 	before  map[*boundMap]map[elementID]element
 }
 
-// Outcome is what a program did with one packet.
+// Outcome is the result of a run on one packet.
 type Outcome struct {
 	Ret, Insns uint64
-	// Fault is why the program was stopped, nil when it ended.
+	// Fault is the reason why the program was stopped, nil if it returned.
 	Fault *Fault
-	// Packet is the packet afterwards, from its Ethernet header on. It and what follows are valid until the next one is run.
+	// Packet is the packet after the run, starting with its Ethernet header. It and the following fields are valid
+	// until the next packet is run.
 	Packet  []byte
 	Effects []helpers.Event
 	Trace   []string
 }
 
-// PacketSizeError is a packet that programs of a type do not get.
+// PacketSizeError reports a packet that programs of a type never get.
 type PacketSizeError struct {
 	ProgType    uapi.ProgType
 	Size        int
 	Least, Most int
 }
 
-// Error reports what the program takes.
+// Error names the sizes that the program accepts.
 func (e *PacketSizeError) Error() string {
 	if e.Size < e.Least {
 		return fmt.Sprintf("a packet of %d bytes is too short: it begins with an Ethernet header of %d bytes", e.Size, e.Least)
@@ -74,7 +75,8 @@ func (e *PacketSizeError) Error() string {
 	return text
 }
 
-// CheckPacket reports whether a program gets a packet of that size, from its Ethernet header on. The error is a [*PacketSizeError].
+// CheckPacket checks that a program can get a packet of that size in bytes, Ethernet header included. The error is a
+// [*PacketSizeError].
 func CheckPacket(lp *loader.Program, size int) error {
 	least, most := kernel.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
 	if size < least || size > most {
@@ -83,8 +85,8 @@ func CheckPacket(lp *loader.Program, size int) error {
 	return nil
 }
 
-// Replay prepares a replay. A program that cannot be run gives no replay but a Result with the reason as its status. The error is for
-// wrong input, as of [Machine.Begin]. in.Packet and in.Trace are not used.
+// Replay prepares a replay. For a program that cannot run it returns no Replay but a Result with the reason as its
+// status. The error is for wrong input, as in [Machine.Begin]. in.Packet and in.Trace are not used.
 func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 	p := m.byName[name]
 	if p == nil {
@@ -115,7 +117,7 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 	return r, nil, nil
 }
 
-// renew makes the context anew and prepares the machine for runs with it.
+// renew creates a new context and prepares the machine for runs with it.
 func (r *Replay) renew() (*Result, error) {
 	m := r.m
 	r.drop()
@@ -125,7 +127,7 @@ func (r *Replay) renew() (*Result, error) {
 	}
 	r.ctx, r.refill = kctx, kctx.Refill()
 	r.prepare()
-	r.tracked = true // whatever ran before may have been
+	r.tracked = true // the previous run may have been tracked
 	return nil, nil
 }
 
@@ -146,7 +148,7 @@ func (r *Replay) drop() {
 	}
 }
 
-// Run runs the program on a packet. The error is for a packet the program does not get ([*PacketSizeError]) and that of ctx.
+// Run runs the program on a packet. The error is a [*PacketSizeError], or that of ctx.
 func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error) {
 	m := r.m
 	if len(packet) < r.least || len(packet) > r.most {
@@ -178,14 +180,14 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error
 		if t.Insns() >= limit {
 			t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
 		} else if err := ctx.Err(); err != nil {
-			r.called = true // for all that is known
+			r.called = true // assume so
 			return out, err
 		}
 	}
 	if t.Status() == vm.Done && len(r.run.Held.Things()) > 0 {
 		m.checkHeld()
 	}
-	// Field by field: an Outcome that is copied waits for the stores that made it.
+	// Assigned field by field: copying an Outcome would have to wait for the stores.
 	out.Ret, out.Insns, out.Packet = t.Ret(), t.Insns(), r.ctx.Frame()
 	out.Effects, out.Trace = r.run.Events, r.run.Trace
 	r.total.Insns += out.Insns
@@ -200,7 +202,7 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error
 	return out, nil
 }
 
-// consume takes the records that reached user space and counts them.
+// consume takes the records sent to user space and counts them.
 func (r *Replay) consume() {
 	if r.KeepEvents && len(r.buffers) > 0 {
 		r.total.Events = append(r.total.Events, r.m.takeEvents()...)
@@ -216,8 +218,8 @@ func (r *Replay) consume() {
 	}
 }
 
-// Pass lets simulated time pass between two packets; timers and work items that fall due run. The Result is that of
-// [Machine.Settle], nil when nothing ran.
+// Pass lets simulated time pass between two packets; timers and work items that become due run. The Result is that of
+// [Machine.Settle], nil if nothing ran.
 func (r *Replay) Pass(ctx context.Context, d time.Duration) (*Result, error) {
 	clock := r.m.kernel.Clock()
 	if d <= 0 {
@@ -228,14 +230,15 @@ func (r *Replay) Pass(ctx context.Context, d time.Duration) (*Result, error) {
 		return nil, nil
 	}
 	res, err := r.m.Settle(ctx, d)
-	r.prepare() // the callbacks were other runs
+	r.prepare() // the callbacks were separate runs
 	return res, err
 }
 
-// Events counts the records that reached user space, by map.
+// Events counts the records sent to user space, by map.
 func (r *Replay) Events() map[string]int { return r.events }
 
-// Close ends the replay and returns what its runs did together: instructions, calls of helpers, changes of maps, coverage, warnings.
+// Close ends the replay and returns the totals of its runs: instructions, calls of helpers, changes of maps, coverage,
+// warnings.
 func (r *Replay) Close() *Result {
 	m := r.m
 	m.kernel.SetSink(nil)
@@ -251,5 +254,5 @@ func (r *Replay) Close() *Result {
 	return &r.total
 }
 
-// Context returns what r1 of the program points to. A run may replace it.
+// Context returns the object that r1 of the program points to. A run may replace it.
 func (r *Replay) Context() *kernel.Context { return r.ctx }

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// checkReturn makes a return value the verifier would not have let through a fault.
+// checkReturn makes a return value that the verifier would not have allowed a fault.
 func (m *Machine) checkReturn(p *program, c *kernel.Context) {
 	if m.thread.Fault() != nil {
 		return
@@ -33,7 +33,7 @@ func (m *Machine) checkReturn(p *program, c *kernel.Context) {
 	m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("the program returned %d, a %s program %s", ret, lp.Section, may)})
 }
 
-// hookReturn returns what the hook's function returns, as far as BTF tells.
+// hookReturn returns the hook's return type as far as BTF contains it.
 func hookReturn(c *kernel.Context) progtype.HookReturn {
 	switch {
 	case c.Untyped:

@@ -16,38 +16,40 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// slice is the number of instructions after which a run looks whether it was cancelled.
+// slice is the number of instructions between two checks whether a run was cancelled.
 const slice = 4 << 20
 
-// Input describes how to run a program. The zero value gives the default context of its type.
+// Input is the input of a run. The zero value gives the default context of the program's type.
 type Input struct {
-	// CPU the program runs on.
+	// CPU that the program runs on.
 	CPU int
 	// Packet replaces the default packet of programs that get one.
 	Packet []byte
-	// Context replaces the bytes of the context where the type allows it.
+	// Context replaces the bytes of the context, if the type allows it.
 	Context []byte
 	// Args overrides arguments of the hook, or fields of a tracepoint's record, by name; "ret" is the return value.
 	// Values are those of [kernel.ContextSpec].
 	Args map[string]any
-	// Current is the task the program runs in; nil is the CPU's current task as it is.
+	// Current is the task that the program runs in; nil is the CPU's current task.
 	Current *kernel.Object
-	// Net is what a program of the networking stack or a cgroup finds besides its packet.
+	// Net is what a program of the networking stack or a cgroup gets besides its packet.
 	Net kernel.NetSpec
-	// Hook replaces what the program says it is attached to; nil is what it says.
+	// Hook overrides what the program declares it is attached to; nil does not.
 	Hook *Hook
-	// Cookie is what user space attached the program with.
+	// Cookie is the cookie that user space attached the program with.
 	Cookie uint64
-	// Elements replaces what an iterator visits: the arguments of each call by name. Map is the map whose elements one visits.
+	// Elements overrides what an iterator visits: the arguments of each call by name. Map is the map whose elements it
+	// visits.
 	Elements []map[string]any
 	Map      string
-	// MapDef is the map by its definition, where names are not unique.
+	// MapDef is the same map by its definition, for names that are not unique.
 	MapDef *loader.Map
 	// Overrides replaces calls of helpers and kfuncs by name.
 	Overrides map[string]Override
-	// Settle is simulated time that passes after the program: callbacks of timers and work items that fall due are part of the run.
+	// Settle is simulated time that passes after the program: callbacks of timers and work items that become due are
+	// part of the run.
 	Settle time.Duration
-	// IgnoreUnset leaves reads of stack bytes that nobody wrote unrecorded.
+	// IgnoreUnset does not record reads of stack bytes that were never written.
 	IgnoreUnset bool
 	// Trace receives the executed instructions one by one; nil runs at full speed.
 	Trace Tracer
@@ -55,13 +57,12 @@ type Input struct {
 
 // Tracer receives every instruction of a traced run.
 type Tracer interface {
-	// Step is called after the instruction at pc of p was executed; before and after are r0 to r10.
+	// Step is called after the instruction at pc of p; before and after are r0 to r10.
 	Step(p *loader.LinkedProgram, pc, depth int, before, after *[11]uint64)
 }
 
-// Run runs a program once with a fresh context. A program that cannot be run gives a Result
-// with the reason as its status and error; the error of Run is for wrong input: an unknown
-// program or CPU, a context that cannot be made.
+// Run runs a program once with a fresh context. For a program that cannot run, the Result has the reason as its status
+// and error. The error of Run is for wrong input: an unknown program or CPU, or a context that cannot be created.
 func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, error) {
 	s, res, err := m.Begin(name, in)
 	if s == nil {
@@ -92,10 +93,10 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides ma
 	}
 }
 
-// atInsn returns the instruction that runs.
+// atInsn returns the current instruction.
 func (m *Machine) atInsn() (*vm.Image, int) { return m.thread.Image(), m.thread.PC() }
 
-// newRun makes the record of a run, which takes the place of the one before.
+// newRun creates the record of a run, which replaces that of the previous run.
 func (m *Machine) newRun(p *program) *helpers.Run {
 	if m.env.Run != nil {
 		m.env.Run.Release()
@@ -103,14 +104,14 @@ func (m *Machine) newRun(p *program) *helpers.Run {
 	return m.record(p)
 }
 
-// record makes the record of a run or of a callback.
+// record creates the record of a run or of a callback.
 func (m *Machine) record(p *program) *helpers.Run {
 	r := helpers.NewRun(p.typ, p.lp.Attach)
 	r.Host, r.OnLimit, r.Held.Here = &m.host, m.mapEnv.OnLimit, m.here
 	return r
 }
 
-// checkHeld makes references that the program did not give back a fault.
+// checkHeld makes references that the program did not release a fault.
 func (m *Machine) checkHeld() {
 	if things := m.env.Run.Held.Things(); len(things) > 0 {
 		h := &things[0]
@@ -125,12 +126,12 @@ func (m *Machine) checkHeld() {
 	}
 }
 
-// abandon gives back what a stopped program held of the things it shares with others: a lock it left taken, a record at which
-// every later one would wait. The kernel would not have loaded that program, so it must not decide what the others do.
+// abandon releases what a stopped program held of things shared with other programs: a lock still taken, a record that
+// would block every later one. The kernel would not have loaded that program, so it must not affect the others.
 func (m *Machine) abandon() {
 	for _, h := range m.env.Run.Held.Things() {
 		if h.Kind == held.SpinLock {
-			_ = m.mem.StoreField(h.Addr, 4, 0) // a lock in memory that is gone needs no release
+			_ = m.mem.StoreField(h.Addr, 4, 0) // a lock in freed memory needs no release
 		}
 	}
 	for _, b := range m.maps {
@@ -159,7 +160,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 		m.abandon()
 	}
 	res.Trace, res.Effects = m.env.Run.Trace, m.env.Run.Events
-	if !m.underWay() { // programs on other CPUs may use what was deleted, and hold records
+	if !m.underWay() { // programs on other CPUs may use deleted elements and hold records
 		m.mapEnv.EndRun()
 		res.Events = m.takeEvents()
 	}

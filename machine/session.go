@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Session is one run of a program that is driven from outside: begun, executed piece by piece, and finished or left.
-// [Machine.Run] is a session that continues to its end. A machine executes one session at a time; [Session.Park] makes room for another.
+// Session is a run that is driven from outside: begun, executed piece by piece, and finished or left. [Machine.Run] is
+// a session that runs to its end. A machine executes one session at a time; [Session.Park] makes room for another.
 type Session struct {
 	m      *Machine
 	p      *program
@@ -23,16 +23,16 @@ type Session struct {
 	overrides map[string]Override
 	in        Input
 	late      late
-	blocked   uint64 // the lock that it stopped for, 0 for none
+	blocked   uint64 // lock that it stopped for, 0 if none
 
-	step    int    // which call of the program this is, from 0
-	insns   uint64 // of the calls before
-	shownAt int    // output of an iterator before this call
+	step    int    // number of the call of the program, from 0
+	insns   uint64 // instructions of earlier calls
+	shownAt int    // length of an iterator's output before this call
 }
 
-// Begin prepares a run: its context is made and the processor is at the first instruction. A program that cannot be run gives
-// no session but a Result with the reason as its status. The error is for wrong input: an unknown program or CPU, a
-// context that cannot be made.
+// Begin prepares a run: it creates the context and sets the processor to the first instruction. For a program that
+// cannot run it returns no Session but a Result with the reason as its status. The error is for wrong input: an unknown
+// program or CPU, or a context that cannot be created.
 func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	p := m.byName[name]
 	if p == nil {
@@ -61,24 +61,25 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	m.thread.Track(m.tracksRun(p, in))
 	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in}
 	m.useArena(p)
-	if !isUSDT(p) { // of those the cookie is the number of the spec, 0
+	if !isUSDT(p) { // for those the cookie is the number of the spec, 0
 		m.env.Run.Cookie = in.Cookie
 	}
 	m.thread.Start(p.img, kctx.Addr)
 	return s, res, nil
 }
 
-// Program returns the program of the run. Tail calls may have led to another one by now.
+// Program returns the program of the run. After tail calls a different one may be executing.
 func (s *Session) Program() *loader.LinkedProgram { return s.p.lp }
 
 // Context returns what r1 of the program pointed to at its start.
 func (s *Session) Context() *kernel.Context { return s.ctx }
 
-// Result returns what the run collected so far: accesses of kernel memory and warnings. [Session.Finish] completes it.
+// Result returns what the run has collected so far: accesses of kernel memory and warnings. [Session.Finish] completes
+// it.
 func (s *Session) Result() *Result { return s.res }
 
-// Run executes at most n instructions and says why it stopped. What ends a run ends it here: the machine's limit of
-// instructions, and references that are still held at its end, are faults. A run continues over all calls of its program.
+// Run executes at most n instructions and returns why it stopped. The machine's instruction limit and references still
+// held at the end are faults. Run continues over all calls of its program.
 func (s *Session) Run(n uint64) vm.Stop {
 	t := s.m.thread
 	s.blocked, s.m.waits = 0, nil
@@ -115,15 +116,15 @@ func (s *Session) Run(n uint64) vm.Stop {
 	return t.Status()
 }
 
-// Insns returns the number of instructions the run executed so far.
+// Insns returns the number of instructions that the run has executed so far.
 func (s *Session) Insns() uint64 { return s.insns + s.m.thread.Insns() }
 
-// Finish ends the run where it is and returns what it did.
+// Finish ends the run at its current position and returns its result.
 func (s *Session) Finish() *Result {
 	if !s.over {
 		s.over = true
 		l := &s.late
-		if l.call != nil { // it was stopped
+		if l.call != nil { // was stopped in a callback
 			s.m.abandon()
 		}
 		s.join()
@@ -139,7 +140,8 @@ func (s *Session) Finish() *Result {
 	return s.res
 }
 
-// Leave ends the run without a result. After Finish it does nothing. What a parked run did to what it shares with others stays.
+// Leave ends the run without a result. After Finish it does nothing. Changes that a parked run made to shared state
+// remain.
 func (s *Session) Leave() {
 	if at := s.m.parkedAt(s); at >= 0 {
 		s.m.runs[at].free(s.m)
@@ -157,7 +159,7 @@ func (s *Session) Leave() {
 	s.ctx.Leave()
 }
 
-// Explain adds to a fault of the processor everything known about its place.
+// Explain adds everything known about the position of a fault.
 func (m *Machine) Explain(f *vm.Fault) *Fault { return m.explain(f) }
 
 // execute runs to the end, in slices so that ctx can stop it.

@@ -26,7 +26,7 @@ func (m *Machine) Snapshot() *Snapshot {
 	}
 }
 
-// Restore brings the machine back to a snapshot it made.
+// Restore restores the machine to a snapshot it made.
 func (m *Machine) Restore(s *Snapshot) {
 	m.mem.Restore(s.mem)
 	m.kernel.Restore(s.kernel)

@@ -18,7 +18,7 @@ type TextTracer struct {
 
 // Step implements [Tracer].
 func (x *TextTracer) Step(p *loader.LinkedProgram, pc, depth int, before, after *[11]uint64) {
-	// Line 0 stands for code the compiler made up.
+	// Line 0 marks code that the compiler generated.
 	if line, ok := p.LineAt(pc); ok && line.Line != 0 {
 		if text := fmt.Sprintf("; %s @ %s:%d", strings.TrimSpace(line.Text), line.File, line.Line); text != x.last {
 			fmt.Fprintln(x.W, text)

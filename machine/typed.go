@@ -8,32 +8,33 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// EventTypes finds the type of records. Ring buffers and perf arrays have no value type, so the stores of the programs are the evidence: a
-// struct of the object fits that has exactly the record's size, and members where the programs that send records of that size to the map
-// store. At least two members must be stored to: a number alone may be anything. Of several, the one with the most stores to whole members
-// wins, then one whose name speaks of events; else it is left open, as it is when programs copy records as a whole.
+// EventTypes finds the types of records. Ring buffers and perf arrays have no value type, so the stores of the programs
+// are the evidence: a struct of the object matches if it has exactly the record's size, and members where the programs
+// that send records of that size to the map store. At least two members must be stored to, because a single number may
+// be anything. Of several matches, the one with the most stores to whole members wins, then one whose name suggests an
+// event; otherwise the type stays unknown, as it does if programs copy records as a whole.
 type EventTypes struct {
-	types  func() *btf.Spec // those of the object
-	roots  []btf.ID         // types of the kernel whose fields the object reads
-	spec   *btf.Spec        // their result, when a record was seen
+	types  func() *btf.Spec // the object's types
+	roots  []btf.ID         // kernel types whose fields the object reads
+	spec   *btf.Spec        // result of types, once a record was seen
 	target *btf.Spec
 	bySize map[int][]btf.ID
 	// declared are the structs that global variables point to.
 	declared map[btf.ID]bool
-	found    map[recordKey]btf.ID // answers so far
+	found    map[recordKey]btf.ID // cached results
 
 	programs []*loader.LinkedProgram
-	sites    []recordSite // of the programs, when a record was seen
+	sites    []recordSite // of the programs, once a record was seen
 }
 
-// NewEventTypes makes the index of an object's structs, types, which may return nil; they are asked for when there is a record. Types
-// of the kernel, which objects hold to read its memory, are no records: those of the target, which may be nil, and those that roots
-// lead to, which another kernel may have had. The programs are those whose stores are looked at.
+// NewEventTypes returns an index of an object's structs. types returns the object's BTF or nil and is called when there
+// is a record. Kernel types, which objects contain to read kernel memory, are excluded: those of target, which may be
+// nil, and those reachable from roots, which another kernel may have had. The stores of programs are the evidence.
 func NewEventTypes(types func() *btf.Spec, target *btf.Spec, roots []btf.ID, programs []*loader.LinkedProgram) *EventTypes {
 	return &EventTypes{types: types, target: target, roots: roots, programs: programs, found: map[recordKey]btf.ID{}}
 }
 
-// reachable returns the types that roots are made of and point to.
+// reachable returns the types that roots consist of and point to.
 func reachable(spec *btf.Spec, roots []btf.ID) map[btf.ID]bool {
 	seen := map[btf.ID]bool{}
 	for todo := roots; len(todo) > 0; {
@@ -55,7 +56,7 @@ func reachable(spec *btf.Spec, roots []btf.ID) map[btf.ID]bool {
 	return seen
 }
 
-// Spec returns the types whose ids Find returns; nil when the object has none.
+// Spec returns the BTF of the ids that Find returns, or nil if the object has none.
 func (e *EventTypes) Spec() *btf.Spec {
 	if e.bySize == nil {
 		e.spec, e.bySize = e.types(), map[int][]btf.ID{}
@@ -64,7 +65,7 @@ func (e *EventTypes) Spec() *btf.Spec {
 	return e.spec
 }
 
-// index sorts the structs by size, those of BTF and those after it.
+// index sorts the structs by size: those of BTF and those appended from DWARF.
 func (e *EventTypes) index() {
 	if e.spec == nil {
 		return
@@ -91,7 +92,7 @@ func (e *EventTypes) index() {
 	}
 }
 
-// mapTypes returns the structs that definitions of maps are written with.
+// mapTypes returns the structs that map definitions consist of.
 func mapTypes(spec *btf.Spec) map[btf.ID]bool {
 	types := map[btf.ID]bool{}
 	for _, section := range []string{"maps", ".maps"} {
@@ -104,7 +105,7 @@ func mapTypes(spec *btf.Spec) map[btf.ID]bool {
 	return types
 }
 
-// eventWords are parts of names that programs give to the records they send, the most telling first.
+// eventWords are parts of names that programs give to records, the most specific first.
 var eventWords = []string{"event", "record", "sample", "data", "info", "msg"}
 
 type recordKey struct {
@@ -112,7 +113,8 @@ type recordKey struct {
 	size    int
 }
 
-// Find returns the type of records of size bytes in a map, 0 when the programs' stores do not tell. An empty name means any map.
+// Find returns the type of records of size bytes in a map, 0 if the programs' stores do not determine it. An empty name
+// means any map.
 func (e *EventTypes) Find(mapName string, size int) btf.ID {
 	key := recordKey{mapName, size}
 	id, ok := e.found[key]
@@ -133,7 +135,7 @@ func (e *EventTypes) find(key recordKey) btf.ID {
 			e.sites = append(e.sites, recordSites(lp)...)
 		}
 	}
-	// Every site has to agree; the best fit wins.
+	// All sites must agree; the best match wins.
 	scores := map[btf.ID]int{}
 	for _, id := range e.bySize[key.size] {
 		t, err := e.spec.Type(id)
@@ -147,21 +149,21 @@ func (e *EventTypes) find(key recordKey) btf.ID {
 			}
 			score, ok := s.fits(e.spec, id)
 			if e.valueType(s) == id {
-				score, ok = 1<<16, true // the map's definition says so
+				score, ok = 1<<16, true // the map's definition names the type
 			}
 			if !ok {
 				delete(scores, id)
 				break
 			}
 			if score > 0 && e.declared[id] {
-				score++ // a variable points to it, by which programs keep types in BTF
+				score++ // a variable points to it, which is how programs keep types in BTF
 			}
 			if score > 0 {
 				scores[id] = max(scores[id], score)
 			}
 		}
 	}
-	best, ids := 1, []btf.ID(nil) // a store of a whole number fits any struct that begins with one
+	best, ids := 1, []btf.ID(nil) // a store of a single number matches any struct that begins with one
 	for id, score := range scores {
 		if score > best {
 			best, ids = score, nil
@@ -190,7 +192,7 @@ func (e *EventTypes) find(key recordKey) btf.ID {
 	return 0
 }
 
-// valueType returns the type of the values that a site sends as records, 0 if it sends none.
+// valueType returns the type of map values that a site sends as records, 0 if it sends none.
 func (e *EventTypes) valueType(s *recordSite) btf.ID {
 	if s.valueOf == "" {
 		return 0
@@ -198,13 +200,13 @@ func (e *EventTypes) valueType(s *recordSite) btf.ID {
 	if len(e.programs) == 0 {
 		return 0
 	}
-	if def, ok := e.programs[0].Linked().Map(s.valueOf); ok && int(def.ValueSize) == s.size { // all are of one object
+	if def, ok := e.programs[0].Linked().Map(s.valueOf); ok && int(def.ValueSize) == s.size { // all programs are of one object
 		return e.spec.SkipID(def.ValueType)
 	}
 	return 0
 }
 
-// fits counts the members of a struct that the stores of the site are made to; ok is false when a store ends within a member.
+// fits counts the members of a struct that the site stores to; ok is false if a store ends within a member.
 func (s *recordSite) fits(spec *btf.Spec, id btf.ID) (members int, ok bool) {
 	seen := map[string]bool{}
 	for _, st := range s.stores {
@@ -214,7 +216,7 @@ func (s *recordSite) fits(spec *btf.Spec, id btf.ID) (members int, ok bool) {
 		path, f, exact := spec.FieldAt(id, uint32(st.off), st.size)
 		switch {
 		case exact && path != "":
-			path, _, _ = strings.Cut(path, "[") // elements of an array are one member
+			path, _, _ = strings.Cut(path, "[") // elements of an array count as one member
 			seen[path] = true
 		case !edges(spec, id, st) && !(st.zero && path == ""):
 			if inBitfield := f.BitSize != 0; inBitfield || spec.SkipMods(f.Type).Kind == btf.KindArray {
@@ -226,7 +228,7 @@ func (s *recordSite) fits(spec *btf.Spec, id btf.ID) (members int, ok bool) {
 	return len(seen), true
 }
 
-// edges reports whether a store that covers several members covers each of them whole.
+// edges reports whether a store that covers several members covers each of them completely.
 func edges(spec *btf.Spec, id btf.ID, st recordStore) bool {
 	starts := func(off int) bool {
 		path, f, _ := spec.FieldAt(id, uint32(off), 1)
@@ -242,7 +244,7 @@ func edges(spec *btf.Spec, id btf.ID, st recordStore) bool {
 	return path != inner && starts(st.off) && ends(st.off+st.size)
 }
 
-// isKernels reports whether the target has the struct: one of its name, with all its members.
+// isKernels reports whether the target has the struct: one with that name and all its members.
 func isKernels(t *btf.Type, target *btf.Spec) bool {
 	if target == nil {
 		return false

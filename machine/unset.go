@@ -16,33 +16,34 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// StackRead is a read of stack bytes that nobody wrote. Kernels before 6.3 refuse it; later ones read what lay there.
+// StackRead is a read of stack bytes that were never written. Kernels before 6.3 refuse it; later ones read whatever is
+// there.
 type StackRead struct {
 	Program string
 	Insn    int
 	// Source is "file:line:col", empty without line information.
 	Source string
-	// Offsets are those of the bytes from r10 of the function, negative and in order.
+	// Offsets are the offsets of the bytes from r10 of the function, negative and ascending.
 	Offsets []int
-	// Text names the reader, the bytes and, where types tell, what they are.
+	// Text names the reader, the bytes and, if types are known, what they are.
 	Text string
 }
 
 const (
-	// trackedRuns is how many runs of a program, or packets of a replay, begin on the interpreter, which tracks what was written to
-	// the stack; native code does not.
+	// trackedRuns is the number of runs of a program, or packets of a replay, that begin on the interpreter, which
+	// tracks stack writes; native code does not.
 	trackedRuns = 16
-	// trackedEvery is how often they do after those.
+	// trackedEvery: after those, one in this many runs is tracked.
 	trackedEvery = 1024
-	// trackedInsns is how many instructions of such a run the interpreter executes where there is native code: some milliseconds.
+	// trackedInsns limits the tracked instructions of such a run if there is native code: some milliseconds.
 	trackedInsns = 1 << 19
 )
 
-// tracks reports whether that run, counted from 0, is tracked.
+// tracks reports whether run number n, counted from 0, is tracked.
 func tracks(n uint64) bool { return n < trackedRuns || n%trackedEvery == 0 }
 
-// tracksRun reports whether a run that begins is tracked: on the interpreter every one. An engine that is compared with the interpreter
-// has to execute everything.
+// tracksRun reports whether a run is tracked: on the interpreter every one is. An engine that is being compared with
+// the interpreter must execute everything.
 func (m *Machine) tracksRun(p *program, in Input) bool {
 	n := p.begun
 	p.begun++
@@ -55,8 +56,8 @@ func (m *Machine) tracksRun(p *program, in Input) bool {
 	return m.cfg.Engine != EngineBoth && !in.IgnoreUnset && tracks(n)
 }
 
-// trackedFor returns how many of n instructions to execute next, after a run has executed done: a tracked run on a machine with native code
-// is tracked up to trackedInsns.
+// trackedFor returns how many of the next n instructions are tracked, after done instructions: a tracked run on a
+// machine with native code is tracked up to trackedInsns.
 func (m *Machine) trackedFor(n, done uint64) uint64 {
 	if m.engine == nil || !m.thread.Tracks() {
 		return n
@@ -68,7 +69,7 @@ func (m *Machine) trackedFor(n, done uint64) uint64 {
 	return min(n, trackedInsns-done)
 }
 
-// garbage returns what stacks hold before programs write them: no byte is 0, since zeros look clean.
+// garbage returns the initial contents of stacks: no byte is 0, because zeros look initialised.
 func garbage(k *kernel.Kernel) *[vm.StackSize]byte {
 	var b [vm.StackSize]byte
 	for i := 0; i < len(b); i += 8 {
@@ -82,7 +83,7 @@ func garbage(k *kernel.Kernel) *[vm.StackSize]byte {
 	return &b
 }
 
-// unset records a read of stack bytes that nobody wrote.
+// unset records a read of stack bytes that were never written.
 func (rec *recorder) unset(u mem.Unset) {
 	const most = 1 << 10 // a loop must not grow the record without bound
 	st := rec.run
@@ -109,7 +110,7 @@ func (rec *recorder) unset(u mem.Unset) {
 	st.warn(r.String() + "; kernels before 6.3 refuse that, later ones read whatever was there")
 }
 
-// String returns the text with the source line.
+// String returns Text with the source line.
 func (r StackRead) String() string {
 	if r.Source == "" {
 		return r.Text
@@ -117,7 +118,7 @@ func (r StackRead) String() string {
 	return r.Text + " at " + r.Source
 }
 
-// stackBytes names bytes by their distance from the frame pointer: "r10-16..r10-13, r10-3".
+// stackBytes lists bytes by their offset from the frame pointer: "r10-16..r10-13, r10-3".
 func stackBytes(offsets []int) string {
 	var out []string
 	for i := 0; i < len(offsets); {
@@ -135,7 +136,7 @@ func stackBytes(offsets []int) string {
 	return strings.Join(out, ", ")
 }
 
-// reader names what reads, and what it takes the bytes for.
+// reader names the reader, and what it uses the bytes as.
 func (rec *recorder) reader(p *program, pc int, u mem.Unset) (reader, what string) {
 	in := p.lp.Insns[pc]
 	if in.Op() != decode.OpCallHelper {
@@ -169,7 +170,7 @@ func (rec *recorder) reader(p *program, pc int, u mem.Unset) (reader, what strin
 	return h.Name(), ""
 }
 
-// mapOf returns the map at an address, nil for none.
+// mapOf returns the map at an address, or nil.
 func (rec *recorder) mapOf(addr uint64) *boundMap {
 	found, ok := rec.env.ByAddr(addr)
 	for i := range rec.reg.maps {
@@ -180,7 +181,7 @@ func (rec *recorder) mapOf(addr uint64) *boundMap {
 	return nil
 }
 
-// partOf names the byte at an offset of a type, of the key or value of a map.
+// partOf names the byte at an offset of a type, the key or value of a map.
 func (rec *recorder) partOf(typ btf.ID, name string, off uint32) string {
 	spec := rec.reg.linked.Object.BTF
 	if spec == nil || typ == 0 {

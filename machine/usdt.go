@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Maps in which libbpf tells programs where a USDT probe has its arguments (usdt.bpf.h).
+// Maps through which libbpf tells programs where the arguments of a USDT probe are (usdt.bpf.h).
 const (
 	usdtSpecs = "__bpf_usdt_specs"
 	usdtIDs   = "__bpf_usdt_ip_to_spec_id"
@@ -19,9 +19,9 @@ const (
 
 func isUSDT(p *program) bool { return p.lp.SectionFlags.Has(progtype.Marker) }
 
-// describeUSDT does what libbpf does when it attaches to a USDT probe: it stores a spec of the arguments under the number 0, which is
-// the attach cookie, and for older kernels by the probe's address. All arguments are constants there: those of the run. Their number is
-// that of the highest one given, else all the context has registers for.
+// describeUSDT does what libbpf does when it attaches to a USDT probe: it stores a spec of the arguments under number
+// 0, which is the attach cookie, and for older kernels under the probe's address. All arguments are constants: those of
+// the run. Their number is that of the highest one given, else as many as the context has registers for.
 func (cs *contexts) describeUSDT(p *program, c *kernel.Context, in Input) error {
 	specs, ok := cs.reg.MapByName(usdtSpecs)
 	if !isUSDT(p) || !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Validation describes how far a run's reads of kernel memory are proved: a read is proved when CO-RE relocated the access and the
-// field the record means is the field of the object that was read.
+// Validation reports which of a run's reads of kernel memory are proved: CO-RE relocated the access, and the
+// relocation's field is the field of the object that was read.
 type Validation struct {
 	Reads, Proved, Baked int
 	Findings             []Finding
@@ -29,23 +29,24 @@ type Finding struct {
 	Text   string
 }
 
-// FindingKind describes what is wrong with a read.
+// FindingKind is the kind of problem with a read.
 type FindingKind string
 
 const (
-	// Baked: a field of a kernel type read at an offset no relocation adjusts; other kernels may have another field there.
+	// Baked: a field of a kernel type was read at an offset that no relocation adjusts; other kernels may have another
+	// field there.
 	Baked FindingKind = "baked"
-	// Differs: the field read is not the field the relocation means.
+	// Differs: the field read is not the relocation's field.
 	Differs FindingKind = "differs"
 	// Straddles: the access covers parts of several members.
 	Straddles FindingKind = "straddles"
-	// NeverSet: the field had no value and read as 0.
+	// NeverSet: the field had no value and was read as 0.
 	NeverSet FindingKind = "never-set"
-	// UnionMember: another member of the union was set than the one read.
+	// UnionMember: a member of a union was read although another one was set.
 	UnionMember FindingKind = "union-member"
 )
 
-// Validate checks the reads of kernel memory of a run.
+// Validate examines a run's reads of kernel memory.
 func (reg *registry) Validate(res *Result) Validation {
 	var v Validation
 	lp, ok := reg.linked.Program(res.Program)
@@ -56,10 +57,10 @@ func (reg *registry) Validate(res *Result) Validation {
 		a := &res.Reads[i]
 		spec := a.Object.Spec()
 		if a.TypeID == 0 || spec == nil || !spec.Kind(a.TypeID).IsComposite() {
-			continue // a string, an array of pointers, untyped memory: no layout to be wrong about
+			continue // a string, an array of pointers, untyped memory: no layout matters
 		}
 		if formats(lp, a.Insn) {
-			continue // the addresses of strings come out of memory: nothing tells which relocation made them
+			continue // the addresses of strings are loaded from memory, so no relocation can be found
 		}
 		v.Reads++
 		where := a.Type
@@ -97,7 +98,8 @@ func (reg *registry) Validate(res *Result) Validation {
 	return v
 }
 
-// straddles reports whether a read covers parts of several members: of the type itself more than one, of a struct in it one that is cut.
+// straddles reports whether a read covers parts of several members: more than one member of the type itself, or a part
+// of a nested struct's member.
 func straddles(spec *btf.Spec, a *KernelAccess) bool {
 	if a.Path == "" {
 		size, err := spec.Sizeof(a.TypeID)
@@ -126,7 +128,7 @@ func straddles(spec *btf.Spec, a *KernelAccess) bool {
 	return !begins || !ends
 }
 
-// padding reports whether a read is of bytes between the members of a struct.
+// padding reports whether a read covers only bytes between the members of a struct.
 func padding(spec *btf.Spec, a *KernelAccess) bool {
 	t, at := spec.SkipMods(a.TypeID), int64(a.Off)
 	if a.Path != "" {
@@ -156,7 +158,7 @@ func padding(spec *btf.Spec, a *KernelAccess) bool {
 	return true
 }
 
-// formatHelpers read strings behind pointers that programs pass in arrays.
+// formatHelpers read strings through pointers that programs pass in arrays.
 var formatHelpers = map[uapi.FuncID]bool{
 	uapi.FuncTracePrintk: true, uapi.FuncTraceVprintk: true, uapi.FuncSnprintf: true, uapi.FuncSeqPrintf: true,
 	uapi.FuncSnprintfBtf: true, uapi.FuncSeqPrintfBtf: true,
@@ -167,7 +169,8 @@ func formats(lp *loader.LinkedProgram, pc int) bool {
 	return pc >= 0 && pc < len(lp.Insns) && lp.Insns[pc].Op() == decode.OpCallHelper && formatHelpers[uapi.FuncID(lp.Insns[pc].Imm)]
 }
 
-// meantPath returns the path of the field the relocation of a read means, "" when it is in terms of another type than the read's.
+// meantPath returns the path of the field that the relocation of a read refers to, "" if it starts from a different
+// type than the read's.
 func meantPath(a *KernelAccess, relocs []*loader.Reloc) string {
 	for _, r := range relocs {
 		if r.Target == nil || r.Target.BTF == nil {
@@ -180,7 +183,7 @@ func meantPath(a *KernelAccess, relocs []*loader.Reloc) string {
 	return ""
 }
 
-// accessRelocs is [loader.LinkedProgram.AccessRelocs], remembered for each instruction.
+// accessRelocs caches [loader.LinkedProgram.AccessRelocs] for each instruction.
 func (p *program) accessRelocs(pc int) []*loader.Reloc {
 	relocs, ok := p.accesses[pc]
 	if !ok {
@@ -201,8 +204,8 @@ func (v *Validation) add(lp *loader.LinkedProgram, insn int, kind FindingKind, t
 	v.Findings = append(v.Findings, f)
 }
 
-// meant reports whether the field a relocation means is the one that was read: the same offset of the same type, which
-// may be embedded in the object's type, or embed it as container_of does.
+// meant reports whether a relocation's field is the one that was read: the same offset of the same type, which may be
+// embedded in the object's type, or embed it (container_of).
 func meant(spec *btf.Spec, a *KernelAccess, r *loader.Reloc) bool {
 	target := r.Target
 	if target == nil || target.BTF == nil {
@@ -217,7 +220,7 @@ func meant(spec *btf.Spec, a *KernelAccess, r *loader.Reloc) bool {
 	return embeds(spec, a.TypeID, off, root, lo, hi, 0) || embeds(target.BTF, target.Root, lo, a.Type, off, off+1, 0)
 }
 
-// fieldRange returns the bytes of the field a relocation means, in its root type.
+// fieldRange returns the bytes of a relocation's field within its root type.
 func fieldRange(r *loader.Reloc) (lo, hi uint32) {
 	lo = r.Target.BitOffset / 8
 	if r.Kind == corerelo.FieldByteOffset {
@@ -233,8 +236,8 @@ func fieldRange(r *loader.Reloc) (lo, hi uint32) {
 	return lo, hi
 }
 
-// embeds reports whether offset off of a type is an offset from lo to hi of a struct or union called name that is the type itself or
-// a member of it, at any nesting.
+// embeds reports whether offset off of a type corresponds to an offset from lo to hi of a struct or union called name
+// that is the type itself or a member of it, at any depth.
 func embeds(spec *btf.Spec, id btf.ID, off uint32, name string, lo, hi uint32, depth int) bool {
 	const deepest = 16
 	t := spec.SkipMods(id)

@@ -9,18 +9,18 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Variable finds a global variable of the object by name, one that is not static first. The map is the data
-// section it lives in.
+// Variable finds a global variable of the object by name, preferring one that is not static, and the map of its data
+// section.
 func Variable(l *loader.Linked, name string) (*loader.Map, loader.Var, bool) {
 	return loader.FindVariable(l.Maps, name, nil)
 }
 
-// VariableNames lists the global variables of an object in the order of their sections.
+// VariableNames lists the global variables of an object in section order.
 func VariableNames(l *loader.Linked) []string {
 	return loader.VariableNames(l.Maps, nil)
 }
 
-// globals is the global variables of an object's programs, which lie in maps. It has no state of its own.
+// globals accesses the global variables of an object's programs, which are stored in maps. It has no state of its own.
 type globals struct {
 	reg *registry
 	mem *mem.Memory
@@ -68,8 +68,8 @@ func (gl *globals) ReadVariable(name string) ([]byte, error) {
 	return append([]byte(nil), b...), nil
 }
 
-// WriteVariable replaces the first bytes of a global variable between runs. What constant propagation concluded from read-only variables
-// at load stays: set those in [loader.LoadOptions].
+// WriteVariable replaces the first bytes of a global variable between runs. Conclusions that constant propagation drew
+// from read-only variables at load time remain: set those in [loader.LoadOptions].
 func (gl *globals) WriteVariable(name string, data []byte) error {
 	if a, at, size, ok := gl.arenaVariable(name); ok {
 		if len(data) > size {

@@ -13,7 +13,7 @@ import (
 type arena struct {
 	base
 	win   *mem.Window
-	user  uint64 // address of the first page for user space
+	user  uint64 // user address of the first page
 	kern  uint64 // kernel address that corresponds to a user address with low 32 bits 0
 	first uint64 // kernel address of the first page
 	pages uint32
@@ -25,13 +25,13 @@ type pageRange struct{ start, n uint32 }
 const (
 	arenaFlags = uapi.MapSegvOnFault | uapi.MapMmapable | uapi.MapNoUserConv
 	arenaSpan  = 4 << 30
-	// Where arenas lie unless map_extra says so: what user space would have got from mmap, and a part of
-	// the vmalloc area.
+	// Default addresses of arenas, used unless map_extra is set: what user space would have got from mmap, and a part
+	// of the vmalloc area.
 	arenaUser = 0x7f0010000000
 	arenaKern = 0xffffc90000000000
-	// A gap around each arena, as large as an instruction's offset may reach (GUARD_SZ).
+	// Size in bytes of the gap around each arena, the range of an instruction's offset (GUARD_SZ).
 	arenaGuard = 4 << 30
-	// How far beyond the span an instruction's 16-bit offset reaches.
+	// How far beyond the span an instruction's 16-bit offset reaches, in bytes.
 	arenaReach = 64 << 10
 )
 
@@ -62,7 +62,8 @@ func newArena(b base) (Map, error) {
 	}
 	a.kern = arenaKern + id*2*(arenaSpan+arenaGuard)
 	a.first = a.kern + a.user%arenaSpan
-	// Every pointer of the arena's span may be followed: where no page is, loads give 0 and stores do nothing.
+	// Any pointer within the arena's span may be dereferenced: where no page is, loads yield 0 and stores have no
+	// effect.
 	win, err := b.env.Mem.AddWindow(mem.Window{Base: a.kern - arenaReach, Size: arenaSpan + 2*arenaReach, Kind: mem.WindowArena, Name: s.Name})
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (a *arena) ToUser(addr uint64) uint64 {
 	return a.user&^(arenaSpan-1) | addr
 }
 
-// AllocPages is arena_alloc_pages: at hint, or in the smallest free range that is large enough.
+// AllocPages mirrors arena_alloc_pages: it allocates at hint, or in the smallest sufficient free range.
 func (a *arena) AllocPages(hint uint64, count uint32) uint64 {
 	if count == 0 || count > a.pages {
 		return 0
@@ -121,7 +122,7 @@ func (a *arena) AllocPages(hint uint64, count uint32) uint64 {
 	return a.take(at, a.free[at].start, count)
 }
 
-// cut takes pages out of free range i.
+// cut removes pages from free range i.
 func (a *arena) cut(i, start, count uint32) {
 	r := a.free[i]
 	var rest []pageRange
@@ -134,7 +135,7 @@ func (a *arena) cut(i, start, count uint32) {
 	a.free = slices.Replace(a.free, int(i), int(i)+1, rest...)
 }
 
-// take cuts pages out of free range i and maps them.
+// take removes pages from free range i and maps them.
 func (a *arena) take(i, start, count uint32) uint64 {
 	page := uint64(a.env.pageSize())
 	if err := a.win.Map(a.first+uint64(start)*page, uint64(count)*page); err != nil {
@@ -145,7 +146,7 @@ func (a *arena) take(i, start, count uint32) uint64 {
 	return a.user + uint64(start)*page
 }
 
-// ReservePages is arena_reserve_pages.
+// ReservePages mirrors arena_reserve_pages.
 func (a *arena) ReservePages(addr uint64, count uint32) uapi.Errno {
 	page := uint64(a.env.pageSize())
 	first := uint64(uint32(addr)-uint32(a.user)) / page
@@ -166,7 +167,7 @@ func (a *arena) ReservePages(addr uint64, count uint32) uapi.Errno {
 	return OK
 }
 
-// FreePages is arena_free_pages; pages beyond the arena or not allocated are left alone.
+// FreePages mirrors arena_free_pages; pages beyond the arena or not allocated are ignored.
 func (a *arena) FreePages(addr uint64, count uint32) {
 	page := uint64(a.env.pageSize())
 	first := uint64(uint32(addr)-uint32(a.user)) / page
@@ -194,7 +195,7 @@ func (a *arena) FreePages(addr uint64, count uint32) {
 	a.free = out
 }
 
-// DirectValue gives the user address of a byte; the pages must be allocated before.
+// DirectValue returns the user address of a byte; its page must already be allocated.
 func (a *arena) DirectValue(off uint32) (uint64, uapi.Errno) {
 	if uint64(off) >= uint64(a.pages)*uint64(a.env.pageSize()) {
 		return 0, uapi.ERANGE

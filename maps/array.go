@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// array is array and percpu_array (kernel/bpf/arraymap.c). Elements are allocated in chunks on
-// first use; an element nobody touched reads as zero.
+// array implements array and percpu_array (kernel/bpf/arraymap.c). Elements are allocated in chunks on first use; an
+// element that was never used reads as zero.
 type array struct {
 	base
 	percpu bool
@@ -16,14 +16,15 @@ type array struct {
 	copies uint64
 	shift  uint     // elements per chunk is 1<<shift
 	stride uint64   // bytes between values
-	bases  []uint64 // the memory stays, see Layout
+	bases  []uint64 // the memory stays allocated, see Layout
 	data   [][]byte
 }
 
 const (
 	arrayFlags = uapi.MapNumaNode | uapi.MapMmapable | accessFlags | uapi.MapPreserveElems | uapi.MapInnerMap
 	arrayChunk = 64 << 10
-	// arrayLimit is the largest array this simulation creates, in bytes. Kernels go as far as their memory.
+	// arrayLimit is the size in bytes of the largest array that is created here. Kernels are limited only by their
+	// memory.
 	arrayLimit = 1 << 36
 )
 
@@ -62,7 +63,7 @@ func newArray(b base) (Map, error) {
 	return a, nil
 }
 
-// checkArray is array_map_alloc_check.
+// checkArray mirrors array_map_alloc_check.
 func (b *base) checkArray(percpu bool) *CreateError {
 	s := &b.spec
 	switch {
@@ -100,7 +101,7 @@ func (a *array) grow(chunk uint32) uapi.Errno {
 	return OK
 }
 
-// index reads a key; ok is false when it is out of range.
+// index decodes a key; ok is false if it is out of range.
 func (a *array) index(key []byte) (uint32, bool) {
 	if len(key) < 4 {
 		return 0, false
@@ -109,7 +110,7 @@ func (a *array) index(key []byte) (uint32, bool) {
 	return i, i < a.n
 }
 
-// At returns the guest address of element i, 0 when i is out of range.
+// At returns the guest address of element i, or 0 if i is out of range.
 func (a *array) At(i uint32, cpu int) (uint64, uapi.Errno) {
 	if i >= a.n {
 		return 0, uapi.ENOENT
@@ -126,7 +127,7 @@ func (a *array) At(i uint32, cpu int) (uint64, uapi.Errno) {
 	return a.bases[chunk] + (uint64(i&(1<<a.shift-1))*a.copies+uint64(cpu))*a.stride, OK
 }
 
-// bytes returns the host view of a copy of element i, nil while nobody touched its chunk.
+// bytes returns the host view of a copy of element i, nil if its chunk was never used.
 func (a *array) bytes(i uint32, cpu int) []byte {
 	d := a.data[i>>a.shift]
 	if d == nil {
@@ -149,7 +150,7 @@ func (a *array) Lookup(cpu int, key []byte) (uint64, uapi.Errno) {
 	return a.At(i, cpu)
 }
 
-// LookupCPU is bpf_map_lookup_percpu_elem.
+// LookupCPU implements bpf_map_lookup_percpu_elem.
 func (a *array) LookupCPU(key []byte, cpu int) (uint64, uapi.Errno) {
 	switch {
 	case !a.percpu:
@@ -160,7 +161,7 @@ func (a *array) LookupCPU(key []byte, cpu int) (uint64, uapi.Errno) {
 	return a.Lookup(cpu, key)
 }
 
-// DirectValue gives the address of a byte of the only element (array_map_direct_value_addr).
+// DirectValue returns the address of a byte of the only element (array_map_direct_value_addr).
 func (a *array) DirectValue(off uint32) (uint64, uapi.Errno) {
 	switch {
 	case a.percpu || a.n != 1:
@@ -221,7 +222,7 @@ func (a *array) NextKey(key []byte) ([]byte, uapi.Errno) {
 	return nextIndex(a.env, key, a.n)
 }
 
-// nextIndex is array_map_get_next_key: of a key out of range the first one follows.
+// nextIndex mirrors array_map_get_next_key: a key out of range is followed by the first one.
 func nextIndex(env *Env, key []byte, n uint32) ([]byte, uapi.Errno) {
 	order := env.Mem.ByteOrder()
 	next := uint32(0)

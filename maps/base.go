@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// base is what all map types share. Its operations are those of a type that has none of them.
+// base is common to all map types. Its operations fail as for a type that lacks them.
 type base struct {
 	env    *Env
 	spec   Spec
@@ -15,9 +15,9 @@ type base struct {
 	// fields are the special fields of the value, plain the byte ranges between them.
 	fields []Special
 	plain  []span
-	owning bool // a field owns something that deleting the element must release
+	owning bool // deleting an element must release what a field owns
 	guards []mem.Guard
-	hosted uint64 // bytes of the host for tables
+	hosted uint64 // host memory in bytes for tables
 }
 
 type span struct{ off, end uint32 }
@@ -47,7 +47,7 @@ func (b *base) region() mem.Region {
 	return r
 }
 
-// setFields works out the special fields of the value.
+// setFields determines the special fields of the value.
 func (b *base) setFields() *CreateError {
 	b.plain = []span{{0, b.spec.ValueSize}}
 	fields, err := FieldSpecials(&b.spec)
@@ -71,7 +71,7 @@ func (b *base) setFields() *CreateError {
 	return nil
 }
 
-// gaps returns the ranges of a value of that size which no field covers.
+// gaps returns the ranges of a value of size bytes that no field covers.
 func gaps(fields []Special, size uint32) []span {
 	var out []span
 	at := uint32(0)
@@ -98,7 +98,7 @@ func (b *base) has(k SpecialKind) bool {
 
 func (b *base) hasLock() bool { return b.has(SpinLock) || b.has(ResSpinLock) }
 
-// copyValue copies what is not a special field, as copy_map_value does.
+// copyValue copies everything but special fields, as copy_map_value does.
 func (b *base) copyValue(dst, src []byte) {
 	if len(b.fields) == 0 {
 		copy(dst[:b.spec.ValueSize], src)
@@ -109,16 +109,15 @@ func (b *base) copyValue(dst, src []byte) {
 	}
 }
 
-// userCopy returns the value as user space sees it: special fields read as zero
-// (check_and_init_map_value on the copy).
+// userCopy returns the value as user space sees it: special fields read as zero (check_and_init_map_value on the copy).
 func (b *base) userCopy(src []byte) []byte {
 	out := make([]byte, b.spec.ValueSize)
 	b.copyValue(out, src)
 	return out
 }
 
-// freeFields releases what the special fields of the value at addr own and zeroes them; locks
-// and reference counts stay (bpf_obj_free_fields).
+// freeFields releases what the special fields of the value at addr own and zeroes them. Locks and reference counts are
+// kept (bpf_obj_free_fields).
 func (b *base) freeFields(addr uint64, val []byte) {
 	if !b.owning {
 		return

@@ -6,14 +6,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// bloom is BPF_MAP_TYPE_BLOOM_FILTER (kernel/bpf/bloom_filter.c), with the kernel's own hash: a filter made with
-// BPF_F_ZERO_SEED has exactly the kernel's false positives.
+// bloom implements BPF_MAP_TYPE_BLOOM_FILTER (kernel/bpf/bloom_filter.c) with the kernel's own hash: a filter created
+// with BPF_F_ZERO_SEED has exactly the kernel's false positives.
 type bloom struct {
 	base
 	mask   uint32
 	hashes uint32
 	seed   uint32
-	bits   map[uint32]uint64 // by word; few are set at first
+	bits   map[uint32]uint64 // by word number; sparse
 }
 
 const bloomFlags = uapi.MapNumaNode | uapi.MapZeroSeed | accessFlags
@@ -38,7 +38,7 @@ func newBloom(b base) (Map, error) {
 	if s.Flags&uapi.MapZeroSeed == 0 {
 		f.seed = uint32(b.env.Seed>>32) ^ uint32(b.env.Seed)
 	}
-	// bits = entries * hashes / ln 2, with 7/5 for 1/ln 2; all 2^32 when that overflows.
+	// bits = entries * hashes / ln 2, with 7/5 for 1/ln 2; all 2^32 on overflow.
 	f.mask = ^uint32(0)
 	if n := uint64(s.MaxEntries) * uint64(f.hashes); n < 1<<32 {
 		if n = n / 5 * 7; n <= 1<<31 {
@@ -79,7 +79,7 @@ func (f *bloom) Push(value []byte, flags uint64) uapi.Errno {
 	return OK
 }
 
-// Peek asks whether value may be in the filter; it does not write to value.
+// Peek reports whether value may be in the filter; it does not write to value.
 func (f *bloom) Peek(value []byte) uapi.Errno {
 	if len(value) < int(f.spec.ValueSize) {
 		return uapi.EINVAL

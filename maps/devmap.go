@@ -6,9 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// devmap is devmap, devmap_hash and cpumap (kernel/bpf/devmap.c, cpumap.c) as far as they are maps:
-// stored values and lookups. What a redirect through them does is not decided here. Programs
-// may read values but only user space stores them.
+// devmap implements devmap, devmap_hash and cpumap (kernel/bpf/devmap.c, cpumap.c) as maps: stored values and lookups,
+// not redirects. Programs may read values, but only user space stores them.
 type devmap struct {
 	base
 	table
@@ -41,7 +40,7 @@ func newDevmap(b base) (Map, error) {
 		return nil, b.refuse(uapi.EINVAL, "max_entries is at most 2^31")
 	}
 	if !cpu {
-		// A lookup gives a pointer into the kernel's own entry.
+		// A lookup returns a pointer into the kernel's own entry.
 		s.Flags |= uapi.MapRdonlyProg
 	}
 	d := &devmap{base: b, hashed: s.Type == uapi.MapTypeDevmapHash}
@@ -81,7 +80,7 @@ func (d *devmap) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	}
 	old := d.slot(key)
 	if d.hashed && old != noSlot && flags == uapi.NoExist && first != 0 {
-		return uapi.EEXIST // before the device is looked up
+		return uapi.EEXIST // checked before the device is looked up
 	}
 	if e := d.check(i, first, prog, flags); e != OK {
 		return e
@@ -111,7 +110,7 @@ func (d *devmap) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	return OK
 }
 
-// check returns what __dev_map_update_elem, __dev_map_hash_update_elem and cpu_map_update_elem refuse.
+// check returns the errors of __dev_map_update_elem, __dev_map_hash_update_elem and cpu_map_update_elem.
 func (d *devmap) check(i, first, prog uint32, flags uint64) uapi.Errno {
 	switch {
 	case flags > uapi.Exist:
@@ -167,7 +166,7 @@ func (d *devmap) NextKey(key []byte) ([]byte, uapi.Errno) {
 	return d.nextKey(key)
 }
 
-// Entries are sorted by index or interface key.
+// Entries returns the elements sorted by index or interface key.
 func (d *devmap) Entries() []Entry {
 	order := d.env.Mem.ByteOrder()
 	out := d.entries(func(s uint32) Entry { return Entry{Value: slices.Clone(d.bytes(s, 0))} })

@@ -14,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Spec describes what map to create, in the terms of union bpf_attr of BPF_MAP_CREATE.
+// Spec describes a map to create, in terms of union bpf_attr of BPF_MAP_CREATE.
 type Spec struct {
 	Name       string
 	Type       uapi.MapType
@@ -23,12 +23,13 @@ type Spec struct {
 	MaxEntries uint32 // elements; bytes for ring buffers; pages for arenas
 	Flags      uint32 // uapi.MapNoPrealloc, ...
 	Extra      uint64 // map_extra: hash functions of a bloom filter, address of an arena
-	NumaNode   int32  // read only with uapi.MapNumaNode
+	NumaNode   int32  // used only with uapi.MapNumaNode
 
-	// BTF and the type ids of key and value are optional. They give the value's special fields.
+	// BTF and the type ids of key and value are optional. They determine the value's special fields.
 	BTF                *btf.Spec
 	KeyType, ValueType btf.ID
-	// Offsets places the variables of a data section by name: the type information of an object file has only zeros.
+	// Offsets are the offsets in bytes of a data section's variables by name, because they are all zero in an object
+	// file's BTF.
 	Offsets map[string]uint32
 
 	// Inner is the template of the maps an array or hash of maps may hold.
@@ -38,11 +39,11 @@ type Spec struct {
 	Data bool
 }
 
-// ConsumeMode says when the simulated user space reads ring and perf buffers.
+// ConsumeMode selects when the simulated user space reads ring and perf buffers.
 type ConsumeMode uint8
 
 const (
-	// ConsumeEachRun reads everything at the end of every run. The default.
+	// ConsumeEachRun reads everything at the end of every run. It is the default.
 	ConsumeEachRun ConsumeMode = iota
 	// ConsumeAtOnce reads every record as soon as it is complete: the buffer never fills.
 	ConsumeAtOnce
@@ -50,36 +51,36 @@ const (
 	ConsumeNever
 )
 
-// AllCPUs in place of a CPU number marks an operation of user space: values of per-CPU maps
-// then hold the copies of all CPUs, each rounded up to 8 bytes.
+// AllCPUs as a CPU number denotes an operation of user space: values of per-CPU maps then contain the copies of all
+// CPUs, each rounded up to 8 bytes.
 const AllCPUs = -1
 
-// OK is the Errno of an operation that succeeded.
+// OK is the Errno of a successful operation.
 const OK uapi.Errno = 0
 
-// Env is what the maps of one machine share. Fill in Mem and CPUs before the first
-// [New]; the other fields are optional. The zero value is not usable.
+// Env is shared by the maps of one machine. Set Mem and CPUs before the first [New]; the other fields are optional. The
+// zero value is not usable.
 type Env struct {
 	Mem           *mem.Memory
 	CPUs          int    // possible CPUs, at least 1
-	Seed          uint64 // for what the kernel draws at random (seed of a bloom filter's hash)
+	Seed          uint64 // for values that the kernel draws at random (seed of a bloom filter's hash)
 	KernelVersion uint32 // KERNEL_VERSION of the target, 0 = newest
 	Consume       ConsumeMode
-	// Host books what maps keep outside simulated memory: elements of queues and stacks, records nobody has
-	// taken, and the slots of large arrays; nil is one of its own.
+	// Host accounts for what maps keep outside simulated memory: elements of queues and stacks, records not yet taken,
+	// and the slots of large arrays; nil means a separate account.
 	Host *mem.Host
-	// OnLimit is called when a record or an element finds no room at Host: the operation failed as it cannot in the kernel.
+	// OnLimit is called if there is no room in Host for a record or element: the operation failed in a way that it
+	// cannot fail in the kernel.
 	OnLimit func(error)
-	// PerfBytes is the room of each CPU's perf buffer in bytes; 0 = unlimited.
+	// PerfBytes is the size of each CPU's perf buffer in bytes; 0 = unlimited.
 	PerfBytes uint64
 	// PageSize of the target in bytes; 0 = 4096.
 	PageSize uint32
-	// KernelBTF gives the layout of struct bpf_map, so that a program may read a map's attributes
-	// through its pointer. Without it such reads fault.
+	// KernelBTF provides the layout of struct bpf_map, so that programs can read a map's attributes through its
+	// pointer. Without it such reads fault.
 	KernelBTF *btf.Spec
-	// FreeField is called when an element is deleted or overwritten for each special field in it that
-	// owns something (timers, kptrs, lists, ...), before the field is zeroed. addr is the
-	// guest address of the field.
+	// FreeField is called when an element is deleted or overwritten, for each special field in it that owns something
+	// (timers, kptrs, lists, ...), before the field is zeroed. addr is the guest address of the field.
 	FreeField func(m Map, s Special, addr uint64)
 	// ValidDev reports whether a network device exists; nil accepts every index above 0.
 	ValidDev func(ifindex uint32) bool
@@ -93,8 +94,8 @@ type Env struct {
 	big    bool // target's byte order, set by New
 }
 
-// host makes room for a record or an element of n bytes outside simulated memory. A program that fills them would take all of
-// the host's.
+// host reserves room for a record or an element of n bytes outside simulated memory. Otherwise a program could use up
+// all of the host's memory.
 func (e *Env) host(m *base, n int) uapi.Errno {
 	if err := e.reserve(m, mem.HostCost(n)); err != nil {
 		if e.OnLimit != nil {
@@ -105,7 +106,7 @@ func (e *Env) host(m *base, n int) uapi.Errno {
 	return OK
 }
 
-// reserve makes room for n bytes of the host.
+// reserve reserves n bytes of host memory.
 func (e *Env) reserve(m *base, n uint64) error {
 	if e.Host == nil {
 		e.Host = &mem.Host{}
@@ -116,10 +117,10 @@ func (e *Env) reserve(m *base, n uint64) error {
 	return nil
 }
 
-// unhost gives the room of a record or an element of n bytes back.
+// unhost releases the room of a record or element of n bytes.
 func (e *Env) unhost(n int) { e.Host.Give(mem.HostCost(n)) }
 
-// unhostRecords gives the room of records back.
+// unhostRecords releases the room of records.
 func (e *Env) unhostRecords(records []Record) {
 	for i := range records {
 		e.unhost(len(records[i].Data))
@@ -138,7 +139,7 @@ func (e *Env) u32(p []byte) uint32 {
 // Maps returns all maps in the order of their creation.
 func (e *Env) Maps() []Map { return slices.Clone(e.maps) }
 
-// ByAddr returns the map whose handle is at a guest address: what a program passes as a map pointer.
+// ByAddr returns the map whose handle is at a guest address, which is what a program passes as a map pointer.
 func (e *Env) ByAddr(addr uint64) (Map, bool) {
 	m, ok := e.byAddr[addr]
 	return m, ok
@@ -153,7 +154,7 @@ func (e *Env) ByID(id uint32) (Map, bool) {
 	return e.maps[i], true
 }
 
-// Remove frees a map: its handle, its values, and what they own. Its id is not given again. No map may hold it any more.
+// Remove frees a map: its handle, its values, and what they own. Its id is not reused. No other map may contain it.
 func (e *Env) Remove(m Map) {
 	i := slices.Index(e.maps, m)
 	if i < 0 {
@@ -176,9 +177,9 @@ func (e *Env) Remove(m Map) {
 	e.Mem.Free(e.Mem.Find(m.Addr()))
 }
 
-// Err returns the first failure of the simulation itself, such as simulated memory that ran
-// out in the middle of an operation. The operation then reported ENOMEM to the program, but
-// the kernel might have succeeded: the run's result is not to be trusted.
+// Err returns the first failure of the simulation itself, for example because simulated memory was exhausted during an
+// operation. The operation then reported ENOMEM to the program although the kernel might have succeeded, so the run's
+// result is unreliable.
 func (e *Env) Err() error { return e.err }
 
 func (e *Env) fail(err error) uapi.Errno {
@@ -195,13 +196,13 @@ func (e *Env) pageSize() uint32 {
 	return e.PageSize
 }
 
-// nextSeq numbers records of all maps in the order of their completion, from 1 on.
+// nextSeq numbers the records of all maps in order of completion, from 1.
 func (e *Env) nextSeq() uint64 {
 	e.seq++
 	return e.seq
 }
 
-// atLeast reports whether the target is kernel a.b or newer; an unknown version is the newest.
+// atLeast reports whether the target is kernel a.b or later; an unknown version counts as the newest.
 func (e *Env) atLeast(a, b uint32) bool {
 	return e.KernelVersion == 0 || e.KernelVersion>>8 >= a<<8|b
 }
@@ -209,7 +210,7 @@ func (e *Env) atLeast(a, b uint32) bool {
 // runEnder is a map that has something to do after every run.
 type runEnder interface{ endRun() }
 
-// add makes a map one of the environment's.
+// add adds a map to the environment.
 func (e *Env) add(m Map) {
 	e.maps = append(e.maps, m)
 	if r, ok := m.(runEnder); ok {
@@ -224,7 +225,7 @@ func (e *Env) EndRun() {
 	}
 }
 
-// Snapshot is the state of all maps of an Env, without the bytes that live in simulated memory.
+// Snapshot is the state of all maps of an Env, except for bytes in simulated memory.
 type Snapshot struct {
 	maps   []Map
 	states []any
@@ -235,8 +236,8 @@ type Snapshot struct {
 	err    error
 }
 
-// Snapshot records the state of all maps. It is complete only together with a snapshot of the
-// memory taken at the same moment.
+// Snapshot records the state of all maps. It is complete only together with a snapshot of the memory taken at the same
+// time.
 func (e *Env) Snapshot() *Snapshot {
 	s := &Snapshot{maps: slices.Clone(e.maps), byAddr: maps.Clone(e.byAddr), last: e.last, seq: e.seq, err: e.err}
 	if e.Host != nil {
@@ -248,8 +249,7 @@ func (e *Env) Snapshot() *Snapshot {
 	return s
 }
 
-// Restore brings all maps back to a snapshot taken from this Env. Restore the memory first. Maps
-// created since are forgotten.
+// Restore restores all maps to a snapshot of this Env. Restore the memory first. Maps created since are forgotten.
 func (e *Env) Restore(s *Snapshot) {
 	e.maps, e.enders, e.byAddr, e.last, e.seq, e.err = nil, nil, maps.Clone(s.byAddr), s.last, s.seq, s.err
 	if e.Host != nil {
@@ -261,7 +261,7 @@ func (e *Env) Restore(s *Snapshot) {
 	}
 }
 
-// NotSimulated refuses a map type by name.
+// NotSimulated is the error for a map type that is not simulated.
 type NotSimulated struct {
 	Map  string
 	Type uapi.MapType
@@ -272,7 +272,7 @@ func (e *NotSimulated) Error() string {
 	return fmt.Sprintf("map %s: type %s is not simulated", e.Map, e.Type)
 }
 
-// CreateError is the refusal of BPF_MAP_CREATE, with the errno the kernel gives.
+// CreateError is a refusal of BPF_MAP_CREATE with the kernel's errno.
 type CreateError struct {
 	Map    string
 	Type   uapi.MapType
@@ -285,21 +285,21 @@ func (e *CreateError) Error() string {
 	return fmt.Sprintf("map %s (%s): %s: %s", e.Map, e.Type, e.Errno, e.Detail)
 }
 
-// Unwrap returns the errno.
+// Unwrap returns Errno.
 func (e *CreateError) Unwrap() error { return e.Errno }
 
-// ErrLimit is the kind of a refusal by this simulation (not by the kernel) for size.
+// ErrLimit means that this simulation, not the kernel, refuses a map because of its size.
 var ErrLimit = errors.New("larger than the simulated memory")
 
-// LimitError refuses a map that cannot fit the simulated memory, although a kernel might create it.
+// LimitError reports a map that does not fit in simulated memory, although a kernel might create it.
 type LimitError struct {
 	Map         string
 	Need, Limit uint64 // bytes
-	// Err is the refusal when it is not simulated memory that lacks.
+	// Err is the error if something other than simulated memory is exhausted.
 	Err error
 }
 
-// Error gives both sizes.
+// Error contains both sizes.
 func (e *LimitError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("map %s: %v", e.Map, e.Err)

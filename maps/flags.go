@@ -11,7 +11,7 @@ const (
 	allFlags    = 1<<20 - 1
 )
 
-// accessOK is bpf_map_flags_access_ok: a program must be able to read or to write.
+// accessOK mirrors bpf_map_flags_access_ok: a program must be able to read or to write.
 func accessOK(flags uint32) bool {
 	const both = uapi.MapRdonlyProg | uapi.MapWronlyProg
 	return flags&both != both

@@ -6,11 +6,11 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// handleSize is the room of a map's handle when the kernel's struct bpf_map is not known.
+// handleSize is the size in bytes of a map's handle if the kernel's struct bpf_map is unknown.
 const handleSize = 256
 
-// handleView is the kernel's struct bpf_map as far as programs may read it through a map
-// pointer: attributes only. Nothing may be stored.
+// handleView is the part of the kernel's struct bpf_map that programs may read through a map pointer: read-only
+// attributes.
 type handleView struct {
 	env *Env
 	m   Map
@@ -87,7 +87,7 @@ func (v *handleView) Write(uint64, []byte) *mem.Fault {
 	return &mem.Fault{Kind: mem.ReadOnly, Write: true}
 }
 
-// Read serves probe reads: of one attribute, or of bytes of the name.
+// Read implements probe reads of one attribute or of bytes of the name.
 func (v *handleView) Read(off uint64, p []byte) *mem.Fault {
 	if n := len(p); n == 4 || n == 8 {
 		x, f := v.Load(off, n)

@@ -6,15 +6,15 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// hash is hash, percpu_hash, lru_hash and lru_percpu_hash (kernel/bpf/hashtab.c).
+// hash implements hash, percpu_hash, lru_hash and lru_percpu_hash (kernel/bpf/hashtab.c).
 type hash struct {
 	base
 	table
 	percpu   bool
 	prealloc bool
 	lru      *lru
-	// spare is the slot each CPU uses for its next replacement of an element (extra_elems of
-	// preallocated maps): the replaced one becomes the spare.
+	// spare is the slot that each CPU uses for its next replacement of an element (extra_elems of preallocated maps).
+	// The replaced one becomes the new spare.
 	spare []uint32
 }
 
@@ -38,8 +38,8 @@ func newHash(b base) (Map, error) {
 	}
 	cpus := b.env.CPUs
 	if isLRU && s.Flags&uapi.MapNoCommonLRU != 0 {
-		// htab_map_alloc: "ensure each CPU's lru list has >=1 elements"; the rounding keeps at
-		// least the asked for number.
+		// htab_map_alloc ensures that each CPU's LRU list has at least one element; rounding never reduces the number
+		// requested.
 		n := uint32(cpus)
 		if up := (s.MaxEntries + n - 1) / n * n; up >= s.MaxEntries {
 			h.spec.MaxEntries = up
@@ -69,7 +69,7 @@ func newHash(b base) (Map, error) {
 	return h, nil
 }
 
-// checkHash is htab_map_alloc_check and what htab_map_alloc refuses.
+// checkHash mirrors htab_map_alloc_check and the checks of htab_map_alloc.
 func (b *base) checkHash(percpu, isLRU bool) *CreateError {
 	s := &b.spec
 	switch {
@@ -120,7 +120,7 @@ func (h *hash) Lookup(cpu int, key []byte) (uint64, uapi.Errno) {
 	return h.addr(slot, cpu), OK
 }
 
-// LookupCPU is bpf_map_lookup_percpu_elem: a CPU that does not exist gives ENOENT (NULL).
+// LookupCPU implements bpf_map_lookup_percpu_elem: a CPU that does not exist gives ENOENT (NULL).
 func (h *hash) LookupCPU(key []byte, cpu int) (uint64, uapi.Errno) {
 	switch {
 	case !h.percpu:
@@ -178,7 +178,7 @@ func (h *hash) Update(cpu int, key, value []byte, flags uint64) uapi.Errno {
 	return h.replaceElem(hk, old, cpu, value)
 }
 
-// checkMode is check_flags.
+// checkMode mirrors check_flags.
 func checkMode(exists bool, mode uint64) uapi.Errno {
 	switch {
 	case exists && mode == uapi.NoExist:
@@ -189,7 +189,7 @@ func checkMode(exists bool, mode uint64) uapi.Errno {
 	return OK
 }
 
-// set fills a new element.
+// set initialises a new element.
 func (h *hash) set(slot uint32, value []byte) {
 	val := h.bytes(slot, 0)
 	h.initFields(val)
@@ -197,8 +197,8 @@ func (h *hash) set(slot uint32, value []byte) {
 	h.note(slot, 0)
 }
 
-// replaceElem gives the key a new element, as the kernel does: a pointer to the old one keeps
-// seeing the old value.
+// replaceElem gives the key a new element, as the kernel does: through a pointer to the old one the old value remains
+// visible.
 func (h *hash) replaceElem(hk, old uint32, cpu int, value []byte) uapi.Errno {
 	var slot uint32
 	i := max(cpu, 0)
@@ -225,9 +225,9 @@ func (h *hash) replaceElem(hk, old uint32, cpu int, value []byte) uapi.Errno {
 	return OK
 }
 
-// updateLRU evicts only for a key that is new and will be stored. The kernel takes the new element before it
-// looks for the old one and at the flags (htab_lru_map_update_elem), so that even an update of an
-// existing key, or one that fails, may evict when no free element is at hand. In a list of one element that is always so: see evictOnly.
+// updateLRU evicts only for a new key that will be stored. The kernel allocates the new element before it looks for the
+// old one and checks the flags (htab_lru_map_update_elem), so that even an update of an existing key, or one that
+// fails, may evict an element if none is free. In a list of one element that is always so: see evictOnly.
 func (h *hash) updateLRU(hk uint32, cpu int, key, value []byte, mode uint64) uapi.Errno {
 	h.evictOnly(cpu)
 	old := h.find(hk, key)
@@ -257,15 +257,16 @@ func (h *hash) updateLRU(hk uint32, cpu int, key, value []byte, mode uint64) uap
 	return OK
 }
 
-// evictOnly makes room for an update in a list of one element. The kernel takes a new element before it looks for the key, so the only one
-// goes, whatever its key: BPF_NOEXIST succeeds, and BPF_EXIST fails and leaves the list empty (measured on Linux 6.18).
+// evictOnly makes room for an update in a list of one element. The kernel allocates a new element before it looks for
+// the key, so the only one is evicted, whatever its key: BPF_NOEXIST succeeds, and BPF_EXIST fails and leaves the list
+// empty (measured on Linux 6.18).
 func (h *hash) evictOnly(cpu int) {
 	if victim, full := h.lru.victim(max(cpu, 0)); full && h.lru.room(max(cpu, 0)) == 1 {
 		h.dropElem(victim)
 	}
 }
 
-// lruAdd makes an element for a new key, evicting the least recently used one of a full map.
+// lruAdd adds an element for a new key and, if the map is full, evicts the least recently used one.
 func (h *hash) lruAdd(hk uint32, cpu int, key []byte) (uint32, error) {
 	if victim, full := h.lru.victim(max(cpu, 0)); full {
 		h.dropElem(victim)
@@ -278,7 +279,7 @@ func (h *hash) lruAdd(hk uint32, cpu int, key []byte) (uint32, error) {
 }
 
 func (h *hash) updatePercpu(hk uint32, cpu int, key, value []byte, mode uint64) uapi.Errno {
-	if h.lru != nil && mode != uapi.Exist { // which needs no new element
+	if h.lru != nil && mode != uapi.Exist { // BPF_EXIST needs no new element
 		h.evictOnly(cpu)
 	}
 	slot := h.find(hk, key)
@@ -304,8 +305,8 @@ func (h *hash) updatePercpu(hk uint32, cpu int, key, value []byte, mode uint64) 
 	return OK
 }
 
-// setCopies stores the value of one CPU, or of all for user space. In a new element the
-// other CPUs' copies are zero (pcpu_init_value).
+// setCopies stores the value for one CPU, or for all in an update by user space. In a new element the other CPUs'
+// copies are zero (pcpu_init_value).
 func (h *hash) setCopies(slot uint32, cpu int, value []byte, fresh bool) {
 	step := round8(h.spec.ValueSize)
 	for c := range h.env.CPUs {
@@ -352,7 +353,7 @@ func (h *hash) Delete(key []byte) uapi.Errno {
 	return OK
 }
 
-// LookupDelete is BPF_MAP_LOOKUP_AND_DELETE_ELEM.
+// LookupDelete implements BPF_MAP_LOOKUP_AND_DELETE_ELEM.
 func (h *hash) LookupDelete(key, value []byte, flags uint64) uapi.Errno {
 	if flags&^uapi.Lock != 0 || flags&uapi.Lock != 0 && !h.hasLock() || len(key) < h.index.keySize {
 		return uapi.EINVAL

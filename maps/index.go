@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// index finds slots by key. It is an open-addressing table with linear probing and backward-shift
-// deletion; an entry is the upper half of a key's hash and the slot plus one, 0 is empty.
+// index finds slots by key. It is an open-addressing table with linear probing and backward-shift deletion. An entry is
+// the upper half of a key's hash and the slot plus one; 0 means empty.
 type index struct {
 	keySize int
 	keys    []byte // key of slot i at i*keySize
@@ -21,8 +21,8 @@ const (
 	hashK1 = 0xbf58476d1ce4e5b9
 )
 
-// hashKey hashes key bytes. It is the same on every run: order and speed do not depend on chance, and
-// keys come from the user's own programs, so a seed would defend against nobody.
+// hashKey hashes key bytes. It is not seeded, so order and speed are the same in every run. Keys come from the user's
+// own programs, so there is no attacker to defend against.
 func hashKey(key []byte) uint32 {
 	var h uint64
 	switch len(key) {
@@ -54,7 +54,7 @@ func (x *index) key(slot uint32) []byte {
 	return x.keys[off : off+x.keySize : off+x.keySize]
 }
 
-// find returns the slot of a key, whose hash is h, or noSlot.
+// find returns the slot of a key with hash h, or noSlot.
 func (x *index) find(h uint32, key []byte) uint32 {
 	if len(x.tab) == 0 {
 		return noSlot
@@ -135,7 +135,7 @@ func (x *index) grow() {
 	}
 }
 
-// position returns the place of a slot's entry.
+// position returns the index of a slot's entry.
 func (x *index) position(h, slot uint32) uint32 {
 	mask := uint32(len(x.tab) - 1)
 	want := uint64(h)<<32 | uint64(slot+1)

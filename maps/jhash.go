@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Bob Jenkins' lookup3 hash as include/linux/jhash.h has it: stack ids and bloom filter bits follow
-// from it, and programs and users see both.
+// Bob Jenkins' lookup3 hash as in include/linux/jhash.h. Stack ids and bloom filter bits follow from it and are visible
+// to programs and users.
 
 const jhashInit = 0xdeadbeef
 
@@ -66,7 +66,7 @@ func jhash2(k []uint32, seed uint32) uint32 {
 	return jfinal(a, b, c)
 }
 
-// jhash hashes bytes, words in little endian.
+// jhash hashes bytes as little-endian words.
 func jhash(k []byte, seed uint32) uint32 {
 	x := uint32(jhashInit) + uint32(len(k)) + seed
 	a, b, c := x, x, x

@@ -1,6 +1,6 @@
 package maps
 
-// What is compared and listed of a map takes many times its bytes.
+// Comparing and listing the contents of a map takes many times its size.
 const (
 	mostListed      = 1 << 17  // elements
 	mostListedBytes = 16 << 20 // of keys and values
@@ -9,7 +9,7 @@ const (
 // Len returns the number of elements.
 func (t *table) Len() int { return t.index.n }
 
-// Large reports whether a map whose elements programs make has too many of them to list, and how many.
+// Large reports whether programs have created too many elements in a map to list them, and how many.
 func Large(m Map) (elements int, large bool) {
 	t, ok := m.(interface{ Len() int })
 	if !ok {

@@ -1,17 +1,18 @@
 package maps
 
-// Layout is where the values of an array lie. It holds for as long as the array exists, over Restore too.
+// Layout describes where the values of an array are. It is valid for as long as the array exists, even across Restore.
 type Layout struct {
 	Entries uint32
-	// Stride is the distance between elements; Copies describes how many CPUs have a copy of each, CopyStride how far they are apart.
+	// Stride is the distance between elements, CopyStride that between the copies for different CPUs, both in bytes.
+	// Copies is the number of copies.
 	Stride, CopyStride uint64
 	Copies             int
-	// Bases are the addresses of the chunks of 1<<Shift elements, 0 for those that nobody touched: At makes them.
+	// Bases are the addresses of the chunks of 1<<Shift elements, 0 for those not allocated yet: At allocates them.
 	Bases []uint64
 	Shift uint
 }
 
-// Array is a map whose values lie at fixed distances: array and percpu_array.
+// Array is implemented by maps whose values are at fixed distances: array and percpu_array.
 type Array interface {
 	Map
 	Layout() Layout

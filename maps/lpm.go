@@ -8,17 +8,17 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// trie is BPF_MAP_TYPE_LPM_TRIE (kernel/bpf/lpm_trie.c). Elements are indexed by their prefix: the length
-// and the key's bits up to it. A lookup tries the lengths in use, longest first.
+// trie implements BPF_MAP_TYPE_LPM_TRIE (kernel/bpf/lpm_trie.c). Elements are indexed by prefix: its length and the
+// key's bits up to it. A lookup tries the lengths in use, longest first.
 type trie struct {
 	base
 	table
 	max     uint32   // longest prefix in bits
-	full    []byte   // by slot: the key as it was stored, with the bits beyond the prefix
+	full    []byte   // by slot: the stored key, with the bits beyond the prefix
 	lengths []uint32 // prefix lengths in use, descending
 	count   map[uint32]int
 	scratch []byte
-	order   []uint32 // slots in the order of NextKey; nil when the trie changed
+	order   []uint32 // slots in NextKey order; nil if the trie has changed
 }
 
 const (
@@ -48,7 +48,7 @@ func newTrie(b base) (Map, error) {
 	return t, nil
 }
 
-// mask writes the index key of a prefix of n bits to t.scratch.
+// mask writes the index key for a prefix of n bits to t.scratch.
 func (t *trie) mask(key []byte, n uint32) []byte {
 	k := t.scratch
 	t.env.Mem.ByteOrder().PutUint32(k, n)
@@ -62,7 +62,7 @@ func (t *trie) mask(key []byte, n uint32) []byte {
 	return k
 }
 
-// prefix reads the length of a key; ok is false when it is longer than the key has bits.
+// prefix returns the prefix length of a key; ok is false if it exceeds the key's bits.
 func (t *trie) prefix(key []byte) (n uint32, ok bool) {
 	if len(key) < int(t.spec.KeySize) {
 		return 0, false
@@ -71,7 +71,7 @@ func (t *trie) prefix(key []byte) (n uint32, ok bool) {
 	return n, n <= t.max
 }
 
-// exact returns the slot of exactly that prefix.
+// exact returns the slot of exactly this prefix.
 func (t *trie) exact(key []byte, n uint32) uint32 {
 	k := t.mask(key, n)
 	return t.find(hashKey(k), k)
@@ -116,7 +116,7 @@ func (t *trie) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	copy(t.bytes(slot, 0), value[:t.spec.ValueSize])
 	t.note(slot, 0)
 	k := t.mask(key, n)
-	if old != noSlot { // a new node takes the old one's place
+	if old != noSlot { // the new node replaces the old one
 		t.index.replace(hashKey(k), old, slot)
 		t.live.clear(old)
 		t.release(old)
@@ -164,8 +164,8 @@ func (t *trie) fullKey(slot uint32) []byte {
 	return t.full[int(slot)*size : (int(slot)+1)*size]
 }
 
-// compare orders prefixes as the kernel's get_next_key does: by bits, and a prefix after all
-// longer ones inside it (postorder).
+// compare orders prefixes as the kernel's get_next_key does: by bits, and a prefix after all longer ones within it
+// (postorder).
 func (t *trie) compare(a, b []byte) int {
 	order := t.env.Mem.ByteOrder()
 	na, nb := order.Uint32(a), order.Uint32(b)

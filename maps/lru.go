@@ -2,9 +2,8 @@ package maps
 
 import "slices"
 
-// lru orders the elements of an LRU map by use. With BPF_F_NO_COMMON_LRU every CPU has a list
-// of its own and an equal share of the elements; else there is one list. An element
-// belongs to the list of the CPU that made it.
+// lru orders the elements of an LRU map by use. With BPF_F_NO_COMMON_LRU every CPU has its own list and an equal share
+// of the elements; otherwise there is one list. An element belongs to the list of the CPU that created it.
 type lru struct {
 	lists []lruList
 	nodes []lruNode // by slot
@@ -35,16 +34,16 @@ func (l *lru) list(cpu int) uint32 {
 	return 0
 }
 
-// victim returns the slot to evict for a new element of that CPU; full is false while there is room.
+// victim returns the slot to evict for a new element of that CPU; full is false if there is room.
 func (l *lru) victim(cpu int) (slot uint32, full bool) {
 	s := &l.lists[l.list(cpu)]
 	return s.tail, s.n >= s.room
 }
 
-// room returns how many elements the list of that CPU has room for.
+// room returns how many elements fit in the list of that CPU.
 func (l *lru) room(cpu int) uint32 { return l.lists[l.list(cpu)].room }
 
-// add puts a slot at the front.
+// add inserts a slot at the front.
 func (l *lru) add(slot uint32, cpu int) {
 	for uint32(len(l.nodes)) <= slot {
 		l.nodes = append(l.nodes, lruNode{})

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// checkInner is bpf_map_meta_alloc: which maps may be inside another.
+// checkInner mirrors bpf_map_meta_alloc: it checks which maps can be inner maps.
 func (b *base) checkInner() *CreateError {
 	in := b.spec.Inner
 	if in == nil {
@@ -22,7 +22,7 @@ func (b *base) checkInner() *CreateError {
 	return nil
 }
 
-// matches is map_meta_equal: may m be stored where the template is in.
+// matches mirrors map_meta_equal: it reports whether m may be stored in a map with this template.
 func matches(in *Spec, m Map) bool {
 	s := m.Spec()
 	if s.Type != in.Type || s.KeySize != in.KeySize || s.ValueSize != in.ValueSize || s.Flags != normalFlags(in) {
@@ -44,7 +44,7 @@ func matches(in *Spec, m Map) bool {
 	return true
 }
 
-// normalFlags returns the template's flags as they are after its creation.
+// normalFlags returns the flags of a map created from the template.
 func normalFlags(s *Spec) uint32 {
 	if s.Type == uapi.MapTypeDevmap || s.Type == uapi.MapTypeDevmapHash {
 		return s.Flags | uapi.MapRdonlyProg
@@ -99,7 +99,7 @@ func (m *arrayOfMaps) Lookup(_ int, key []byte) (uint64, uapi.Errno) {
 	return 0, uapi.ENOENT
 }
 
-// Update takes the id of a map in place of a file descriptor: EBADF when there is none.
+// Update takes the id of a map in place of a file descriptor; EBADF if there is no such map.
 func (m *arrayOfMaps) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	return updateInner(m.env, m, key, value, flags)
 }
@@ -147,7 +147,7 @@ func (m *arrayOfMaps) NextKey(key []byte) ([]byte, uapi.Errno) {
 	return nextIndex(m.env, key, m.spec.MaxEntries)
 }
 
-// Entries have the inner map's id as value and the map as Ref.
+// Entries returns elements with the inner map's id as value and the map as Ref.
 func (m *arrayOfMaps) Entries() []Entry {
 	var out []Entry
 	for i, in := range m.slots {
@@ -161,7 +161,7 @@ func (m *arrayOfMaps) Entries() []Entry {
 func (m *arrayOfMaps) Snapshot() any { return slices.Clone(m.slots) }
 func (m *arrayOfMaps) Restore(v any) { copy(m.slots, v.([]Map)) }
 
-// hashOfMaps is BPF_MAP_TYPE_HASH_OF_MAPS. The index is that of a hash; the inner maps are Go values by slot.
+// hashOfMaps is BPF_MAP_TYPE_HASH_OF_MAPS. It uses the index of a hash; the inner maps are Go values by slot.
 type hashOfMaps struct {
 	base
 	index

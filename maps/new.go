@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// constructors by type. A type that is not here is not simulated.
+// constructors lists the map types that are simulated.
 var constructors = map[uapi.MapType]func(base) (Map, error){
 	uapi.MapTypeHash:                newHash,
 	uapi.MapTypePercpuHash:          newHash,
@@ -45,14 +45,14 @@ var constructors = map[uapi.MapType]func(base) (Map, error){
 	uapi.MapTypeRhash:               newRhash,
 }
 
-// Simulated reports whether New knows the type.
+// Simulated reports whether New supports the type.
 func Simulated(t uapi.MapType) bool {
 	_, ok := constructors[t]
 	return ok
 }
 
-// New creates a map as BPF_MAP_CREATE does. Errors are a *NotSimulated, a *CreateError with the
-// kernel's errno, a *LimitError, or a failure of the simulated memory.
+// New creates a map as BPF_MAP_CREATE does. The error is a *NotSimulated, a *CreateError with the kernel's errno, a
+// *LimitError, or a failure of the simulated memory.
 func New(env *Env, s Spec) (Map, error) {
 	create, ok := constructors[s.Type]
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// structOps is BPF_MAP_TYPE_STRUCT_OPS: the image of the struct a program set implements. The map only
-// keeps the bytes; registering them is up to the machine.
+// structOps implements BPF_MAP_TYPE_STRUCT_OPS: the image of the struct that a set of programs implements. The map only
+// stores the bytes; the machine registers them.
 type structOps struct {
 	base
 	value []byte
@@ -32,7 +32,7 @@ func (m *structOps) zeroKey(key []byte) bool {
 	return len(key) >= 4 && m.env.u32(key) == 0
 }
 
-// Lookup is for user space's copy only: bpf_struct_ops_map_lookup_elem gives programs EINVAL.
+// Lookup fails, because only user space gets a copy: bpf_struct_ops_map_lookup_elem returns EINVAL to programs.
 func (m *structOps) Lookup(int, []byte) (uint64, uapi.Errno) { return 0, uapi.EINVAL }
 
 // Update registers the struct: once, until it is deleted.
@@ -74,12 +74,12 @@ func (m *structOps) Entries() []Entry {
 	return []Entry{{Key: m.env.key32(0), Value: slices.Clone(m.value)}}
 }
 
-// Snapshot shares the value: it never changes.
+// Snapshot shares the value, which never changes.
 func (m *structOps) Snapshot() any { return m.value }
 func (m *structOps) Restore(v any) { m.value = v.([]byte) }
 
-// insnArray is BPF_MAP_TYPE_INSN_ARRAY (Linux 6.19): offsets of instructions, for indirect jumps. Values are
-// struct bpf_insn_array_value {orig_off, xlated_off, jitted_off, unused}; user space sets orig_off only.
+// insnArray implements BPF_MAP_TYPE_INSN_ARRAY (Linux 6.19): offsets of instructions, for indirect jumps. Values are
+// struct bpf_insn_array_value {orig_off, xlated_off, jitted_off, unused}; user space sets only orig_off.
 type insnArray struct {
 	array
 }
@@ -100,7 +100,7 @@ func newInsnArray(b base) (Map, error) {
 	return a, nil
 }
 
-// Update accepts values whose other fields are 0 (insn_array_update_elem).
+// Update accepts only values whose other fields are 0 (insn_array_update_elem).
 func (a *insnArray) Update(cpu int, key, value []byte, flags uint64) uapi.Errno {
 	if flags&uapi.Lock == 0 && flags != uapi.NoExist && len(value) >= 16 && !allZero(value[4:16]) {
 		return uapi.EINVAL
@@ -108,7 +108,7 @@ func (a *insnArray) Update(cpu int, key, value []byte, flags uint64) uapi.Errno 
 	return a.array.Update(cpu, key, value, flags)
 }
 
-// DirectValue: the base address of the table is what an indirect jump computes from.
+// DirectValue returns the base address of the table, from which an indirect jump computes its target.
 func (a *insnArray) DirectValue(off uint32) (uint64, uapi.Errno) {
 	if off%16 != 0 || off/16 >= a.n || len(a.bases) != 1 {
 		return 0, uapi.EINVAL

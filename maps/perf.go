@@ -6,13 +6,13 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// perfArray is BPF_MAP_TYPE_PERF_EVENT_ARRAY. User space is simulated as the usual one: it opened a
-// software event for every CPU and put it into that CPU's slot.
+// perfArray implements BPF_MAP_TYPE_PERF_EVENT_ARRAY. The simulated user space has opened a software event for every
+// CPU and put it into that CPU's slot, as tools usually do.
 type perfArray struct {
 	base
-	events  map[uint32]int32 // slot -> CPU of the event there
+	events  map[uint32]int32 // CPU of the event in each slot
 	records []Record
-	used    []uint64 // bytes not read yet, by CPU
+	used    []uint64 // unread bytes, by CPU
 	lost    uint64
 	sink    PerfSink // nil: the records are kept here
 }
@@ -33,11 +33,11 @@ func newPerf(b base) (Map, error) {
 	return p, nil
 }
 
-// perfRecordSize returns the room one record takes: header, size word and data rounded so that the whole is
-// a multiple of 8 (PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW).
+// perfRecordSize returns the size of a record in bytes: header, size word and data, rounded so that the total is a
+// multiple of 8 (PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW).
 func perfRecordSize(n int) uint64 { return (uint64(n)+4+7)&^7 + 8 }
 
-// Output is ____bpf_perf_event_output: the slot is the flags' lower 32 bits, or the current CPU.
+// Output mirrors ____bpf_perf_event_output: the slot is the lower 32 bits of flags, or the current CPU.
 func (p *perfArray) Output(cpu int, flags uint64, data []byte) uapi.Errno {
 	if flags&^uapi.PerfIndexMask != 0 {
 		return uapi.EINVAL
@@ -100,7 +100,7 @@ func (p *perfArray) SetEvent(index uint32, cpu int) uapi.Errno {
 	return OK
 }
 
-// Update from bytes needs the file descriptor of an event: EBADF. See SetEvent.
+// Update needs the file descriptor of an event, so it returns EBADF. See SetEvent.
 func (p *perfArray) Update(_ int, key, _ []byte, flags uint64) uapi.Errno {
 	switch {
 	case flags != uapi.Any || len(key) < 4:

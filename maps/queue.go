@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// queue is BPF_MAP_TYPE_QUEUE and STACK (kernel/bpf/queue_stack_maps.c). Elements are only ever copied
-// in and out, so they live here and not in simulated memory.
+// queue implements BPF_MAP_TYPE_QUEUE and STACK (kernel/bpf/queue_stack_maps.c). Elements are only copied in and out,
+// so they are kept here and not in simulated memory.
 type queue struct {
 	base
 	stack bool
@@ -31,7 +31,7 @@ func newQueue(b base) (Map, error) {
 	return q, nil
 }
 
-// Push adds an element. BPF_EXIST makes room in a full map by dropping the oldest element, of stacks too.
+// Push adds an element. In a full map, BPF_EXIST drops the oldest element, even of a stack.
 func (q *queue) Push(value []byte, flags uint64) uapi.Errno {
 	if flags&uapi.NoExist != 0 || flags > uapi.Exist || len(value) < int(q.spec.ValueSize) {
 		return uapi.EINVAL
@@ -78,7 +78,7 @@ func (q *queue) Peek(value []byte) uapi.Errno { return q.get(value, false) }
 
 func (q *queue) Lookup(int, []byte) (uint64, uapi.Errno) { return 0, uapi.ENOENT }
 
-// Entries are in the order of pop.
+// Entries returns the elements in pop order.
 func (q *queue) Entries() []Entry {
 	var out []Entry
 	for _, e := range q.elems {
@@ -90,6 +90,6 @@ func (q *queue) Entries() []Entry {
 	return out
 }
 
-// Snapshot shares the elements: they never change.
+// Snapshot shares the elements, which never change.
 func (q *queue) Snapshot() any { return slices.Clone(q.elems) }
 func (q *queue) Restore(v any) { q.elems = slices.Clone(v.([][]byte)) }

@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// refArray is a map whose elements are what file descriptors name: programs, cgroups, sockets. The
-// values are Go values here; nil is an empty slot.
+// refArray is a map of objects that file descriptors refer to: programs, cgroups, sockets. Here they are Go values; nil
+// is an empty slot.
 type refArray struct {
 	base
 	slots []any
@@ -18,9 +18,9 @@ type refArray struct {
 const (
 	xskFlags       = uapi.MapNumaNode | uapi.MapRdonly | uapi.MapWronly
 	reuseportFlags = uapi.MapNumaNode | accessFlags
-	// refLimit is the most slots this simulation gives such a map.
+	// refLimit is the maximum number of slots of such a map in this simulation.
 	refLimit = 1 << 24
-	// slotBytes is the size of a slot.
+	// slotBytes is the size of a slot in bytes.
 	slotBytes = 16
 )
 
@@ -69,7 +69,7 @@ type progArray struct{ *refArray }
 func (p *progArray) Prog(index uint32) (any, bool)             { return p.Ref(index) }
 func (p *progArray) SetProg(index uint32, prog any) uapi.Errno { return p.SetRef(index, prog) }
 
-// checkFDArray is fd_array_map_alloc_check.
+// checkFDArray mirrors fd_array_map_alloc_check.
 func (b *base) checkFDArray() *CreateError {
 	switch {
 	case b.spec.ValueSize != 4:
@@ -88,8 +88,8 @@ func (a *refArray) index(key []byte) (uint32, bool) {
 	return i, uint64(i) < uint64(len(a.slots))
 }
 
-// Lookup gives programs the struct bpf_xdp_sock of an xskmap's socket; the verifier admits no lookups of the other types but of sock
-// arrays, whose elements are sockets and live in the kernel, not here.
+// Lookup returns the struct bpf_xdp_sock of an xskmap's socket. For the other types the verifier allows no lookups,
+// except for sock arrays, whose elements are sockets in the kernel and not here.
 func (a *refArray) Lookup(_ int, key []byte) (uint64, uapi.Errno) {
 	if a.spec.Type != uapi.MapTypeXskmap {
 		return 0, uapi.EOPNOTSUPP
@@ -118,7 +118,7 @@ func (a *refArray) SetSocket(index, queue uint32) uapi.Errno {
 	return OK
 }
 
-// Update from bytes needs a file descriptor and is refused; see SetRef.
+// Update needs a file descriptor and is refused; see SetRef.
 func (a *refArray) Update(_ int, key, _ []byte, flags uint64) uapi.Errno {
 	if e := a.check(key, flags); e != OK {
 		return e
@@ -167,7 +167,7 @@ func (a *refArray) Ref(index uint32) (any, bool) {
 	return a.slots[index], true
 }
 
-// SetRef stores v as user space does: E2BIG out of range; nil deletes.
+// SetRef stores v as user space does: E2BIG if out of range; nil deletes.
 func (a *refArray) SetRef(index uint32, v any) uapi.Errno {
 	if uint64(index) >= uint64(len(a.slots)) {
 		return uapi.E2BIG
@@ -176,7 +176,7 @@ func (a *refArray) SetRef(index uint32, v any) uapi.Errno {
 	return OK
 }
 
-// Entries have a Ref and no Value.
+// Entries returns elements with a Ref and no Value.
 func (a *refArray) Entries() []Entry {
 	var out []Entry
 	for i, v := range a.slots {

@@ -1,6 +1,6 @@
 package maps
 
-// reserve makes room for a table of n bytes of the host, which the map has as long as it is there.
+// reserve reserves n bytes of host memory for a table, for as long as the map exists.
 func (b *base) reserve(n uint64) error {
 	if err := b.env.reserve(b, n); err != nil {
 		return err
@@ -11,7 +11,7 @@ func (b *base) reserve(n uint64) error {
 
 func (b *base) baseOf() *base { return b }
 
-// release gives back what a map has besides its regions: what the fields of its values own, and memory of the host.
+// release releases what a map has besides its regions: what the fields of its values own, and host memory.
 func (e *Env) release(m Map) {
 	b := m.(interface{ baseOf() *base }).baseOf()
 	if w, ok := m.(Walker); ok && b.owning {

@@ -2,8 +2,8 @@ package maps
 
 import "github.com/bpfrun/bpfrun/uapi"
 
-// rhash is BPF_MAP_TYPE_RHASH, the resizable hash table of Linux 7.2 (kernel/bpf/hashtab.c rhtab_map_ops). Its elements are made one by one, and
-// an update changes the one that is there in place, where a hash replaces it.
+// rhash implements BPF_MAP_TYPE_RHASH, the resizable hash table of Linux 7.2 (kernel/bpf/hashtab.c rhtab_map_ops). Its
+// elements are allocated one by one. An update modifies an existing element in place, whereas a hash replaces it.
 type rhash struct{ hash }
 
 func newRhash(b base) (Map, error) {
@@ -21,7 +21,8 @@ func newRhash(b base) (Map, error) {
 	return m, nil
 }
 
-// checkRhash is rhtab_map_alloc_check. map_extra is how many elements the first table is made for; the simulated one needs no such hint.
+// checkRhash mirrors rhtab_map_alloc_check. map_extra is the initial number of elements, a hint that the simulation
+// does not need.
 func (b *base) checkRhash() *CreateError {
 	s := &b.spec
 	switch {
@@ -41,7 +42,7 @@ func (b *base) checkRhash() *CreateError {
 	return b.checkHash(false, false)
 }
 
-// Update is rhtab_map_update_elem.
+// Update mirrors rhtab_map_update_elem.
 func (m *rhash) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	mode := flags &^ uapi.Lock
 	if len(key) < m.index.keySize || len(value) < int(m.spec.ValueSize) || mode > uapi.Exist || flags&uapi.Lock != 0 && !m.hasLock() {
@@ -70,7 +71,8 @@ func (m *rhash) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	return OK
 }
 
-// cancelFields ends timers and work items of an element that gets another value; what else its special fields own stays (bpf_obj_cancel_fields).
+// cancelFields cancels timers and work items of an element that gets another value; whatever else its special fields
+// own is kept (bpf_obj_cancel_fields).
 func (m *rhash) cancelFields(slot uint32) {
 	val := m.bytes(slot, 0)
 	for _, f := range m.fields {

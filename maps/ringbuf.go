@@ -7,25 +7,25 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// ringbuf is BPF_MAP_TYPE_RINGBUF (kernel/bpf/ringbuf.c). Positions count bytes since creation, as the
-// kernel's consumer and producer positions do, with 8 bytes of header per record and records rounded up to 8 bytes; the
-// bytes themselves are not in a ring: each record is a region of its own, which ends at submit or discard.
+// ringbuf implements BPF_MAP_TYPE_RINGBUF (kernel/bpf/ringbuf.c). Positions count bytes since creation, like the
+// kernel's consumer and producer positions, with 8 bytes of header per record and records rounded up to 8 bytes. The
+// data is not in a ring: each record is a region of its own, which ends at submit or discard.
 type ringbuf struct {
 	base
 	mask    uint64
-	cons    uint64 // position user space has read up to
+	cons    uint64 // position up to which user space has read
 	prod    uint64 // position of the next record
 	pending []ringRec
 	records []Record
-	last    uint64         // sequence number of the record read last
+	last    uint64         // sequence number of the last record read
 	byAddr  map[uint64]int // address of an open record -> index into pending, counted from first
 	first   int            // index of pending[0] since creation
 	sink    RingSink       // nil: the records are kept here
 }
 
-// ringRec is a record user space has not read yet.
+// ringRec is a record that user space has not read yet.
 type ringRec struct {
-	addr  uint64 // of the bytes; 0 when complete
+	addr  uint64 // of the data; 0 if complete
 	pos   uint64 // of the header
 	len   uint64 // in the ring, with header
 	state ringState
@@ -46,7 +46,7 @@ const (
 	ringMaxRecord = 1<<32/4 - 1 // RINGBUF_MAX_RECORD_SZ = UINT_MAX/4
 )
 
-// checkRing is ringbuf_map_alloc.
+// checkRing mirrors ringbuf_map_alloc.
 func (b *base) checkRing(flags uint32) *CreateError {
 	s := &b.spec
 	switch {
@@ -73,7 +73,7 @@ func newRingbuf(b base) (Map, error) {
 	return r, nil
 }
 
-// reserve makes room for a record (__bpf_ringbuf_reserve).
+// reserve reserves room for a record (__bpf_ringbuf_reserve).
 func (r *ringbuf) reserve(size uint64) (int, bool) {
 	if size > ringMaxRecord {
 		return 0, false
@@ -82,8 +82,7 @@ func (r *ringbuf) reserve(size uint64) (int, bool) {
 	if n > r.mask+1 {
 		return 0, false
 	}
-	// The oldest record that is not read yet bounds both the distance to the consumer and to the
-	// oldest open record.
+	// The oldest unread record limits both the distance to the consumer and that to the oldest open record.
 	if !r.room(n) {
 		return 0, false
 	}
@@ -141,7 +140,7 @@ func (r *ringbuf) finish(addr uint64, state ringState, flags uint64) uapi.Errno 
 	return OK
 }
 
-// region0 finds the region of an open record; one of size 0 contains no address, so it is found as a neighbour.
+// region0 finds the region of an open record; one of size 0 contains no address, so it is found through its neighbour.
 func (r *ringbuf) region0(addr, size uint64) *mem.Region {
 	if size != 0 {
 		return r.env.Mem.Find(addr)
@@ -152,7 +151,7 @@ func (r *ringbuf) region0(addr, size uint64) *mem.Region {
 	return nil
 }
 
-// done follows a record that is complete.
+// done processes a record that has been completed.
 func (r *ringbuf) done(rec *ringRec, flags uint64) {
 	if r.sink != nil {
 		r.sunk(rec, flags)
@@ -161,7 +160,7 @@ func (r *ringbuf) done(rec *ringRec, flags uint64) {
 	}
 }
 
-// Submit and Discard accept every flag, as the kernel does: they only say whether to wake user space.
+// Submit and Discard accept all flags, as the kernel does: they only control wakeups of user space.
 func (r *ringbuf) Submit(addr, flags uint64) uapi.Errno  { return r.finish(addr, ringSubmitted, flags) }
 func (r *ringbuf) Discard(addr, flags uint64) uapi.Errno { return r.finish(addr, ringDiscarded, flags) }
 
@@ -216,7 +215,7 @@ func (r *ringbuf) Consume() {
 	for r.sink == nil && len(r.pending) > 0 && r.pending[0].state != ringOpen {
 		p := &r.pending[0]
 		if p.state == ringSubmitted {
-			// Records are read in the order they were reserved in, whatever order they were submitted in.
+			// Records are read in the order of their reservation, whatever the order of submission.
 			r.last = max(r.last, p.rec.Seq)
 			p.rec.Seq = r.last
 			r.records = append(r.records, p.rec)
@@ -279,8 +278,8 @@ func (r *ringbuf) Restore(v any) {
 	r.pending, r.records, r.byAddr = slices.Clone(s.pending), slices.Clone(s.records), cloneMap(s.byAddr)
 }
 
-// RingSize rounds a wanted size in bytes as libbpf does for max_entries of ring buffers: up to a power
-// of two and a multiple of the page size, 0 stays 0, and what does not fit 32 bits stays as it is.
+// RingSize rounds a size in bytes for max_entries of ring buffers as libbpf does: up to a power of two and a multiple
+// of the page size. 0 stays 0, and a size whose rounded value exceeds 32 bits stays unchanged.
 func RingSize(n, page uint32) uint32 {
 	if n == 0 {
 		return 0

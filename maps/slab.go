@@ -14,8 +14,8 @@ const (
 	noSlot     = ^uint32(0)
 )
 
-// slab hands out slots: places for a value, or for one copy per CPU, in simulated memory.
-// Chunks of slots are allocated as they are needed and never given back.
+// slab allocates slots in simulated memory, each for a value or for one copy per CPU. Chunks of slots are allocated on
+// demand and never freed.
 type slab struct {
 	mem    *mem.Memory
 	region mem.Region // template
@@ -23,14 +23,14 @@ type slab struct {
 	stride uint64
 	copies uint64 // values per slot
 	shift  uint   // slots per chunk is 1<<shift
-	// delayed means that a freed slot is reused only after limboSize others or the end of the run.
+	// delayed means that a freed slot is reused only after limboSize others or after the end of the run.
 	delayed bool
 
 	chunks []chunk
-	used   uint32   // slots handed out so far; the next fresh one
+	used   uint32   // slots ever used; the next fresh one
 	free   []uint32 // last freed first
 	limbo  []uint32 // freed, oldest first; only when delayed
-	dirty  []uint32 // freed in this run and not inaccessible yet
+	dirty  []uint32 // freed in this run and still accessible
 	state  []slotState
 }
 
@@ -56,7 +56,7 @@ func newSlab(m *mem.Memory, r mem.Region, size, copies uint64, maxSlots uint64) 
 	return s
 }
 
-// alloc returns a slot. Its bytes are whatever they were: zero when fresh.
+// alloc returns a slot. A fresh slot is zero; a reused one has its old contents.
 func (s *slab) alloc() (uint32, error) {
 	if len(s.limbo) > limboSize {
 		s.free = append(s.free, s.limbo[0])
@@ -116,7 +116,7 @@ func (s *slab) release(slot uint32) {
 	}
 }
 
-// retire makes a slot that is not live but not free either (a spare) inaccessible at the end of the run.
+// retire makes a slot that is neither live nor free (a spare) inaccessible at the end of the run.
 func (s *slab) retire(slot uint32) {
 	if s.state[slot] &^= slotLive; s.state[slot]&slotDirty == 0 {
 		s.state[slot] |= slotDirty
@@ -150,7 +150,7 @@ func (s *slab) endRun() {
 	}
 	s.dirty = s.dirty[:0]
 	if len(s.limbo) > 0 {
-		// Oldest last, so that it is reused first.
+		// Reversed, so that the oldest is reused first.
 		slices.Reverse(s.limbo)
 		s.free = append(s.free, s.limbo...)
 		s.limbo = nil
@@ -167,7 +167,7 @@ func (s *slab) addr(slot uint32, copy int) uint64 {
 	return s.chunks[slot>>s.shift].base + (uint64(slot&(1<<s.shift-1))*s.copies+uint64(copy))*s.stride
 }
 
-// bytes returns the host view of the same.
+// bytes returns the host view of a slot's value for one copy.
 func (s *slab) bytes(slot uint32, copy int) []byte {
 	c, i := s.at(slot)
 	off := (i + uint64(copy)) * s.stride
@@ -185,7 +185,7 @@ func (s *slab) slotOf(addr uint64) (slot uint32, copy int, ok bool) {
 	return 0, 0, false
 }
 
-// note tells watches that trusted code wrote a value.
+// note tells watches that the simulation itself wrote a value.
 func (s *slab) note(slot uint32, copy int) {
 	s.mem.NoteWrite(s.addr(slot, copy), s.size)
 }

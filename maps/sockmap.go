@@ -8,16 +8,17 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// SockMap is BPF_MAP_TYPE_SOCKMAP and BPF_MAP_TYPE_SOCKHASH: sockets by index or key. The sockets are the caller's values.
+// SockMap is BPF_MAP_TYPE_SOCKMAP and BPF_MAP_TYPE_SOCKHASH: sockets by index or key. The sockets are Go values of the
+// caller.
 type SockMap interface {
 	Map
 	// Sock returns the socket of a key.
 	Sock(key []byte) (any, bool)
-	// SetSock stores a socket as an update does; whether the socket may be in a map is the caller's to judge.
+	// SetSock stores a socket as an update does; the caller checks whether the socket may be in a map.
 	SetSock(key []byte, sock any, flags uint64) uapi.Errno
 }
 
-// sockMap keeps sockets by the bytes of their key (net/core/sock_map.c).
+// sockMap holds sockets by the bytes of their keys (net/core/sock_map.c).
 type sockMap struct {
 	base
 	socks map[string]any
@@ -59,7 +60,7 @@ func (m *sockMap) Sock(key []byte) (any, bool) {
 	return s, ok
 }
 
-// SetSock is sock_map_update_common and sock_hash_update_common.
+// SetSock mirrors sock_map_update_common and sock_hash_update_common.
 func (m *sockMap) SetSock(key []byte, sock any, flags uint64) uapi.Errno {
 	if flags > uapi.Exist {
 		return uapi.EINVAL
@@ -81,7 +82,7 @@ func (m *sockMap) SetSock(key []byte, sock any, flags uint64) uapi.Errno {
 	return OK
 }
 
-// Update from bytes needs the file descriptor of a socket; see SetSock.
+// Update needs the file descriptor of a socket, so it returns EBADF; see SetSock.
 func (m *sockMap) Update(int, []byte, []byte, uint64) uapi.Errno { return uapi.EBADF }
 
 func (m *sockMap) Delete(key []byte) uapi.Errno {
@@ -117,7 +118,7 @@ func (m *sockMap) keys() [][]byte {
 	return keys
 }
 
-// Entries have a Ref and no Value.
+// Entries returns elements with a Ref and no Value.
 func (m *sockMap) Entries() []Entry {
 	var out []Entry
 	for _, k := range m.keys() {

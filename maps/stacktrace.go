@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// stackTrace is BPF_MAP_TYPE_STACK_TRACE (kernel/bpf/stackmap.c). An id is a bucket: the hash
-// of the chain, masked.
+// stackTrace implements BPF_MAP_TYPE_STACK_TRACE (kernel/bpf/stackmap.c). An id is a bucket number: the masked hash of
+// the chain.
 type stackTrace struct {
 	base
 	mask  uint32
@@ -28,7 +28,7 @@ const (
 	stackBuildIDIP = 2
 )
 
-// stackElem returns the size of one frame in a value.
+// stackElem returns the size in bytes of one frame in a value.
 func stackElem(s *Spec) uint32 {
 	if s.Flags&uapi.MapStackBuildID != 0 {
 		return stackBuildID
@@ -59,7 +59,7 @@ func newStackTrace(b base) (Map, error) {
 	return m, nil
 }
 
-// StackID is __bpf_get_stackid.
+// StackID mirrors __bpf_get_stackid.
 func (m *stackTrace) StackID(ips []uint64, flags uint64) int64 {
 	if flags&^(uapi.StackSkipMask|uapi.StackUser|uapi.StackFastCmp|uapi.StackReuseID) != 0 {
 		return uapi.EINVAL.Neg()
@@ -68,7 +68,7 @@ func (m *stackTrace) StackID(ips []uint64, flags uint64) int64 {
 	depth := int(m.spec.ValueSize / stackElem(&m.spec))
 	ips = ips[:min(len(ips), min(depth+skip, maxStackDepth))]
 	if len(ips) <= skip {
-		return uapi.EFAULT.Neg() // skipping more than the chain has
+		return uapi.EFAULT.Neg() // skips more frames than the chain has
 	}
 	ips = ips[skip:]
 	words := make([]uint32, 0, 2*len(ips))
@@ -104,7 +104,7 @@ func (m *stackTrace) value(id uint32) []byte {
 			order.PutUint64(out[8*i:], ip)
 			continue
 		}
-		// {status, build id, ip}: no file is mapped anywhere, so the kernel falls back to the address.
+		// {status, build id, ip}: no files are mapped, so the kernel falls back to the address.
 		order.PutUint32(out[stackBuildID*i:], stackBuildIDIP)
 		order.PutUint64(out[stackBuildID*i+24:], ip)
 	}
@@ -126,7 +126,7 @@ func (m *stackTrace) Delete(key []byte) uapi.Errno {
 	return OK
 }
 
-// LookupDelete is BPF_MAP_LOOKUP_AND_DELETE_ELEM: measured on 6.18, older kernels had no such operation.
+// LookupDelete implements BPF_MAP_LOOKUP_AND_DELETE_ELEM, as measured on 6.18; older kernels lack it.
 func (m *stackTrace) LookupDelete(key, value []byte, flags uint64) uapi.Errno {
 	switch {
 	case !m.env.atLeast(6, 18):
@@ -143,7 +143,7 @@ func (m *stackTrace) LookupDelete(key, value []byte, flags uint64) uapi.Errno {
 	return OK
 }
 
-// NextKey goes through the ids in ascending order.
+// NextKey returns the ids in ascending order.
 func (m *stackTrace) NextKey(key []byte) ([]byte, uapi.Errno) {
 	ids := m.ids()
 	next := uint32(0)
@@ -170,7 +170,7 @@ func (m *stackTrace) ids() []uint32 {
 	return ids
 }
 
-// Entries returns the stored chains, sorted by key bytes, padded with zeros to value_size.
+// Entries returns the stored chains, sorted by key bytes and zero-padded to value_size.
 func (m *stackTrace) Entries() []Entry {
 	var out []Entry
 	for _, id := range m.ids() {
@@ -180,6 +180,6 @@ func (m *stackTrace) Entries() []Entry {
 	return out
 }
 
-// Snapshot shares the chains: they never change once stored.
+// Snapshot shares the chains, which never change once stored.
 func (m *stackTrace) Snapshot() any { return cloneMap(m.stack) }
 func (m *stackTrace) Restore(v any) { m.stack = cloneMap(v.(map[uint32]stackBucket)) }

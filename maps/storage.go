@@ -6,14 +6,13 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// storage is local storage of sockets, tasks, inodes and cgroups (kernel/bpf/bpf_local_storage.c) and the older
-// cgroup storage (kernel/bpf/local_storage.c): a value for each owner. An owner is the guest address of
-// its object, 8 bytes in the target's byte order where a key is wanted; user space's keys
-// (pidfds, sockets) have no meaning here.
+// storage implements local storage of sockets, tasks, inodes and cgroups (kernel/bpf/bpf_local_storage.c) and the older
+// cgroup storage (kernel/bpf/local_storage.c): one value per owner. An owner is identified by the guest address of its
+// object, as a key of 8 bytes in the target's byte order. User space's keys (pidfds, sockets) have no meaning here.
 type storage struct {
 	base
 	table
-	// cgroup marks the older kind, whose values are made on attachment and cannot be deleted by programs.
+	// cgroup marks the older kind, whose values are created on attachment and cannot be deleted by programs.
 	cgroup bool
 }
 
@@ -80,7 +79,7 @@ func (s *storage) owner(owner uint64) []byte {
 	return k
 }
 
-// Get returns the owner's value: ENOENT when there is none and create is false.
+// Get returns the owner's value, or ENOENT if there is none and create is false.
 func (s *storage) Get(owner uint64, init []byte, create bool) (uint64, uapi.Errno) {
 	return s.GetCPU(owner, init, create, 0)
 }
@@ -112,7 +111,7 @@ func (s *storage) GetCPU(owner uint64, init []byte, create bool, cpu int) (uint6
 	return s.addr(slot, cpu), OK
 }
 
-// DeleteOwner deletes the owner's value, as bpf_task_storage_delete does, or when the owner goes away.
+// DeleteOwner deletes the owner's value, as bpf_task_storage_delete does, or because the owner is freed.
 func (s *storage) DeleteOwner(owner uint64) uapi.Errno {
 	key := s.owner(owner)
 	h := hashKey(key)
@@ -181,7 +180,7 @@ func (s *storage) Delete(key []byte) uapi.Errno {
 	return s.DeleteOwner(owner)
 }
 
-// NextKey is not supported for local storage: nothing lists the owners.
+// NextKey fails, because local storage has no list of owners.
 func (s *storage) NextKey(key []byte) ([]byte, uapi.Errno) {
 	if s.cgroup {
 		return s.nextKey(key)
@@ -192,7 +191,7 @@ func (s *storage) NextKey(key []byte) ([]byte, uapi.Errno) {
 // KeyOf returns the owner's address as bytes.
 func (s *storage) KeyOf(addr uint64) ([]byte, int, bool) { return s.keyOf(addr) }
 
-// Entries have the owner's address, 8 bytes, as key.
+// Entries returns elements with the owner's address, 8 bytes, as key.
 func (s *storage) Entries() []Entry {
 	return s.entries(func(slot uint32) Entry {
 		if s.copies == 1 {

@@ -9,15 +9,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// table is keyed values in simulated memory: what hashes, tries, device hashes and local
-// storage have in common.
+// table holds keyed values in simulated memory, as used by hashes, tries, device hashes and local storage.
 type table struct {
 	slab
 	index
 	live live
 }
 
-// add makes an element for a key that has none.
+// add adds an element for a key that has none.
 func (t *table) add(h uint32, key []byte) (uint32, error) {
 	slot, err := t.alloc()
 	if err != nil {
@@ -74,7 +73,8 @@ func (t *table) keyOf(addr uint64) (key []byte, cpu int, ok bool) {
 	return bytes.Clone(t.key(slot)), cpu, true
 }
 
-// ElemName returns the key of the value at an address, of a deleted one its last: a number if it is as long as one, else hex digits.
+// ElemName returns the key of the value at an address, for a deleted one its last key: as a number if it has the size
+// of one, else as hex digits.
 func (t *table) ElemName(addr uint64) string {
 	slot, _, ok := t.slotOf(addr)
 	if !ok {

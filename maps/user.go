@@ -6,15 +6,15 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// The functions of this file are the element commands of bpf(2) (kernel/bpf/syscall.c): what user space gets. They
-// differ from a program's view in flags, in per-CPU values and in maps only user space may change.
+// The functions in this file are the element commands of bpf(2) (kernel/bpf/syscall.c), as used by user space. They
+// differ from a program's operations in flags, in per-CPU values and for maps that only user space may change.
 
-// userReader is a map whose values user space can read by key.
+// userReader is implemented by maps whose values user space can read by key.
 type userReader interface {
 	userRead(key []byte) ([]byte, uapi.Errno)
 }
 
-// UserValueSize returns the size of the value buffer user space passes (bpf_map_value_size).
+// UserValueSize returns the size in bytes of the value buffer that user space passes (bpf_map_value_size).
 func UserValueSize(m Map) int {
 	s := m.Spec()
 	if s.Type.PerCPU() {
@@ -27,8 +27,8 @@ func envOf(m Map) *Env { return m.(interface{ envOf() *Env }).envOf() }
 
 func (b *base) envOf() *Env { return b.env }
 
-// UserLookup is BPF_MAP_LOOKUP_ELEM. value is the caller's buffer, which a bloom filter reads; the result
-// is a copy of the element, of all CPUs for per-CPU maps.
+// UserLookup implements BPF_MAP_LOOKUP_ELEM. value is the caller's buffer, which a bloom filter reads; the result is a
+// copy of the element, for all CPUs in per-CPU maps.
 func UserLookup(m Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
 	switch {
 	case flags&^uapi.Lock != 0:
@@ -58,8 +58,8 @@ func UserLookup(m Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
 	return nil, e
 }
 
-// UserUpdate is BPF_MAP_UPDATE_ELEM. Maps whose elements are file descriptors take a map's id
-// (maps of maps) or are changed by their own methods (RefArray.SetRef and so on).
+// UserUpdate implements BPF_MAP_UPDATE_ELEM. Maps whose elements are file descriptors take a map's id (maps of maps) or
+// are changed by methods of their own (RefArray.SetRef and others).
 func UserUpdate(m Map, key, value []byte, flags uint64) uapi.Errno {
 	switch {
 	case m.Spec().Flags&uapi.MapRdonly != 0:
@@ -75,7 +75,7 @@ func UserUpdate(m Map, key, value []byte, flags uint64) uapi.Errno {
 	return m.Update(AllCPUs, key, value, flags)
 }
 
-// UserDelete is BPF_MAP_DELETE_ELEM.
+// UserDelete implements BPF_MAP_DELETE_ELEM.
 func UserDelete(m Map, key []byte) uapi.Errno {
 	switch {
 	case m.Spec().Flags&uapi.MapRdonly != 0:
@@ -86,7 +86,7 @@ func UserDelete(m Map, key []byte) uapi.Errno {
 	return m.Delete(key)
 }
 
-// UserNextKey is BPF_MAP_GET_NEXT_KEY; a nil key asks for the first.
+// UserNextKey implements BPF_MAP_GET_NEXT_KEY; a nil key requests the first.
 func UserNextKey(m Map, key []byte) ([]byte, uapi.Errno) {
 	if m.Spec().Flags&uapi.MapWronly != 0 {
 		return nil, uapi.EPERM
@@ -94,7 +94,7 @@ func UserNextKey(m Map, key []byte) ([]byte, uapi.Errno) {
 	return m.NextKey(key)
 }
 
-// UserLookupDelete is BPF_MAP_LOOKUP_AND_DELETE_ELEM.
+// UserLookupDelete implements BPF_MAP_LOOKUP_AND_DELETE_ELEM.
 func UserLookupDelete(m Map, key []byte, flags uint64) ([]byte, uapi.Errno) {
 	t := m.Spec().Type
 	switch {
@@ -155,7 +155,7 @@ func (a *array) userRead(key []byte) ([]byte, uapi.Errno) {
 	return out, OK
 }
 
-// userRead: the kernel gives the id of the program; programs are the caller's values and have none here.
+// userRead fails: the kernel returns the id of the program, but here programs are the caller's values without ids.
 func (a *refArray) userRead(key []byte) ([]byte, uapi.Errno) {
 	i, ok := a.index(key)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// userRing is BPF_MAP_TYPE_USER_RINGBUF: user space produces, programs drain.
+// userRing implements BPF_MAP_TYPE_USER_RINGBUF: user space produces samples, programs drain them.
 type userRing struct {
 	base
 	used    uint64 // bytes of the ring in use
@@ -48,7 +48,7 @@ func (u *userRing) Next() (uint64, uint32, uapi.Errno) {
 		return 0, 0, uapi.ENODATA
 	}
 	s := u.samples[0]
-	// The kernel hands out a read-only dynptr (bpf_user_ringbuf_drain).
+	// The kernel passes a read-only dynptr (bpf_user_ringbuf_drain).
 	reg, err := u.env.Mem.Alloc(uint64(max(len(s), 1)), mem.Region{Kind: mem.RingbufRecord, Name: u.spec.Name, Owner: u, ReadOnly: true})
 	if err != nil {
 		return 0, 0, u.env.fail(err)
