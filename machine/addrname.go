@@ -8,27 +8,27 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// AddrName names what a simulated address belongs to.
+// AddrName names the object that a simulated address belongs to.
 type AddrName struct {
-	// Key does not depend on where things were placed, nor on how the target calls its parameters: arguments of a
-	// hook go by their type and their number among the arguments of that type, "request#0.q".
+	// Key is independent of memory layout and of the target's parameter names: arguments of a hook are identified by
+	// type and by their number among the arguments of that type, "request#0.q".
 	Key string
 	// Text is for people: "rq.q", "do_unlinkat+0x0", "map value counters[3]+8".
 	Text string
 }
 
-// addrFloor is below every address of simulated kernel memory, on targets with 4-byte pointers too.
+// addrFloor is below all simulated kernel memory, including on targets with 4-byte pointers.
 const addrFloor = 1 << 20
 
-// addresses names simulated addresses. Its state is what the pointer arguments of hooks are called.
+// addresses names simulated addresses. Its state is the names of a hook's pointer arguments.
 type addresses struct {
 	mem     *mem.Memory
 	kernel  *kernel.Kernel
 	argKeys map[string]string // of pointer arguments, by role
 }
 
-// NameAddr names an address so that results of different machines can be compared. ok is false for numbers that
-// are no address the machine gave out.
+// NameAddr names an address so that results of different machines can be compared. ok is false for numbers that are not
+// addresses of this machine.
 func (ad *addresses) NameAddr(addr uint64) (name AddrName, ok bool) {
 	if ad.mem.Truncate(addr) != addr || addr < addrFloor {
 		return AddrName{}, false
@@ -65,7 +65,7 @@ func regionName(r *mem.Region, addr uint64) string {
 	return name
 }
 
-// noteArgs remembers what the pointer arguments of a hook are called.
+// noteArgs records the names of a hook's pointer arguments.
 func (ad *addresses) noteArgs(args []kernel.Arg) {
 	if ad.argKeys == nil {
 		ad.argKeys = map[string]string{}
@@ -83,7 +83,7 @@ func (ad *addresses) noteArgs(args []kernel.Arg) {
 	}
 }
 
-// argKey replaces the argument a role starts with.
+// argKey replaces the argument that a role starts with.
 func (ad *addresses) argKey(role string) string {
 	end := strings.IndexAny(role, ".[")
 	if end < 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// SpecialKind is a kind of field inside values that the kernel manages (enum btf_field_type).
+// SpecialKind is the kind of a field in values that the kernel manages (enum btf_field_type).
 type SpecialKind uint8
 
 const (
@@ -52,7 +52,7 @@ var specialNames = [...]string{
 	ListHead: "bpf_list_head", ListNode: "bpf_list_node", RBRoot: "bpf_rb_root", RBNode: "bpf_rb_node", Refcount: "bpf_refcount",
 }
 
-// String returns the struct's name or the type tag ("bpf_timer", "kptr").
+// String returns the struct's name or the type tag: "bpf_timer", "kptr".
 func (k SpecialKind) String() string {
 	if int(k) < len(specialNames) && k != 0 {
 		return specialNames[k]
@@ -60,7 +60,7 @@ func (k SpecialKind) String() string {
 	return fmt.Sprintf("special(%d)", uint8(k))
 }
 
-// Owns reports whether freeing an element with the field releases something: a timer, an object, a list.
+// Owns reports whether freeing an element with such a field releases something: a timer, an object, a list.
 func (k SpecialKind) Owns() bool {
 	switch k {
 	case SpinLock, ResSpinLock, Refcount, ListNode, RBNode:
@@ -69,7 +69,7 @@ func (k SpecialKind) Owns() bool {
 	return true
 }
 
-// stored reports whether programs may store to the field themselves: to no other than kptrs that count no reference
+// stored reports whether programs may store to the field directly: only to kptrs without a reference count
 // (kernel/bpf/verifier.c check_map_access, check_map_kptr_access).
 func (k SpecialKind) stored() bool { return k == KptrUntrusted }
 
@@ -105,29 +105,29 @@ func (k SpecialKind) allowed(t uapi.MapType) bool {
 	return false
 }
 
-// Special is one such field.
+// Special is a special field in a value.
 type Special struct {
 	Kind SpecialKind
 	Off  uint32 // bytes from the start of the value
 	Size uint32 // bytes
 	Name string // path of the member
-	// Type is the pointee of kptrs, the struct itself for others.
+	// Type is the pointee of a kptr, else the field's own struct.
 	Type btf.ID
-	// ContainsType and ContainsField name the struct and its node that a list or tree holds
-	// (decl tag "contains:TYPE:FIELD").
+	// ContainsType and ContainsField name the struct, and its node, that a list or tree contains (decl tag
+	// "contains:TYPE:FIELD").
 	ContainsType, ContainsField string
 }
 
-// ErrSpecial is the kind of errors about fields the kernel would not accept.
+// ErrSpecial: the kernel would not accept a special field.
 var ErrSpecial = errors.New("special field")
 
 const (
-	maxSpecialDepth = 4  // nesting the kernel follows (btf_find_nested_struct)
+	maxSpecialDepth = 4  // nesting limit of the kernel (btf_find_nested_struct)
 	maxSpecials     = 11 // BTF_FIELDS_MAX
 )
 
-// FieldSpecials returns the special fields of a map's values, by offset: none without BTF, without a
-// value type, or when its size is not value_size (libbpf then creates the map without BTF).
+// FieldSpecials returns the special fields of a map's values, by offset. There are none without BTF, without a value
+// type, or if its size is not value_size (libbpf then creates the map without BTF).
 func FieldSpecials(s *Spec) ([]Special, error) {
 	if s.BTF == nil || s.ValueType == 0 {
 		return nil, nil
@@ -205,7 +205,7 @@ func (w *specialWalk) members(t *btf.Type, at uint32, path string, depth int) er
 	return nil
 }
 
-// field looks at one member or variable. holder and index locate its decl tags.
+// field examines one member or variable. holder and index locate its decl tags.
 func (w *specialWalk) field(id btf.ID, at uint32, path string, holder btf.ID, index int32, depth int) error {
 	n := uint32(1)
 	t := w.spec.SkipMods(id)
@@ -249,7 +249,7 @@ func (w *specialWalk) field(id btf.ID, at uint32, path string, holder btf.ID, in
 			if err := w.members(t, f.Off, f.Name, depth+1); err != nil {
 				return err
 			}
-			if len(w.out) == had { // no element has any
+			if len(w.out) == had { // the element type has none
 				return nil
 			}
 			continue
@@ -315,7 +315,7 @@ func (w *specialWalk) contains(holder btf.ID, index int32) (typ, field string) {
 	return "", ""
 }
 
-// check refuses what btf_parse_fields refuses.
+// check returns the errors of btf_parse_fields.
 func (w *specialWalk) check() error {
 	var seen [Refcount + 1]int
 	for i, f := range w.out {

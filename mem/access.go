@@ -31,9 +31,9 @@ func (m *Memory) Store(addr uint64, size int, v uint64) *Fault {
 	return m.storeSlow(addr, size, v)
 }
 
-// get reads a value at an arena offset whose bytes were checked.
+// get reads a value at an arena offset that has been checked.
 func (m *Memory) get(off uint64, size int) uint64 {
-	// The whole access was found valid, so it lies below limit.
+	// The whole access is valid, so it lies below limit.
 	p := unsafe.Add(m.data, off)
 	var v uint64
 	switch size {
@@ -75,7 +75,7 @@ type target struct {
 	view  *Region // accesses go to view.View
 	win   *Window
 	watch bool // a watch covers it
-	undef bool // a store defines bytes
+	undef bool // a store marks bytes as written
 }
 
 func (m *Memory) loadSlow(addr uint64, size int) (uint64, *Fault) {
@@ -126,7 +126,7 @@ func (m *Memory) storeSlow(addr uint64, size int, v uint64) *Fault {
 	return nil
 }
 
-// complete fills in what a view or a window left unset in its fault.
+// complete sets the fields of a fault that a view or a window left unset.
 func complete(f *Fault, addr uint64, size int, write bool, t target) *Fault {
 	if f.Kind == 0 {
 		f.Kind = NotPermitted
@@ -149,8 +149,7 @@ func complete(f *Fault, addr uint64, size int, write bool, t target) *Fault {
 	return f
 }
 
-// Read copies len(p) bytes from addr as a load of the guest would. On a fault p may be
-// partly written.
+// Read copies len(p) bytes from addr, with the checks of a guest load. After a fault p may have been written in part.
 func (m *Memory) Read(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
@@ -181,7 +180,7 @@ func (m *Memory) Read(addr uint64, p []byte) *Fault {
 	return nil
 }
 
-// Write copies p to addr as a store of the guest would. The whole range is checked first.
+// Write copies p to addr, with the checks of a guest store. It checks the whole range first.
 func (m *Memory) Write(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
@@ -211,8 +210,8 @@ func (m *Memory) Write(addr uint64, p []byte) *Fault {
 	return nil
 }
 
-// Check reports whether the guest may access all of [addr, addr+size), without an access.
-// Views and windows are only checked for their bounds.
+// Check checks whether the guest may access all of [addr, addr+size), without accessing it. For views and windows it
+// checks only the bounds.
 func (m *Memory) Check(addr, size uint64, write bool) *Fault {
 	if size == 0 {
 		return nil
@@ -224,8 +223,8 @@ func (m *Memory) Check(addr, size uint64, write bool) *Fault {
 	return f
 }
 
-// ReadCString reads bytes up to and without a NUL, at most max of them. terminated is false when max
-// bytes held none. The bytes before a fault are returned with it.
+// ReadCString reads bytes up to a NUL, at most max; the NUL is not included. terminated is false if none of max bytes
+// was a NUL. Bytes before a fault are returned with it.
 func (m *Memory) ReadCString(addr uint64, max int) (s []byte, terminated bool, f *Fault) {
 	for len(s) < max {
 		c, f := m.Load(addr+uint64(len(s)), 1)
@@ -236,12 +235,12 @@ func (m *Memory) ReadCString(addr uint64, max int) (s []byte, terminated bool, f
 			return s, true, nil
 		}
 		s = append(s, byte(c))
-		m.moved += granule // one by one takes longer
+		m.moved += granule // reading byte by byte takes longer
 	}
 	return s, false, nil
 }
 
-// resolve checks an access of size > 0 bytes: the one place that decides faults.
+// resolve checks an access of size > 0 bytes. All faults are decided here.
 func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 	addr &= m.mask
 	off := addr - m.base
@@ -339,7 +338,7 @@ func (m *Memory) resolveView(t target, addr, size uint64, write bool) (target, *
 	return t, nil
 }
 
-// fault makes a fault that lies inside a region.
+// fault creates a fault that lies within a region.
 func (m *Memory) fault(k FaultKind, addr, size uint64, write bool) *Fault {
 	f := &Fault{Kind: k, Addr: addr, Size: int(size), Write: write}
 	if off := addr - m.base; off < m.limit {
@@ -350,13 +349,13 @@ func (m *Memory) fault(k FaultKind, addr, size uint64, write bool) *Fault {
 	return f
 }
 
-// outOfBounds makes the fault for an access whose first bad byte is at arena offset bad.
+// outOfBounds creates the fault for an access whose first bad byte is at arena offset bad.
 func (m *Memory) outOfBounds(addr, size uint64, write bool, bad uint64) *Fault {
 	f := &Fault{Kind: OutOfBounds, Addr: addr, Size: int(size), Write: write}
 	r, delta, inside := m.Nearest(addr)
-	if inside { // starts inside and runs over
+	if inside { // starts within the region and extends past its end
 		_, hi := r.bounds(addr)
-		delta = int64(addr - hi) // negative; the message says how much is past the end
+		delta = int64(addr - hi) // negative; the message counts the bytes past the end
 		if int64(size) > int64(hi-addr) {
 			delta = 0
 		}

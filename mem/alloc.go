@@ -10,19 +10,20 @@ const (
 	minRedzone      = 16
 	maxRedzone      = 256
 	guardZone       = 2048    // on each side of a kernel object
-	quarantineBytes = 1 << 20 // freed bytes whose addresses are not reused yet
+	quarantineBytes = 1 << 20 // freed bytes whose addresses are not yet reused
 	quarantineCount = 4096
 )
 
-// block is the room of one region: redzone, extent, redzone. Blocks are sorted by address
-// and are never split or merged; a freed one serves a later request of the same size.
+// block is the space of one region: redzone, extent, redzone. Blocks are sorted by address and are never split or
+// merged; a freed one is reused for a later request of the same size.
 type block struct {
 	start, end uint64 // offsets into the arena, multiples of 16
 	r          *Region
 }
 
-// redzone grows with the object, so that an overflow by an index still lands in it. Pointers to kernel objects go astray by the size of
-// structs, as container_of of the wrong type does: between those lies a page, while there is room.
+// redzone returns the size of a redzone. It grows with the object, so that an out-of-range index still lands in it.
+// Wrong pointers to kernel objects are off by the size of a struct, as from container_of with the wrong type, so there
+// is a page between kernel objects while there is room.
 func (m *Memory) redzone(size uint64, kind RegionKind) uint64 {
 	if kind == KernelObject && m.limit < m.size/4 {
 		return guardZone
@@ -30,7 +31,7 @@ func (m *Memory) redzone(size uint64, kind RegionKind) uint64 {
 	return min(max(size/4, minRedzone), maxRedzone) &^ 15
 }
 
-// roundBlock rounds large sizes to eighths of powers of two, so that freed blocks fit again.
+// roundBlock rounds large sizes up to eighths of powers of two, so that freed blocks are more often reusable.
 func roundBlock(n uint64) uint64 {
 	step := uint64(16)
 	for step*32 < n {
@@ -39,17 +40,16 @@ func roundBlock(n uint64) uint64 {
 	return (n + step - 1) &^ (step - 1)
 }
 
-// Alloc makes a region of size bytes, zeroed, 16-byte aligned, with redzones on both sides.
-// r gives kind, name, owner, view and ReadOnly; its other fields are filled in. The error is
-// a *LimitError, ErrClosed, or the system's refusal to commit memory.
+// Alloc allocates a region of size bytes, zeroed, 16-byte aligned, with redzones on both sides. r sets kind, name,
+// owner, view and ReadOnly; Alloc sets its other fields. The error is a *LimitError, ErrClosed, or the system's refusal
+// to commit memory.
 func (m *Memory) Alloc(size uint64, r Region) (*Region, error) {
 	r.Count, r.ElemSize, r.Stride = 0, 0, 0
 	return m.alloc(size, r)
 }
 
-// AllocArray makes one region of n elements of elemSize bytes, stride bytes apart (0 =
-// elemSize rounded up to 8). Each element has its own bounds: what lies between
-// elements is redzone, as far as stride leaves room. stride must be a multiple of 8.
+// AllocArray allocates one region of n elements of elemSize bytes each, stride bytes apart (0 = elemSize rounded up to
+// 8). Each element has its own bounds: the gaps between elements are redzones. stride must be a multiple of 8.
 func (m *Memory) AllocArray(n, elemSize, stride uint64, r Region) (*Region, error) {
 	if stride == 0 {
 		if elemSize > 1<<62 {
@@ -112,7 +112,7 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	p.Base, p.Size, p.Freed, p.resting, p.why = m.base+lo, size, false, false, ""
 	p.block, p.ext, p.extSz = bi, p.Base, size
 	if old := b.r; old != nil {
-		// Nobody finds it any more, but it shares a slab with others: it must not keep alive what it belonged to.
+		// The old region is unreachable but shares a slab with others: it must not keep its owner alive.
 		old.Owner, old.View = nil, nil
 	}
 	b.r = p
@@ -122,13 +122,13 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	}
 	m.fill(b.start, lo, ClassRedzone)
 	m.fill((lo+size+granule-1)&^(granule-1), b.end, ClassRedzone)
-	m.paint(p) // skips what is fresh and plain
+	m.paint(p) // skips memory that is fresh and plain
 	m.arena.fresh = max(m.arena.fresh, b.end)
 	m.rewatch()
 	return p, nil
 }
 
-// redzones is a row of granules without valid bytes, to copy.
+// redzones is a row of redzone granules to copy from.
 var redzones = [512]byte(bytes.Repeat([]byte{byte(ClassRedzone)}, 512))
 
 // fill sets the class of the granules in [lo, hi), both multiples of 8.
@@ -185,8 +185,8 @@ func (m *Memory) paint(r *Region) {
 	}
 }
 
-// paintRange sets the class of [lo, hi): c on full granules, c with the count of valid bytes on a
-// last partial one, ClassMixed on a granule that starts invalid.
+// paintRange sets the class of [lo, hi): c for full granules, c with the number of valid bytes for a last partial one,
+// ClassMixed for a granule that starts with invalid bytes.
 func (m *Memory) paintRange(lo, hi uint64, c Class) {
 	if lo >= hi {
 		return
@@ -213,8 +213,8 @@ func (m *Memory) paintRange(lo, hi uint64, c Class) {
 	}
 }
 
-// Free ends a region: later accesses fault as use after free, and the address is not
-// reused before much else was freed. Freeing twice is harmless.
+// Free ends a region: later accesses fault as use after free, and its address is not reused until much else has been
+// freed. Freeing twice is harmless.
 func (m *Memory) Free(r *Region) {
 	if r == nil || r.Freed && !r.resting || m.arena == nil {
 		return
@@ -238,8 +238,8 @@ func (m *Memory) Free(r *Region) {
 	}
 }
 
-// SetBounds moves the bounds of a live, non-array region to the guest addresses [lo, hi) inside its
-// extent, as packets need when headroom is taken or the tail is cut. Bytes keep their values.
+// SetBounds moves the bounds of a live, non-array region to the guest addresses [lo, hi) within its extent, as packets
+// need when headroom is used or the tail is trimmed. Bytes keep their values.
 func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz {
 		return boundsError(r, lo, hi)
@@ -269,8 +269,8 @@ func boundsError(r *Region, lo, hi uint64) error {
 	return fmt.Errorf("mem: bounds [%#x, %#x) of %s do not fit its extent [%#x, %#x)", lo, hi, r.Describe(lo), r.ext, r.ext+r.extSz)
 }
 
-// moveEdges sets the bounds of a region without marks: only granules between the old bounds and the new ones change their class,
-// and those with an edge inside.
+// moveEdges sets the bounds of a region without marks. Only granules between old and new bounds, and those that contain
+// a bound, change class.
 func (m *Memory) moveEdges(r *Region, lo, hi uint64) {
 	oldLo, oldHi := r.Base-m.base, r.Base+r.Size-m.base
 	r.Base, r.Size = lo, hi-lo
@@ -284,13 +284,14 @@ func (m *Memory) moveEdges(r *Region, lo, hi uint64) {
 	}
 }
 
-// repaint sets the class of the granules [first, last) of a region with the bounds [lo, hi) whose full granules have class c.
+// repaint sets the class of the granules [first, last) of a region with bounds [lo, hi) whose full granules have class
+// c.
 func (m *Memory) repaint(first, last, lo, hi uint64, c Class) {
 	if lo >= hi {
 		m.fill(first*granule, last*granule, ClassRedzone)
 		return
 	}
-	// Before the region, its first granule when that is partial, the full ones, the last one, after it.
+	// Before the region, a partial first granule, the full ones, a partial last one, after the region.
 	full, end := (lo+granule-1)/granule, hi/granule
 	if first < full {
 		m.fill(first*granule, min(lo/granule, last)*granule, ClassRedzone)
@@ -305,7 +306,7 @@ func (m *Memory) repaint(first, last, lo, hi uint64, c Class) {
 	m.fill(max(end+1, full, first)*granule, last*granule, ClassRedzone)
 }
 
-// boundedClass returns the class of granule g of a region with the bounds [lo, hi) whose full granules have class c.
+// boundedClass returns the class of granule g of a region with bounds [lo, hi) whose full granules have class c.
 func boundedClass(g, lo, hi uint64, c Class) Class {
 	start, end := g*granule, g*granule+granule
 	switch {
@@ -353,8 +354,7 @@ func (m *Memory) blockAt(off uint64) int32 {
 	return int32(i)
 }
 
-// Find returns the live region that contains addr, nil when there is none. Windows
-// are found too.
+// Find returns the live region or window that contains addr, or nil.
 func (m *Memory) Find(addr uint64) *Region {
 	addr &= m.mask
 	if off := addr - m.base; off < m.limit {
@@ -369,9 +369,9 @@ func (m *Memory) Find(addr uint64) *Region {
 	return nil
 }
 
-// Nearest returns the region, live or freed, whose room contains addr, and the signed
-// distance: negative before its start, from 0 on past its end; inside, the offset
-// with inside true. A nil region means that nothing is near.
+// Nearest returns the region, live or freed, whose block contains addr, and the distance in bytes: negative before its
+// start, from 0 on past its end. If inside is true, delta is the offset in the region. A nil region means that there is
+// none nearby.
 func (m *Memory) Nearest(addr uint64) (r *Region, delta int64, inside bool) {
 	addr &= m.mask
 	off := addr - m.base
@@ -391,7 +391,7 @@ func (m *Memory) Nearest(addr uint64) (r *Region, delta int64, inside bool) {
 	lo, hi := r.bounds(addr)
 	switch {
 	case addr < lo:
-		// A redzone lies between two regions: the nearer one is meant.
+		// In a redzone between two regions, choose the nearer one.
 		if bi > 0 && addr < r.Base {
 			if p := m.blocks[bi-1].r; !p.Freed && addr-(p.Base+p.Size) < lo-addr {
 				return p, int64(addr - p.Base - p.Size), false
@@ -409,9 +409,8 @@ func (m *Memory) Nearest(addr uint64) (r *Region, delta int64, inside bool) {
 	return r, int64(addr - r.Base), true
 }
 
-// Bytes returns the host view of a region's current bounds for trusted code, nil for a
-// freed region. It bypasses shadow, watches and views, and is valid until Free of the region or
-// Close of the Memory.
+// Bytes returns the host view of a region's current bounds, nil for a freed region. It is for the simulation itself: it
+// bypasses shadow, watches and views. It is valid until Free of the region or Close of the Memory.
 func (m *Memory) Bytes(r *Region) []byte {
 	if r == nil || r.Freed || m.arena == nil {
 		return nil
@@ -419,7 +418,7 @@ func (m *Memory) Bytes(r *Region) []byte {
 	return m.bytesAt(r.Base-m.base, r.Size)
 }
 
-// ExtentBytes is Bytes for the whole reserved extent.
+// ExtentBytes is like Bytes for the whole reserved extent.
 func (m *Memory) ExtentBytes(r *Region) []byte {
 	if r == nil || r.Freed || m.arena == nil {
 		return nil
@@ -427,7 +426,7 @@ func (m *Memory) ExtentBytes(r *Region) []byte {
 	return m.bytesAt(r.ext-m.base, r.extSz)
 }
 
-// ElemBytes is Bytes for element i of an array region; nil when there is no such element.
+// ElemBytes is like Bytes for element i of an array region; nil if there is no such element.
 func (m *Memory) ElemBytes(r *Region, i uint64) []byte {
 	if r == nil || r.Freed || i >= r.Count || m.arena == nil {
 		return nil

@@ -10,23 +10,23 @@ import (
 const (
 	commitStep  = 256 << 10 // bytes of data committed at a time; a multiple of every page size times 8
 	shadowSlack = 64 << 10  // shadow bytes beyond the last granule, so that a straddling access may read one more
-	keepBytes   = 1 << 20   // data a pooled arena keeps; what is above goes back to the system
+	keepBytes   = 1 << 20   // bytes of data that a pooled arena keeps; the rest is returned to the system
 	minReserve  = 16 << 20
 )
 
-// arena is one reservation: the shadow, and the data after it, so that native code finds both with one register.
-// Data below committed is readable and writable, and so is the shadow of everything below committed plus one granule.
+// arena is one reservation with the shadow first and the data after it, so that native code needs one register for
+// both. Data below committed is readable and writable, as is the shadow of everything below committed plus one granule.
 type arena struct {
 	whole        []byte
 	data, shadow []byte // parts of whole
 	size         uint64 // bytes of data reserved
 	committed    uint64
-	// fresh is the lowest offset above which data and shadow still read as zero.
+	// fresh is the lowest offset from which on data and shadow still read as zero.
 	fresh uint64
 }
 
-// arenaPool keeps arenas of finished machines, so that a short run neither maps nor faults pages.
-// It is the only state shared between Memories; an arena in it is zero and owned by nobody.
+// arenaPool keeps the arenas of finished machines, so that a short run neither maps nor faults in pages. It is the only
+// state shared between Memories; an arena in it is zeroed and has no owner.
 var arenaPool struct {
 	sync.Mutex
 	free []*arena

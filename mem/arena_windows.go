@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// osReserve reserves address space without memory behind it.
+// osReserve reserves address space without memory.
 func osReserve(size uint64) ([]byte, error) {
 	p, err := windows.VirtualAlloc(0, uintptr(size), windows.MEM_RESERVE, windows.PAGE_NOACCESS)
 	if err != nil {
 		return nil, err
 	}
-	// The address comes from the system and lies outside the Go heap; it is
-	// read through a pointer to the variable because it never was a Go pointer.
+	// The address comes from the system and is outside the Go heap. It is read through a pointer to the variable
+	// because it was never a Go pointer.
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), size), nil
 }
 
@@ -24,7 +24,7 @@ func osCommit(b []byte) error {
 	return err
 }
 
-// osZero gives committed pages back and reports whether they now read as zero.
+// osZero returns committed pages to the system and reports whether they now read as zero.
 func osZero(b []byte) bool { return false }
 
 func osRelease(b []byte) error {

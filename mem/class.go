@@ -2,10 +2,9 @@ package mem
 
 // Class is the shadow value of one granule (eight bytes) of the arena.
 //
-// A load may proceed without further checks when class&^ClassStoreTrap is 0, a
-// store when the class is 0. Values 1 to 7, with or without ClassStoreTrap, mean
-// that only the first n bytes of the granule are valid. Classes from
-// ClassTrap up send every access to the precise path.
+// A load may proceed without further checks if class&^ClassStoreTrap is 0, a store if the class is 0. Values 1 to 7,
+// with or without ClassStoreTrap, mean that only the first n bytes of the granule are valid. Classes from ClassTrap on
+// send every access to the precise path.
 type Class uint8
 
 const (
@@ -16,17 +15,15 @@ const (
 	ClassStoreTrap Class = 0x40
 	// ClassTrap is the lowest class that traps loads and stores.
 	ClassTrap Class = 0x80
-	// ClassWatch marks a granule under a read watch; its real class is kept aside.
+	// ClassWatch marks a granule with a read watch; its real class is stored elsewhere.
 	ClassWatch Class = 0x90
-	// ClassMixed marks a granule whose valid bytes are not a prefix; the bounds of
-	// its region decide.
+	// ClassMixed marks a granule whose valid bytes are not a prefix; its region's bounds decide.
 	ClassMixed Class = 0xa0
-	// ClassUndefined marks allocated bytes that nobody has set yet; a side table
-	// holds which of the eight.
+	// ClassUndefined marks allocated bytes that were never written; a side table records which of the eight.
 	ClassUndefined Class = 0xb0
 	// ClassView marks memory whose accesses go to the region's View.
 	ClassView Class = 0xc0
-	// ClassFreed marks memory of a region that was freed.
+	// ClassFreed marks memory of a freed region.
 	ClassFreed Class = 0xd0
 	// ClassRedzone marks the gap around regions and array elements.
 	ClassRedzone Class = 0xe0

@@ -25,8 +25,7 @@ func (m *Memory) ReviveElem(r *Region, i uint64) {
 	m.rewatch()
 }
 
-// NoteWrite reports a write that trusted code performed through a host view to the
-// watches that cover it.
+// NoteWrite reports a write through a host view to the watches that cover it.
 func (m *Memory) NoteWrite(addr, size uint64) {
 	if len(m.watches) != 0 {
 		m.hit(addr, size, true)

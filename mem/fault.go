@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FaultKind identifies which rule an access broke.
+// FaultKind is the rule that an access violated.
 type FaultKind uint8
 
 const (
@@ -16,15 +16,15 @@ const (
 	UseAfterFree
 	// Unmapped: nothing is at that address.
 	Unmapped
-	// NullPointer: the address lies in the first page.
+	// NullPointer: the address is in the first page.
 	NullPointer
-	// ReadOnly: a store to memory the program may only read.
+	// ReadOnly: a store to memory that the program may only read.
 	ReadOnly
-	// Misaligned: the access needs an alignment the address has not.
+	// Misaligned: the address is not aligned as the access requires.
 	Misaligned
-	// NeverSet: a load of bytes nobody has written.
+	// NeverSet: a load of bytes that were never written.
 	NeverSet
-	// NotPermitted: the object refuses that access.
+	// NotPermitted: the object does not allow the access.
 	NotPermitted
 	// UserPointer: a direct access to user memory in kernel mode.
 	UserPointer
@@ -36,7 +36,7 @@ var faultKindNames = [...]string{
 	NeverSet: "never-set", NotPermitted: "not-permitted", UserPointer: "user-pointer",
 }
 
-// String returns the kind as a short word with hyphens ("out-of-bounds").
+// String returns the kind in lower case with hyphens: "out-of-bounds".
 func (k FaultKind) String() string {
 	if int(k) < len(faultKindNames) && faultKindNames[k] != "" {
 		return faultKindNames[k]
@@ -47,22 +47,21 @@ func (k FaultKind) String() string {
 // FaultKinds lists the names of all kinds.
 func FaultKinds() []string { return slices.Clone(faultKindNames[1:]) }
 
-// Fault is a refused access. It is an error, and nothing was changed in memory
-// unless a View says otherwise.
+// Fault is a refused access. It is an error. Memory was not changed, unless a View says otherwise.
 type Fault struct {
 	Kind  FaultKind
 	Addr  uint64
 	Size  int
 	Write bool
-	// Atomic is set for an operation that reads and writes at once; Write is set too.
+	// Atomic is set for a read-modify-write operation; Write is then set too.
 	Atomic bool
-	// Region is the region hit, or the nearest one; nil when there is none.
+	// Region is the region that contains the address, or the nearest one, or nil.
 	Region *Region
-	// Delta is the distance from the nearest bound of Region (of the array element,
-	// when it is an array): negative before its start, 0 or positive counted from its end
-	// for OutOfBounds; the offset into the region, of an array into the element, for all other kinds.
+	// Delta is the distance in bytes from the nearest bound of Region (for an array, of the element). For OutOfBounds
+	// it is negative before the start, and 0 or positive counted from the end. For all other kinds it is the offset in
+	// the region or array element.
 	Delta int64
-	// Detail is an optional further explanation.
+	// Detail is an optional explanation.
 	Detail string
 }
 
@@ -157,15 +156,14 @@ func (f *Fault) outOfBounds(name string) string {
 	return fmt.Sprintf("%s past the end of %s", plural(f.Delta), name)
 }
 
-// LimitError refuses an allocation or a reservation that is larger than what the
-// arena has left.
+// LimitError reports an allocation or reservation that is larger than the rest of the arena.
 type LimitError struct {
-	What      string // what was asked for: a region's description
-	Requested uint64 // bytes; saturated when the product overflowed
+	What      string // description of the region requested
+	Requested uint64 // bytes; saturated if the product overflowed
 	Available uint64 // bytes left
 }
 
-// Error names the request and what is left.
+// Error describes the request and what is left.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("mem: %s needs %d bytes of simulated memory, %d are left", e.What, e.Requested, e.Available)
 }

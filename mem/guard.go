@@ -1,14 +1,14 @@
 package mem
 
-// Guard is a range of bytes of a region, of each element of an array, that the guest may read but not store to: a lock, a timer, a kptr in
-// a map value. Trusted code stores there with [Memory.StoreField].
+// Guard is a range of bytes in a region, or in each element of an array, that the guest may read but not store to: a
+// lock, a timer, a kptr in a map value. The simulation itself stores there with [Memory.StoreField].
 type Guard struct {
 	Off, Size uint64
-	// What completes the message of a fault: "the bpf_spin_lock lock".
+	// What completes a fault's message: "the bpf_spin_lock lock".
 	What string
 }
 
-// paintGuards sends stores to the granules that guards of the element at arena offset lo touch to the precise path.
+// paintGuards sends stores to the precise path if they touch a granule with a guard of the element at arena offset lo.
 func (m *Memory) paintGuards(r *Region, lo uint64) {
 	for i := range r.Guards {
 		g := &r.Guards[i]
@@ -40,7 +40,7 @@ func (m *Memory) guarded(addr, size uint64) *Fault {
 	return nil
 }
 
-// StoreField is Store by trusted code, which guards do not stop.
+// StoreField is Store for the simulation itself, which ignores guards.
 func (m *Memory) StoreField(addr uint64, size int, v uint64) *Fault {
 	m.trusted = true
 	f := m.Store(addr, size, v)

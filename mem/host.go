@@ -2,12 +2,12 @@ package mem
 
 import "fmt"
 
-// DefaultHostLimit is what a Host without a limit may hold, in bytes.
+// DefaultHostLimit is the limit of a Host in bytes if none is set.
 const DefaultHostLimit = 512 << 20
 
-// Host accounts for memory of the host that guest programs make the simulation hold outside the arena: records and effects of a
-// run, elements of queues, tables of large maps. What is booked is what it takes in the end, results and reports of it included.
-// The zero value is ready to use.
+// Host accounts for host memory that guest programs cause to be used outside the arena: records and effects of a run,
+// elements of queues, tables of large maps. The amounts include results and reports made of them. The zero value is
+// ready to use.
 type Host struct {
 	// Limit is in bytes; 0 = DefaultHostLimit.
 	Limit uint64
@@ -15,7 +15,7 @@ type Host struct {
 	used uint64
 }
 
-// HostLimitError refuses more memory of the host.
+// HostLimitError reports that the limit of host memory is exceeded.
 type HostLimitError struct {
 	Limit uint64
 }
@@ -25,11 +25,11 @@ func (e *HostLimitError) Error() string {
 	return fmt.Sprintf("the program's output (records, effects, trace lines, queues) needs more than %d MiB of memory", e.Limit>>20)
 }
 
-// HostCost returns what n bytes of a record take in the end: its place in the result and in the report, and its bytes as they are, as hex
-// digits, and as numbers in a document, which is built in memory.
+// HostCost returns the total cost in bytes of a record of n bytes: its entry in the result and in the report, and its
+// bytes in raw form, as hex digits, and as numbers in a document, which is built in memory.
 func HostCost(n int) uint64 { return 768 + 24*uint64(n) }
 
-// Take books n bytes. The error is a [*HostLimitError]; nothing is booked then.
+// Take reserves n bytes. The error is a [*HostLimitError]; nothing is reserved then.
 func (h *Host) Take(n uint64) error {
 	limit := h.Limit
 	if limit == 0 {
@@ -42,11 +42,11 @@ func (h *Host) Take(n uint64) error {
 	return nil
 }
 
-// Give takes n bytes back.
+// Give releases n bytes.
 func (h *Host) Give(n uint64) { h.used -= min(h.used, n) }
 
-// Used returns how many bytes are booked.
+// Used returns the number of reserved bytes.
 func (h *Host) Used() uint64 { return h.used }
 
-// Reset sets the bytes booked, as a snapshot recorded them.
+// Reset sets the number of reserved bytes to that of a snapshot.
 func (h *Host) Reset(used uint64) { h.used = used }

@@ -25,24 +25,23 @@ const (
 // Config describes a Memory. The zero value is a 64-bit little-endian target with the defaults.
 type Config struct {
 	Base        uint64 // address of the arena, a multiple of 4096; 0 = DefaultBase or DefaultBase32
-	Size        uint64 // address space to reserve in bytes, rounded up; 0 = DefaultSize; less when the system refuses
+	Size        uint64 // address space to reserve in bytes, rounded up; 0 = DefaultSize; less if the system refuses
 	PointerSize int    // 4 or 8; 0 = 8
 	ByteOrder   binary.ByteOrder
 }
 
-// Memory is the simulated memory of one machine: construct it with [New], give it back with
-// [Memory.Close]. Not safe for concurrent use.
+// Memory is the simulated memory of one machine. Create it with [New] and release it with [Memory.Close]. It is not
+// safe for concurrent use.
 type Memory struct {
 	arena        *arena
 	data, shadow unsafe.Pointer // start of arena.data and arena.shadow
 	base         uint64
-	// limit is the end of the last block. Invariant of every unsafe access in this package
-	// and in engines: data[0, limit+64) and the shadow of it are committed, every granule
-	// below limit has its true class, and the last granules below limit are redzone, so
-	// that an access of up to eight bytes that starts below limit reads committed memory only.
+	// limit is the end of the last block. Invariant of every unsafe access in this package and in engines: data[0,
+	// limit+64) and its shadow are committed, every granule below limit has its true class, and the last granules below
+	// limit are redzone, so that an access of up to eight bytes that starts below limit reads only committed memory.
 	limit  uint64
 	size   uint64
-	mask   uint64 // what of an address counts: all ones, or the low 32 bits
+	mask   uint64 // significant bits of an address: all, or the low 32
 	ptrLen int
 	order  binary.ByteOrder
 	big    bool
@@ -63,8 +62,8 @@ type Memory struct {
 	// OnWatch is called after an access that a watch covers was performed.
 	OnWatch func(Hit)
 
-	// OnUnset is called for reads of bytes that count as not set ([Memory.MarkUndefined]), which then give what lies there. Without
-	// it they are faults.
+	// OnUnset is called for reads of bytes that count as unset ([Memory.MarkUndefined]); the read then returns their
+	// contents. Without it such reads are faults.
 	OnUnset func(Unset)
 
 	moved   uint64 // see Moved
@@ -75,8 +74,7 @@ type Memory struct {
 	changes  [Changes]span // by epoch
 }
 
-// New reserves the arena. The error is the system's refusal of even a small reservation, or
-// a configuration that makes no sense.
+// New reserves the arena. It fails if the system refuses even a small reservation, or if the configuration is invalid.
 func New(cfg Config) (*Memory, error) {
 	m := &Memory{mask: ^uint64(0), ptrLen: 8, order: cfg.ByteOrder, base: cfg.Base, lastBlock: -1}
 	if m.order == nil {
@@ -128,11 +126,11 @@ func New(cfg Config) (*Memory, error) {
 	return m, nil
 }
 
-// ErrClosed is what allocations report after Close.
+// ErrClosed is the error of allocations after Close.
 var ErrClosed = errors.New("mem: memory is closed")
 
-// Close gives the arena back. Regions, host views ([Memory.Bytes]) and engines of this
-// Memory must not be used afterwards; guest accesses through it fault. Closing twice is harmless.
+// Close releases the arena. Regions, host views ([Memory.Bytes]) and engines of this Memory must not be used
+// afterwards; guest accesses fault. Closing twice is harmless.
 func (m *Memory) Close() {
 	if m.arena == nil {
 		return
@@ -155,7 +153,7 @@ func (m *Memory) PointerSize() int { return m.ptrLen }
 // Base returns the guest address of the arena.
 func (m *Memory) Base() uint64 { return m.base }
 
-// Truncate returns what counts of an address: its low 32 bits on targets with 4-byte pointers.
+// Truncate returns the significant part of an address: its low 32 bits on targets with 4-byte pointers.
 func (m *Memory) Truncate(addr uint64) uint64 { return addr & m.mask }
 
 // Used returns the number of arena bytes below the end of the last block.
@@ -163,12 +161,11 @@ func (m *Memory) Used() uint64 { return m.limit }
 
 // ArenaInfo is what an engine needs for its inline checks.
 type ArenaInfo struct {
-	// Data and Shadow point to the first byte and to its shadow. Both stay where they are
-	// until Close.
+	// Data and Shadow point to the first byte and to its shadow. They do not move until Close.
 	Data, Shadow unsafe.Pointer
 	Base         uint64 // guest address of Data
-	// Size is the number of bytes an inline check may admit. It changes with every call that may allocate
-	// or free; an engine reads it again after each of them.
+	// Size is the number of bytes that an inline check may allow. It changes with every call that may allocate or free,
+	// so an engine must read it again afterwards.
 	Size     uint64
 	Truncate bool // addresses are truncated to 32 bits (the inline check fails on upper bits, the precise path truncates)
 	Big      bool // big-endian target
@@ -179,10 +176,11 @@ func (m *Memory) Arena() ArenaInfo {
 	return ArenaInfo{Data: m.data, Shadow: m.shadow, Base: m.base, Size: m.limit, Truncate: m.ptrLen == 4, Big: m.big}
 }
 
-// Moved returns how many bytes were copied or judged at a stretch since the last [Memory.TakeMoved]: what helpers do besides instructions.
+// Moved returns the number of bytes copied or checked in bulk since the last [Memory.TakeMoved], which measures the
+// work of helpers.
 func (m *Memory) Moved() uint64 { return m.moved }
 
-// TakeMoved returns [Memory.Moved] and starts again at 0.
+// TakeMoved returns [Memory.Moved] and resets it.
 func (m *Memory) TakeMoved() uint64 {
 	n := m.moved
 	m.moved = 0
@@ -192,7 +190,7 @@ func (m *Memory) TakeMoved() uint64 {
 // NoteMoved adds n bytes that were copied by other means.
 func (m *Memory) NoteMoved(n uint64) { m.moved += n }
 
-// Limit is ArenaInfo.Size alone.
+// Limit returns the same as ArenaInfo.Size.
 func (m *Memory) Limit() uint64 { return m.limit }
 
 // bytesAt returns the n bytes at arena offset off. The caller guarantees off+n <= limit.
@@ -215,7 +213,7 @@ func (m *Memory) shadowRange(lo, hi uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(m.shadow, lo)), hi-lo)
 }
 
-// mulOverflow multiplies and saturates.
+// mulOverflow multiplies, saturating on overflow.
 func mulOverflow(a, b uint64) (uint64, bool) {
 	hi, lo := bits.Mul64(a, b)
 	if hi != 0 {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// RegionKind describes what a region is, for messages and for policies of other packages.
+// RegionKind is the kind of a region, for messages and for rules of other packages.
 type RegionKind uint8
 
 const (
@@ -45,7 +45,7 @@ var regionKindNames = [...]string{
 	ArenaMem: "arena", LocalObject: "object",
 }
 
-// String returns the kind as words for messages ("map value").
+// String returns the kind as words for messages: "map value".
 func (k RegionKind) String() string {
 	if int(k) < len(regionKindNames) {
 		return regionKindNames[k]
@@ -53,11 +53,9 @@ func (k RegionKind) String() string {
 	return fmt.Sprintf("region(%d)", uint8(k))
 }
 
-// View gives meaning to a region that is not plain bytes, such as a context or a
-// kernel object. Offsets are relative to the region's base and the access always
-// lies inside the region. Size is 1, 2, 4 or 8; values are zero-extended. A view
-// fills in what it knows of a returned Fault (Kind, Detail); the caller adds
-// address, size, direction and region where they are unset.
+// View implements a region that is not plain bytes, such as a context or a kernel object. Offsets are relative to the
+// region's base, and the access always lies within the region. Size is 1, 2, 4 or 8; values are zero-extended. A view
+// sets what it knows of a Fault (Kind, Detail); the caller adds address, size, direction and region if they are unset.
 type View interface {
 	Load(off uint64, size int) (uint64, *Fault)
 	Store(off uint64, size int, v uint64) *Fault
@@ -65,9 +63,8 @@ type View interface {
 	Write(off uint64, p []byte) *Fault
 }
 
-// Region is one range of guest addresses with its own bounds. Fields are read by
-// everyone and changed only through methods of [Memory]; Name, Owner and View may be
-// set by the owner before the first guest access.
+// Region is a range of guest addresses with its own bounds. Anyone may read its fields, but only methods of [Memory]
+// change them; the owner may set Name, Owner and View before the first guest access.
 type Region struct {
 	Base, Size uint64 // current bounds, in bytes
 	Kind       RegionKind
@@ -77,33 +74,33 @@ type Region struct {
 	Owner      any
 	Freed      bool
 
-	// Guards are bytes the guest may not store to, of a region without a view; set before Alloc.
+	// Guards are bytes that the guest may not store to, for a region without a view; set them before Alloc.
 	Guards []Guard
 
-	// Count, ElemSize and Stride describe an array region; Count is 0 for any other.
+	// Count, ElemSize and Stride (in bytes) describe an array region; Count is 0 for other regions.
 	Count, ElemSize, Stride uint64
 
 	block int32  // index into Memory.blocks
 	ext   uint64 // address of the reserved extent
 	extSz uint64 // size of the reserved extent
 
-	resting bool   // freed, but its room is kept (see [Memory.Rest])
+	resting bool   // freed, but its space is kept (see [Memory.Rest])
 	why     string // what ended it, when that is known: "bpf_x moved"
 }
 
-// Namer is an owner of array regions whose elements have other names than their numbers, such as the keys of a hash map: "" for an element
-// without one.
+// Namer is implemented by owners of array regions whose elements have names instead of numbers, such as the keys of a
+// hash map; "" for an element without a name.
 type Namer interface{ ElemName(addr uint64) string }
 
-// Contains reports whether addr lies inside the region's current bounds.
+// Contains reports whether addr lies within the region's current bounds.
 func (r *Region) Contains(addr uint64) bool { return addr-r.Base < r.Size }
 
 // Extent returns the address and the size of the reserved extent, which contains
 // the bounds (see [Memory.SetBounds]).
 func (r *Region) Extent() (base, size uint64) { return r.ext, r.extSz }
 
-// Elem returns the index of the array element that contains addr and the offset
-// into it; ok is false for addresses in gaps and for regions that are no arrays.
+// Elem returns the index of the array element that contains addr, and the offset in it; ok is false for addresses in
+// gaps and for regions that are not arrays.
 func (r *Region) Elem(addr uint64) (index, off uint64, ok bool) {
 	if r.Count == 0 || !r.Contains(addr) {
 		return 0, 0, false
@@ -121,14 +118,14 @@ func (r *Region) nearElem(addr uint64) uint64 {
 	if i >= r.Count {
 		return r.Count - 1
 	}
-	// In the gap, the nearer of this element's end and the next one's start.
+	// In a gap, the nearer of this element's end and the next one's start.
 	if off >= r.ElemSize && i+1 < r.Count && r.Stride-off < off-r.ElemSize+1 {
 		i++
 	}
 	return i
 }
 
-// bounds returns the range [lo, hi) of the region, of an array the element nearest to addr.
+// bounds returns the range [lo, hi) of the region, or of the array element nearest to addr.
 func (r *Region) bounds(addr uint64) (lo, hi uint64) {
 	if r.Count == 0 {
 		return r.Base, r.Base + r.Size
@@ -137,7 +134,7 @@ func (r *Region) bounds(addr uint64) (lo, hi uint64) {
 	return lo, lo + r.ElemSize
 }
 
-// Describe names the region, of an array the element nearest to addr: "map value counters[3]".
+// Describe names the region, or the array element nearest to addr: "map value counters[3]".
 func (r *Region) Describe(addr uint64) string {
 	s := r.Kind.String()
 	if r.Name != "" {

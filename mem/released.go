@@ -1,7 +1,7 @@
 package mem
 
-// Released describes the freed memory at addr ("ring buffer record rb was freed"), "" when nothing there was freed. An address is
-// reused after much else was freed; then it belongs to the new region alone.
+// Released describes the freed memory at addr ("ring buffer record rb was freed"), or returns "" if there is none.
+// After an address has been reused it belongs to the new region only.
 func (m *Memory) Released(addr uint64) string {
 	r, _, ok := m.released(addr)
 	switch {
@@ -13,8 +13,8 @@ func (m *Memory) Released(addr uint64) string {
 	return r.Describe(addr) + " was freed"
 }
 
-// ReadReleased reads the last contents of freed memory; ok is false when not all of it lies in one region, or element of an array, that was freed.
-// Contents of regions with a view are not kept.
+// ReadReleased reads the last contents of freed memory. ok is false unless all of it lies in one freed region or array
+// element. Contents of regions with a view are not kept.
 func (m *Memory) ReadReleased(addr uint64, p []byte) (ok bool) {
 	_, hi, ok := m.released(addr)
 	addr &= m.mask
@@ -25,7 +25,7 @@ func (m *Memory) ReadReleased(addr uint64, p []byte) (ok bool) {
 	return true
 }
 
-// released finds the freed region at addr, and where it or its freed element ends.
+// released finds the freed region at addr, and the end of it or of its freed element.
 func (m *Memory) released(addr uint64) (r *Region, hi uint64, ok bool) {
 	addr &= m.mask
 	if m.arena == nil || addr-m.base >= m.limit {

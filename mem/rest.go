@@ -2,8 +2,8 @@ package mem
 
 import "fmt"
 
-// Rest ends a live region as [Memory.Free] does, but keeps its room for [Memory.Wake]: accesses fault as use after free, and
-// why ("bpf_x moved") completes their message. Free gives the room of a resting region back.
+// Rest ends a live region as [Memory.Free] does, but keeps its space for [Memory.Wake]. Accesses fault as use after
+// free, and why ("bpf_x moved") completes their message. Free releases the space of a resting region.
 func (m *Memory) Rest(r *Region, why string) {
 	if r.Freed || m.arena == nil {
 		return
@@ -11,11 +11,11 @@ func (m *Memory) Rest(r *Region, why string) {
 	lo, hi := (r.Base-m.base)&^(granule-1), (r.Base+r.Size-m.base+granule-1)&^(granule-1)
 	m.changed(m.offsets(lo, hi))
 	m.dropMarks(lo, hi)
-	m.fill(lo, hi, ClassFreed) // around it everything is redzone already
+	m.fill(lo, hi, ClassFreed) // its surroundings are already redzones
 	r.Freed, r.resting, r.why = true, true, why
 }
 
-// Wake makes a resting region live again with the bounds [lo, hi) inside its extent. Its bytes are those it had when it was put to rest.
+// Wake makes a resting region live again with bounds [lo, hi) within its extent and with its old contents.
 func (m *Memory) Wake(r *Region, lo, hi uint64) error {
 	if !r.resting || m.arena == nil {
 		return fmt.Errorf("mem: %s does not rest", r.Describe(lo))

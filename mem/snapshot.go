@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Snapshot is the state of a Memory at one moment. It shares unchanged pages with the snapshot taken
-// before it, and may be restored any number of times into the Memory it was taken from.
+// Snapshot is the state of a Memory at one point in time. It shares unchanged pages with the previous snapshot, and can
+// be restored any number of times into the Memory it was taken from.
 type Snapshot struct {
 	m            *Memory
 	data, shadow [][]byte // by page of 4096 bytes; nil is all zero
@@ -31,7 +31,7 @@ type windowSnapshot struct {
 
 var zeroPage [pageSize]byte
 
-// savePages copies the pages of b, sharing equal ones with prev.
+// savePages copies the pages of b and shares equal ones with prev.
 func savePages(b []byte, prev [][]byte) [][]byte {
 	out := make([][]byte, 0, (len(b)+pageSize-1)/pageSize)
 	for i := 0; len(b) > 0; i++ {
@@ -99,8 +99,8 @@ func (m *Memory) Snapshot() *Snapshot {
 	return s
 }
 
-// Restore brings the Memory back to a snapshot taken from it. Regions allocated since are freed, regions freed
-// since are live again under the same pointers.
+// Restore restores the Memory to a snapshot of it. Regions allocated since are freed; regions freed since are live
+// again under the same pointers.
 func (m *Memory) Restore(s *Snapshot) {
 	if s == nil || s.m != m || m.arena == nil {
 		return
@@ -111,7 +111,7 @@ func (m *Memory) Restore(s *Snapshot) {
 		}
 	}
 	m.changed(everywhere)
-	// Blocks are only ever appended, so those of the snapshot are a prefix of today's.
+	// Blocks are only appended, so those of the snapshot are a prefix of the current ones.
 	m.limit = s.limit
 	m.blocks = append(m.blocks[:0], s.blocks...)
 	for i, b := range m.blocks {

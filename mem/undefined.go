@@ -1,14 +1,14 @@
 package mem
 
-// Unset is a read of bytes that nobody has written.
+// Unset is a read of bytes that were never written.
 type Unset struct {
 	Addr, Size uint64 // of the read
 	Region     *Region
-	// Offsets are those of the bytes in the region, in order.
+	// Offsets are the offsets of the bytes in the region, ascending.
 	Offsets []uint64
 }
 
-// add notes the bytes of the granule that contains arena offset at.
+// add records the bytes of the granule that contains arena offset at.
 func (u *Unset) add(r *Region, base, at uint64, mask uint8) {
 	u.Region = r
 	for i := range uint64(granule) {
@@ -18,7 +18,7 @@ func (u *Unset) add(r *Region, base, at uint64, mask uint8) {
 	}
 }
 
-// Define means that [addr, addr+n) counts as written, of which nothing is checked.
+// Define marks [addr, addr+n) as written, without any checks.
 func (m *Memory) Define(addr, n uint64) {
 	addr &= m.mask
 	if off := addr - m.base; off < m.limit && n <= m.limit-off {
@@ -26,8 +26,8 @@ func (m *Memory) Define(addr, n uint64) {
 	}
 }
 
-// MarkUndefined means that nobody has set the bytes of a plain region: loads of them fault
-// NeverSet until a store sets them. Stack frames use it under strict checking.
+// MarkUndefined marks the bytes of a plain region as never written: loads of them fault NeverSet until a store writes
+// them. Stack frames use it under strict checking.
 func (m *Memory) MarkUndefined(r *Region) {
 	if r.Freed || r.View != nil || r.Count > 1 || m.arena == nil {
 		return
@@ -49,7 +49,7 @@ func (m *Memory) MarkDefined(r *Region) {
 	m.rewatch()
 }
 
-// undefMask returns which bytes of a granule of ClassUndefined are not set.
+// undefMask returns the unwritten bytes of a granule of ClassUndefined.
 func (m *Memory) undefMask(g uint64) uint8 {
 	if mask, ok := m.undef[g]; ok {
 		return mask
@@ -57,7 +57,7 @@ func (m *Memory) undefMask(g uint64) uint8 {
 	return 0xff
 }
 
-// define notes that [off, off+n) was stored to.
+// define records that [off, off+n) was stored to.
 func (m *Memory) define(off, n uint64) {
 	for at, end := off, off+n; at < end; {
 		next := (at | (granule - 1)) + 1
@@ -68,7 +68,7 @@ func (m *Memory) define(off, n uint64) {
 		}
 		if c == ClassUndefined {
 			mask := m.undefMask(g) &^ byteMask(at, min(next, end))
-			// Bytes of the granule beyond the region never become valid.
+			// Bytes of the granule past the end of the region never become valid.
 			r := m.blocks[m.blockAt(at)].r
 			valid := min(r.Base+r.Size-m.base-g*granule, granule)
 			if mask&uint8(1<<valid-1) == 0 {
@@ -90,7 +90,7 @@ func (m *Memory) define(off, n uint64) {
 	}
 }
 
-// dropMarks forgets undefined and watch marks of [lo, hi) before its shadow is rewritten.
+// dropMarks drops undefined and watch marks of [lo, hi) before its shadow is rewritten.
 func (m *Memory) dropMarks(lo, hi uint64) {
 	if len(m.undef) == 0 && len(m.watched) == 0 {
 		return

@@ -1,13 +1,13 @@
 package mem
 
-// Watch is a watched range of guest addresses inside the arena.
+// Watch is a watched range of guest addresses in the arena.
 type Watch struct {
 	ID          int
 	Addr, Size  uint64
 	Read, Write bool // which accesses to report
 }
 
-// Hit is one access that touched a watch. It was performed already.
+// Hit is an access to a watched range. It has already been performed.
 type Hit struct {
 	Watch Watch
 	Addr  uint64
@@ -15,8 +15,8 @@ type Hit struct {
 	Write bool
 }
 
-// AddWatch watches [addr, addr+size) and returns the watch's number. Accesses are reported to
-// OnWatch. Ranges outside the arena's used part are watched as far as they are inside.
+// AddWatch watches [addr, addr+size) and returns the watch's number. Accesses are reported to OnWatch. Only the part of
+// the range in the used part of the arena is watched.
 func (m *Memory) AddWatch(addr, size uint64, read, write bool) int {
 	m.watchID++
 	m.changed(everywhere)
@@ -40,10 +40,10 @@ func (m *Memory) RemoveWatch(id int) {
 // Watches returns the watches in the order they were added.
 func (m *Memory) Watches() []Watch { return append([]Watch(nil), m.watches...) }
 
-// Watched reports whether there is a watch.
+// Watched reports whether there are any watches.
 func (m *Memory) Watched() bool { return len(m.watches) != 0 }
 
-// unwatch puts the real classes back.
+// unwatch restores the real classes.
 func (m *Memory) unwatch() {
 	for g, c := range m.watched {
 		m.setClass(g, c)
@@ -51,7 +51,7 @@ func (m *Memory) unwatch() {
 	clear(m.watched)
 }
 
-// rewatch marks the granules of all watches that are not marked yet.
+// rewatch marks the unmarked granules of all watches.
 func (m *Memory) rewatch() {
 	if m.arena == nil {
 		return

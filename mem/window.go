@@ -7,20 +7,20 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// WindowKind describes how accesses to a window are judged.
+// WindowKind determines the rules for accesses to a window.
 type WindowKind uint8
 
 const (
-	// WindowKernel is kernel memory by pages: mapped pages are plain, others fault Unmapped.
+	// WindowKernel is kernel memory in pages: mapped pages are plain memory, accesses to others fault Unmapped.
 	WindowKernel WindowKind = iota
-	// WindowUser is user memory: direct accesses fault UserPointer, ReadUser and WriteUser reach mapped pages.
+	// WindowUser is user memory: direct accesses fault UserPointer; ReadUser and WriteUser can access mapped pages.
 	WindowUser
-	// WindowText is code: loads of mapped pages work, stores fault ReadOnly.
+	// WindowText is code: mapped pages can be loaded, stores fault ReadOnly.
 	WindowText
-	// WindowArena is a BPF arena: a load from a page that is not mapped yields 0, a store there is dropped
-	// (kernel-behaviour: exception tables of arena accesses).
+	// WindowArena is a BPF arena: a load from an unmapped page yields 0, a store there is dropped (as with the kernel's
+	// exception tables for arena accesses).
 	WindowArena
-	// WindowAbsent is a range in which no page is ever present.
+	// WindowAbsent is a range in which no page is ever mapped.
 	WindowAbsent
 )
 
@@ -31,7 +31,7 @@ type Window struct {
 	Base, Size uint64
 	Kind       WindowKind
 	Name       string
-	View       View // takes all accesses when not nil; offsets are relative to Base
+	View       View // handles all accesses if not nil; offsets are relative to Base
 
 	region Region
 	pages  map[uint64]*[pageSize]byte // by page number inside the window
@@ -63,11 +63,11 @@ func (m *Memory) AddWindow(w Window) (*Window, error) {
 	return p, nil
 }
 
-// Region returns the region that stands for the window in faults.
+// Region returns the region that represents the window in faults.
 func (w *Window) Region() *Region { return &w.region }
 
-// Map makes the pages of [addr, addr+size) present; new pages are zero. It refuses ranges outside the
-// window and more than 1 GiB at once.
+// Map maps the pages of [addr, addr+size); new pages are zero. It refuses ranges outside the window and more than 1 GiB
+// at once.
 func (w *Window) Map(addr, size uint64) error {
 	rel := addr - w.Base
 	if rel >= w.Size || size > w.Size-rel {
@@ -87,7 +87,7 @@ func (w *Window) Map(addr, size uint64) error {
 	return nil
 }
 
-// Unmap removes every page that [addr, addr+size) touches.
+// Unmap unmaps every page that [addr, addr+size) touches.
 func (w *Window) Unmap(addr, size uint64) {
 	rel := addr - w.Base
 	if rel >= w.Size || size == 0 {
@@ -108,18 +108,18 @@ func (w *Window) Unmap(addr, size uint64) {
 	}
 }
 
-// Mapped reports whether the page of addr is present.
+// Mapped reports whether the page of addr is mapped.
 func (w *Window) Mapped(addr uint64) bool {
 	return addr-w.Base < w.Size && w.pages[(addr-w.Base)/pageSize] != nil
 }
 
-// Poke writes p to present pages whatever the window's kind, for trusted code.
+// Poke writes p to mapped pages, whatever the window's kind. It is for the simulation itself.
 func (w *Window) Poke(addr uint64, p []byte) *Fault { return w.copy(addr-w.Base, p, true) }
 
-// Peek reads present pages whatever the window's kind, for trusted code.
+// Peek reads mapped pages, whatever the window's kind. It is for the simulation itself.
 func (w *Window) Peek(addr uint64, p []byte) *Fault { return w.copy(addr-w.Base, p, false) }
 
-// copy moves bytes between p and the pages from offset rel on; the first absent page stops it.
+// copy copies bytes between p and the pages from offset rel on; it stops at the first unmapped page.
 func (w *Window) copy(rel uint64, p []byte, write bool) *Fault {
 	if len(p) == 0 {
 		return nil
@@ -191,7 +191,7 @@ func (m *Memory) window(addr uint64) *Window {
 	return nil
 }
 
-// Window returns the window that contains addr, nil when there is none.
+// Window returns the window that contains addr, or nil.
 func (m *Memory) Window(addr uint64) *Window { return m.window(addr & m.mask) }
 
 // resolveOutside checks an access that does not start in the used part of the arena.
@@ -229,8 +229,8 @@ func (m *Memory) resolveOutside(addr, size uint64, write bool) (target, *Fault) 
 	return target{}, f
 }
 
-// ReadUser copies user memory as copy_from_user does: only present pages of user windows; anything
-// else is a fault and p is zero from the first byte that could not be read.
+// ReadUser copies user memory as copy_from_user does: only mapped pages of user windows. Anything else is a fault, and
+// p is zero from the first unreadable byte on.
 func (m *Memory) ReadUser(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil

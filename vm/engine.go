@@ -2,44 +2,45 @@ package vm
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// Engine runs code faster than the interpreter. It only executes what it is sure of: before an
-// instruction whose checks fail, or that it does not know, it returns, and the interpreter
-// executes that instruction, so that semantics and faults exist once.
+// Engine runs code faster than the interpreter. Before an instruction that it does not support, or whose checks fail,
+// it returns and the interpreter executes that instruction, so that semantics and faults are implemented once.
 type Engine interface {
-	// Name is a short word for reports.
+	// Name returns a short name for reports.
 	Name() string
-	// Run executes at most limit instructions of t from t.PC() on. It works on t.Regs(), reports progress
-	// with t.Advance, and returns true at an instruction it leaves to the interpreter. False says that it
-	// executed nothing and cannot run this program or so few instructions: the interpreter then does.
+	// Run executes at most limit instructions of t, starting at t.PC(). It works on t.Regs(), reports progress with
+	// t.Advance, and returns true at an instruction that it leaves to the interpreter. It returns false if it executed
+	// nothing and cannot run this program, or so few instructions: the interpreter then does.
 	Run(t *Thread, limit uint64) bool
 }
 
-// SetEngine makes the thread use e, nil for the interpreter alone. Threads with [Patches] use it as [Patches.SetFeed] says.
+// SetEngine makes the thread use e; nil means the interpreter only. Threads with [Patches] use it as documented at
+// [Patches.SetFeed].
 func (t *Thread) SetEngine(e Engine) { t.engine = e }
 
-// Engine returns the thread's engine, nil when there is none.
+// Engine returns the thread's engine, or nil.
 func (t *Thread) Engine() Engine { return t.engine }
 
 // Regs returns the register file for engines; entries 0 to 10 are used.
 func (t *Thread) Regs() *[256]uint64 { return &t.regs }
 
-// Advance tells the thread that an engine executed insns instructions of the running function and is at slot pc.
+// Advance tells the thread that an engine has executed insns instructions of the running function and is at slot pc.
 func (t *Thread) Advance(pc int, insns uint64) { t.pc, t.insns = pc, t.insns+insns }
 
-// Tracks reports whether the thread tracks stack bytes that were never set, which only the precise path does.
+// Tracks reports whether the thread tracks unwritten stack bytes, which requires the precise path.
 func (t *Thread) Tracks() bool { return t.track }
 
-// Altered reports whether registers were changed from outside since the start: what an engine derived of the program may not hold for
-// the rest of the run.
+// Altered reports whether registers were changed from outside since the start: facts that an engine derived from the
+// program may no longer hold for the rest of the run.
 func (t *Thread) Altered() bool { return t.altered }
 
-// ArenaMapping returns what SetArena set.
+// ArenaMapping returns the values set by SetArena.
 func (t *Thread) ArenaMapping() (kern, user uint64) { return t.arenaKern, t.arenaUser }
 
-// Generation changes whenever what an engine was told of the thread may no longer hold: patches, the arena mapping, stacks, registers that were altered.
+// Generation changes whenever facts that an engine knows about the thread may no longer hold: patches, the arena
+// mapping, stacks, altered registers.
 func (t *Thread) Generation() uint64 { return t.generation }
 
-// StackEnd returns the r10 of the running function if that has live stack memory of StackSize bytes below it, else 0.
+// StackEnd returns the r10 of the running function if StackSize bytes of live stack memory are below it, else 0.
 func (t *Thread) StackEnd() uint64 {
 	if f := &t.frames[t.depth]; f.stack != nil && !f.stack.Freed && t.regs[10] == f.fp {
 		return f.fp
@@ -47,9 +48,9 @@ func (t *Thread) StackEnd() uint64 {
 	return 0
 }
 
-// Stacks tells an engine the r10 of the running function, of the function it may call, and so on: fps[0] is the
-// running one's, 0 ends the list. What is listed has live stack memory of StackSize bytes below. The function
-// called needs a frame that was used before, since only the interpreter makes new ones.
+// Stacks returns the r10 of the running function in fps[0], that of a function it may call in fps[1], and so on; 0 ends
+// the list. Below each listed r10 are StackSize bytes of live stack memory. A callee is listed only if its frame was
+// used before, because only the interpreter creates new ones.
 func (t *Thread) Stacks(fps *[MaxFrames + 1]uint64) {
 	n := 0
 	for d := t.depth; d < MaxFrames; d++ {
@@ -63,45 +64,45 @@ func (t *Thread) Stacks(fps *[MaxFrames + 1]uint64) {
 	fps[n] = 0
 }
 
-// MayGoto returns how many may_goto instructions the running function may still pass, and SetMayGoto sets it.
+// MayGoto returns how many may_goto instructions the running function may still pass.
 func (t *Thread) MayGoto() uint64 { return t.frames[t.depth].may }
 
-// SetMayGoto sets what MayGoto returns.
+// SetMayGoto sets the value that MayGoto returns.
 func (t *Thread) SetMayGoto(n uint64) { t.frames[t.depth].may = n }
 
-// Enter tells the thread that an engine made a bpf-to-bpf call of the running program: ret is the slot after it, saved are r6 to r9
-// at the call, may is the callee's MayGoto. The frame was listed by Stacks.
+// Enter tells the thread that an engine made a bpf-to-bpf call in the running program: ret is the slot after it, saved
+// are r6 to r9 at the call, may is the callee's MayGoto. The frame must have been listed by Stacks.
 func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64) {
 	t.depth++
 	f := &t.frames[t.depth]
 	f.img, f.ret, f.cont, f.may = t.img, ret, nil, may
-	//lint:ignore S1001 word by word, as code stored them: the processor waits for stores that are read in another width
+	//lint:ignore S1001 word by word, as native code stored them: loads of another width would stall on the stores
 	for i := range saved {
 		f.saved[i] = saved[i]
 	}
 	t.regs[10] = f.fp
 }
 
-// Resume takes back the last n calls of Enter: the engine continues in the functions that made them.
+// Resume undoes the last n calls of Enter: the engine continues in the calling functions.
 func (t *Thread) Resume(n int) {
 	t.depth -= n
 	t.regs[10] = t.frames[t.depth].fp
 }
 
-// leftover describes what an engine left for the thread to do at t.pc, besides executing the instruction there.
+// leftover is what an engine left for the thread to do at t.pc, besides executing the instruction there.
 type leftover uint8
 
 const (
 	leftNothing leftover = iota
-	leftAct              // what the helper that was called asks for
+	leftAct              // what the helper that was called requests
 	leftReturn           // a callback returns to its helper
 	leftEnd              // the first function returns
-	leftFault            // nothing: the thread has its fault
-	leftStop             // nothing but to stop
+	leftFault            // nothing: the thread has a fault
+	leftStop             // nothing but stopping
 )
 
-// CallFunc makes the call of a helper or kfunc at t.PC() for an engine. True means that the call is complete and
-// the program continues after it; on false the engine has to return, the thread does what is left.
+// CallFunc makes the call of a helper or kfunc at t.PC() for an engine. It returns true if the call is complete and the
+// program continues after it; on false the engine must return, and the thread does the rest.
 func (t *Thread) CallFunc() bool {
 	r0, action := t.img.funcs[t.img.plain[t.pc].imm].Fn(t, (*[5]uint64)(t.regs[1:6]))
 	if action == nil && !t.suspend {
@@ -114,8 +115,9 @@ func (t *Thread) CallFunc() bool {
 	return false
 }
 
-// Access executes the instruction at t.PC() for an engine that is not sure of it, if that accesses memory. True means that
-// it is complete and the program continues after it; on false the engine has to return, the thread does what is left.
+// Access executes the memory instruction at t.PC() for an engine whose own checks failed. It returns true if the
+// instruction is complete and the program continues after it; on false the engine must return, and the thread does the
+// rest.
 func (t *Thread) Access() bool {
 	in := &t.img.plain[t.pc]
 	if in.op >= uint16(decode.NumOps) || memOps[in.op].kind == memNone {
@@ -136,8 +138,8 @@ func (t *Thread) Access() bool {
 	return true
 }
 
-// LeaveFunc executes the exit instruction at t.PC() for an engine. True means that the program continues in the caller; on false the
-// engine has to return, the thread does what is left.
+// LeaveFunc executes the exit instruction at t.PC() for an engine. It returns true if the program continues in the
+// caller; on false the engine must return, and the thread does the rest.
 func (t *Thread) LeaveFunc() bool {
 	if t.depth == 0 {
 		t.left = leftEnd
@@ -156,7 +158,7 @@ func (t *Thread) leaveFrame() bool {
 	return true
 }
 
-// settle does what an engine left that could execute instructions up to the count end.
+// settle does what an engine left; end is the instruction count up to which the engine was allowed to run.
 func (t *Thread) settle(end uint64) exit {
 	x := exitDone
 	switch t.left {
@@ -188,8 +190,8 @@ func (t *Thread) settle(end uint64) exit {
 	return x
 }
 
-// Interpret executes n instructions one by one without the engine, to compare it. False means that one of them did not just
-// continue to the next: a fault, the end, a call that wants something.
+// Interpret executes n instructions one by one without the engine, for comparison with it. It returns false if one of
+// them did not simply continue: a fault, the end, or a call that requests an Action.
 func (t *Thread) Interpret(n uint64) bool {
 	for range n {
 		if t.step() != exitGo {
@@ -199,14 +201,14 @@ func (t *Thread) Interpret(n uint64) bool {
 	return true
 }
 
-// SlotKind describes how an engine treats a slot.
+// SlotKind tells an engine how to treat a slot.
 type SlotKind uint8
 
 // The kinds of slots.
 const (
 	SlotPlain  SlotKind = iota // Op with its operands
 	SlotCall                   // a call of a bound helper or kfunc
-	SlotTrap                   // faults when reached: the interpreter's
+	SlotTrap                   // faults when reached; left to the interpreter
 	SlotSecond                 // second slot of a 64-bit immediate
 )
 
@@ -216,7 +218,7 @@ type Slot struct{ in *inst }
 // Slot returns slot pc of the program.
 func (img *Image) Slot(pc int) Slot { return Slot{&img.plain[pc]} }
 
-// Kind describes how to treat the slot.
+// Kind returns the kind of the slot.
 func (s Slot) Kind() SlotKind {
 	switch {
 	case s.in.op < uint16(decode.NumOps):
@@ -241,8 +243,8 @@ func (s Slot) Src() uint8 { return s.in.src }
 // Off returns the memory offset.
 func (s Slot) Off() int32 { return s.in.off }
 
-// Skip returns how many slots a jump or local call goes beyond the next.
+// Skip returns how many slots a jump or local call skips, counted from the next slot.
 func (s Slot) Skip() int32 { return s.in.off / instSize }
 
-// Imm returns the immediate, sign-extended; of LD_IMM64 (always OpLdImm64) what it was bound to.
+// Imm returns the immediate, sign-extended; for LD_IMM64 (always OpLdImm64) the value it was bound to.
 func (s Slot) Imm() uint64 { return s.in.imm }

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// FaultKind explains why a program was stopped.
+// FaultKind is the reason why a program was stopped.
 type FaultKind uint8
 
 const (
@@ -15,27 +15,27 @@ const (
 	Memory FaultKind = iota + 1
 	// BudgetExceeded: the instruction limit was reached (raised by the owner of a run; [Thread.Run] itself returns [Budget]).
 	BudgetExceeded
-	// Poison: an instruction was reached that a failed relocation left behind.
+	// Poison: the program reached an instruction left by a failed relocation.
 	Poison
-	// NotSimulated: a helper, kfunc or instruction was reached that is not implemented.
+	// NotSimulated: the program reached a helper, kfunc or instruction that is not implemented.
 	NotSimulated
 	// CallDepth: more than MaxFrames frames.
 	CallDepth
 	// StackOverflow: no memory for another stack frame.
 	StackOverflow
-	// BadTarget: a jump, call or callback goes where no instruction of a program is.
+	// BadTarget: a jump, call or callback has a target that is not an instruction of a program.
 	BadTarget
-	// Deadlock: a lock would wait for itself.
+	// Deadlock: the program would wait for a lock it holds.
 	Deadlock
 	// LeakedReference: the program ended while it held a reference, lock or record.
 	LeakedReference
 	// InvalidInsn: the instruction is not defined.
 	InvalidInsn
-	// BadArgument: a helper was called with an argument the kernel would not accept.
+	// BadArgument: a helper was called with an argument that the kernel would not accept.
 	BadArgument
-	// TimedOut: stopped by the owner for time.
+	// TimedOut: the owner stopped the program because of its run time.
 	TimedOut
-	// BadReturn: the program returned a value its type may not return.
+	// BadReturn: the program returned a value that its type may not return.
 	BadReturn
 )
 
@@ -46,7 +46,7 @@ var faultKindNames = [...]string{
 	BadReturn: "bad-return",
 }
 
-// String returns the kind as a short word with hyphens ("call-depth").
+// String returns the kind in lower case with hyphens: "call-depth".
 func (k FaultKind) String() string {
 	if int(k) < len(faultKindNames) && faultKindNames[k] != "" {
 		return faultKindNames[k]
@@ -54,10 +54,10 @@ func (k FaultKind) String() string {
 	return fmt.Sprintf("fault(%d)", uint8(k))
 }
 
-// FaultKinds lists the names of all kinds but Memory, which has the kinds of [mem.FaultKind].
+// FaultKinds lists the names of all kinds except Memory, which has the kinds of [mem.FaultKind].
 func FaultKinds() []string { return slices.Clone(faultKindNames[Memory+1:]) }
 
-// Fault is why and where a program was stopped. It is an error.
+// Fault is the reason why, and the place where, a program was stopped. It is an error.
 type Fault struct {
 	Kind  FaultKind
 	PC    int    // slot of the instruction; it was not completed

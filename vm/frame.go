@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// exit is how the loop leaves.
+// exit is the reason for leaving the loop.
 type exit uint8
 
 const (
@@ -45,7 +45,7 @@ func (t *Thread) Frames() []Frame {
 // Depth returns the number of callers of the running function.
 func (t *Thread) Depth() int { return t.depth }
 
-// enterFrame makes frame d ready and sets r10.
+// enterFrame prepares frame d and sets r10.
 func (t *Thread) enterFrame(d int) *Fault {
 	f := &t.frames[d]
 	if f.stack == nil {
@@ -73,8 +73,8 @@ func (t *Thread) enterFrame(d int) *Fault {
 	return nil
 }
 
-// push enters the function at slot target of img; ret is the slot to return to, cont not nil for a callback.
-// On a fault nothing changed.
+// push enters the function at slot target of img; ret is the slot to return to, cont is not nil for a callback. After a
+// fault nothing has changed.
 func (t *Thread) push(img *Image, target, ret int, cont Continuation) *Fault {
 	d := t.depth + 1
 	if d >= MaxFrames {
@@ -116,13 +116,13 @@ func (t *Thread) leave() exit {
 	if cont == nil {
 		return exitGo
 	}
-	// The slot to return to follows the call of the helper; while the helper continues, pc is at the call.
+	// The slot to return to is after the call of the helper; while the helper continues, pc is at the call.
 	t.pc--
 	r0, a := cont.Resume(t, t.regs[0])
 	return t.act(r0, a)
 }
 
-// act does what the helper called at t.pc asks for and moves t.pc on.
+// act does what the helper called at t.pc requests, and advances t.pc.
 func (t *Thread) act(r0 uint64, a *Action) exit {
 	if a == nil {
 		t.regs[0] = r0
@@ -173,7 +173,7 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 		return exitStop
 	case ActWait:
 		t.reason = a.Reason
-		t.insns-- // whoever called the function counts it
+		t.insns-- // the caller counts the instruction
 		return exitStop
 	}
 	t.stop(&Fault{Kind: NotSimulated, Text: "helper asked for an unknown action"})

@@ -7,10 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// inst is one predecoded slot. What the fields mean depends on the op: off is a memory offset or, for
-// branches, the distance to the target in bytes of code from the next slot; imm is
-// the immediate, sign-extended, or two 32-bit operands of a fused op, the first in
-// the low half.
+// inst is one predecoded slot. The meaning of the fields depends on the op: off is a memory offset or, for branches,
+// the distance to the target in bytes of code from the next slot; imm is the immediate, sign-extended, or two 32-bit
+// operands of a fused op, the first in the low half.
 type inst struct {
 	op  uint16
 	dst uint8
@@ -22,29 +21,29 @@ type inst struct {
 // instSize is the size of inst, which scales slots to code bytes.
 const instSize = 16
 
-// LowerConfig describes what to lower and how to bind what the program refers to.
+// LowerConfig describes the program to lower and how to bind its references.
 type LowerConfig struct {
 	Name  string
-	Insns []decode.Insn // structurally valid (decode.Check); what is not is refused or faults when reached
+	Insns []decode.Insn // structurally valid (decode.Check); anything else is refused or faults when reached
 
-	// Imm64 returns the value of a pseudo LD_IMM64 (map, map value, BTF object, map index) at slot pc; function
-	// addresses (decode.OpLdFunc) are bound by Lower. An error is kept and faults with
-	// NotSimulated when the instruction is reached.
+	// Imm64 returns the value of a pseudo LD_IMM64 (map, map value, BTF object, map index) at slot pc; Lower itself
+	// binds function addresses (decode.OpLdFunc). If it fails, the instruction faults with NotSimulated and the error
+	// when it is reached.
 	Imm64 func(pc int) (uint64, error)
-	// Call returns the function that the helper or kfunc call at slot pc goes to. An error, or nil, is kept
-	// and faults when the call is reached.
+	// Call returns the function that the helper or kfunc call at slot pc calls. If it returns an error or nil, the call
+	// faults when it is reached.
 	Call func(pc int, in decode.Insn) (*Func, error)
-	// Fuse enables superinstructions. Results and counts are the same with and without.
+	// Fuse enables superinstructions, which do not affect results and counts.
 	Fuse bool
-	// Text gives the image its addresses; nil makes a private one.
+	// Text assigns addresses to the image; nil creates a private one.
 	Text *Text
-	// ExceptionCallback is the slot of the program's exception callback, 0 for none.
+	// ExceptionCallback is the slot of the program's exception callback, or 0.
 	ExceptionCallback int
-	// Owner is kept for the caller.
+	// Owner is for the caller's use.
 	Owner any
 }
 
-// Image is a lowered program. It does not change and may be run by several threads at once.
+// Image is a lowered program. It is immutable and may be run by several threads at once.
 type Image struct {
 	Name  string
 	Owner any
@@ -56,8 +55,8 @@ type Image struct {
 	traps     []Fault
 	starts    []int // first slots of subprograms, ascending, 0 included
 	exception int
-	stack     bool // r10 occurs
-	calls     bool // a bpf-to-bpf call occurs
+	stack     bool // r10 is used
+	calls     bool // contains a bpf-to-bpf call
 	inlines   bool // a function has Inline
 	text      *Text
 	textBase  uint64
@@ -67,16 +66,16 @@ type Image struct {
 // Len returns the number of slots.
 func (img *Image) Len() int { return len(img.insns) }
 
-// Insns returns the instructions the image was made from; they must not be changed.
+// Insns returns the instructions that the image was created from; they must not be modified.
 func (img *Image) Insns() []decode.Insn { return img.insns }
 
-// FuncAddr returns the text address of slot pc, which is what a function pointer to it holds.
+// FuncAddr returns the text address of slot pc, the value of a function pointer to it.
 func (img *Image) FuncAddr(pc int) uint64 { return img.textBase + uint64(pc)*slotSize }
 
-// Text returns the address space the image lives in.
+// Text returns the address space that contains the image.
 func (img *Image) Text() *Text { return img.text }
 
-// Func returns the function a call at slot pc is bound to, nil when there is none.
+// Func returns the function that a call at slot pc is bound to, or nil.
 func (img *Image) Func(pc int) *Func {
 	if pc < 0 || pc >= len(img.insns) {
 		return nil
@@ -114,7 +113,7 @@ func (img *Image) subprog(pc int) (lo, hi int) {
 	return lo, hi
 }
 
-// LowerError refuses a program that cannot be run at all.
+// LowerError refuses a program that cannot run at all.
 type LowerError struct {
 	Name string
 	PC   int

@@ -1,14 +1,14 @@
 package vm
 
-// InlineKind describes what a function does that an engine may do itself.
+// InlineKind identifies a function that an engine can execute itself.
 type InlineKind uint8
 
 // The kinds of functions.
 const (
-	// InlineLookup finds an element of an array: r1 is the map, r2 the address of a 32-bit index, r0 becomes the address of
-	// the element, or 0 if there is none.
+	// InlineLookup finds an element of an array: r1 is the map, r2 the address of a 32-bit index; r0 becomes the
+	// address of the element, or 0 if there is none.
 	InlineLookup InlineKind = iota
-	// InlineMono and InlineBoot return the time, the call included.
+	// InlineMono and InlineBoot return the time in nanoseconds, including the time of the call.
 	InlineMono
 	InlineBoot
 	// InlineCPU returns Thread.CPU.
@@ -17,34 +17,35 @@ const (
 	NumInlines
 )
 
-// Inline lets an engine execute a function instead of calling it. The result has to be the same.
+// Inline lets an engine execute a function instead of calling it, with the same result.
 type Inline struct {
 	Kind   InlineKind
 	Ledger Ledger
-	// Array describes the map with that address for InlineLookup; ok is false for those that have to be called for.
+	// Array describes the map at that address for InlineLookup; ok is false if the function must be called.
 	Array func(addr uint64) (a Array, ok bool)
 }
 
-// Ledger accounts for the calls that an engine executed itself. There is one for all functions of a program.
+// Ledger accounts for calls that an engine executed itself. All functions of a program share one.
 type Ledger interface {
-	// Open is asked each time an engine starts to execute instructions. If it is false functions have to be called until it is
-	// asked again.
+	// Open is called each time an engine starts to execute instructions. If it returns false, functions must be called
+	// until it is asked again.
 	Open() bool
-	// Time returns the monotonic time and that since boot as they are before the next call, and by how much each call advances them.
+	// Time returns the monotonic time and the time since boot before the next call, and by how much each call advances
+	// them, all in nanoseconds.
 	Time() (mono, boot, step uint64)
-	// Book takes the calls executed since Open was asked, by kind, before anything else happens.
+	// Book accounts for the calls executed since Open, by kind. It is called before anything else happens.
 	Book(calls *[NumInlines]uint64)
 }
 
-// Array is where the elements of an array lie. It stays so for as long as the array exists.
+// Array describes where the elements of an array are. It is valid for as long as the array exists.
 type Array struct {
 	Elements uint32
-	// Stride is the distance between elements, CPUStride between the copies of an element for the CPUs from 0 up to CPUs. A
-	// CPUStride of 0 says that there is only one.
+	// Stride is the distance between elements, CPUStride that between the copies of an element for CPUs 0 to CPUs-1, in
+	// bytes. A CPUStride of 0 means that there is only one copy.
 	Stride, CPUStride uint64
 	CPUs              int
-	// Base is the address of the first element. With Table the elements lie in chunks of 1<<Shift, whose addresses it holds; a
-	// chunk with address 0 appears when the function is called.
+	// Base is the address of the first element. With Table the elements are in chunks of 1<<Shift, whose addresses it
+	// contains; a chunk with address 0 is allocated when the function is called.
 	Base  uint64
 	Table []uint64
 	Shift uint

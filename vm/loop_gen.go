@@ -2398,7 +2398,7 @@ func (t *Thread) loop() exit {
 			return exitStop
 		}
 		left = t.seg.left
-		ip = t.seg.behind(t.pc)
+		ip = t.seg.after(t.pc)
 		continue
 
 	callFunc: // a helper or kfunc
@@ -2411,7 +2411,7 @@ func (t *Thread) loop() exit {
 				regs[0] = r0
 				lim = t.limit()
 				left = t.seg.left
-				ip = t.seg.behind(t.pc)
+				ip = t.seg.after(t.pc)
 				continue
 			}
 			x := t.act(r0, action)
@@ -2500,7 +2500,7 @@ func (t *Thread) loop() exit {
 		t.patch.mark(t.img, t.pc)
 		lim = t.limit()
 		left = t.seg.left
-		ip = unsafe.Add(t.seg.behind(t.pc), -instSize)
+		ip = unsafe.Add(t.seg.after(t.pc), -instSize)
 		continue
 	}
 }

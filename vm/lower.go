@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	poisonCall      = 195896080  // 0xbad2310: helper number libbpf leaves for a failed CO-RE relocation
+	poisonCall      = 195896080  // 0xbad2310: helper number with which libbpf marks a failed CO-RE relocation
 	poisonMapBase   = 2001000000 // + map index: reference to a map that was not created
 	poisonKfuncBase = 2002000000 // + extern index: call of a kfunc that was not found
 	poisonRange     = 1000000
 	maxInsns        = math.MaxInt32/instSize - 4 // branch distances are 32 bits
 )
 
-// Lower predecodes a program. Invalid jump targets and truncated instructions are refused with a *LowerError;
-// what can only be judged when it is reached (unknown helpers, poison, undefined opcodes) becomes a fault there.
+// Lower predecodes a program. It refuses invalid jump targets and truncated instructions with a *LowerError. Errors
+// that matter only when reached (unknown helpers, poison, undefined opcodes) become faults there.
 func Lower(cfg LowerConfig) (*Image, error) {
 	n := len(cfg.Insns)
 	if n == 0 {
@@ -64,7 +64,7 @@ func (l *lowerer) errorf(pc int, format string, args ...any) error {
 	return &LowerError{Name: l.cfg.Name, PC: pc, Text: fmt.Sprintf(format, args...)}
 }
 
-// trap makes slot pc fault.
+// trap creates a slot that faults when it is reached.
 func (l *lowerer) trap(pc int, kind FaultKind, text string) inst {
 	l.img.traps = append(l.img.traps, Fault{Kind: kind, PC: pc, Image: l.img, Text: text})
 	return inst{op: opTrap, imm: uint64(len(l.img.traps) - 1)}
@@ -208,7 +208,7 @@ func (l *lowerer) call(pc int, in decode.Insn, op decode.Op) inst {
 	return inst{op: opCallFunc, imm: uint64(i)}
 }
 
-// lowerKind describes how Lower treats an op.
+// lowerKind tells Lower how to treat an op.
 type lowerKind uint8
 
 const (
@@ -222,7 +222,7 @@ const (
 	lowerCallX
 )
 
-// kindOf sorts ops by what their operands mean to Lower.
+// kindOf classifies ops by what their operands mean to Lower.
 func kindOf(op decode.Op) lowerKind {
 	switch op {
 	case decode.OpInvalid:

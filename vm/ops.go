@@ -2,7 +2,7 @@ package vm
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// Ops of the interpreter are the dense ops of package decode, followed by these.
+// The ops of the interpreter are the dense ops of package decode, followed by these.
 const (
 	opCallFunc   = uint16(decode.NumOps) + iota // call of a bound helper or kfunc: imm indexes Image.funcs
 	opTrap                                      // faults: imm indexes Image.traps

@@ -1,6 +1,6 @@
 package vm
 
-// Parked is a run that was taken off a thread: its registers, frames and counters, and the context it was called with.
+// Parked is a run that was removed from a thread: its registers, frames and counters, and its context.
 type Parked struct {
 	state    *Snapshot
 	ctxBase  uint64
@@ -8,8 +8,8 @@ type Parked struct {
 	recover  func(*Fault) (uint64, bool)
 }
 
-// Park takes the run off the thread, which is then as if nothing had been started: the next start gets stacks of its own. It must not be called
-// from inside a helper.
+// Park removes the run from the thread, as if nothing had been started: the next start gets its own stacks. It must not
+// be called from within a helper.
 func (t *Thread) Park() *Parked {
 	p := &Parked{state: t.Snapshot(), recover: t.Recover}
 	p.ctxBase, p.ctxWords = t.Context()
@@ -19,14 +19,15 @@ func (t *Thread) Park() *Parked {
 	return p
 }
 
-// Unpark continues a run that Park took off a thread on the same memory. It can be done any number of times, each from the same state.
+// Unpark continues a run that Park removed from a thread on the same memory. It can be called any number of times, each
+// time with the same state.
 func (t *Thread) Unpark(p *Parked) {
 	t.Restore(p.state)
 	t.SetContext(p.ctxBase, p.ctxWords)
 	t.Recover = p.recover
 }
 
-// Drop gives back the stacks of a run that nobody continues.
+// Drop frees the stacks of a run that will not be continued.
 func (t *Thread) Drop(p *Parked) {
 	for i := range p.state.frames {
 		if s := p.state.frames[i].stack; s != nil {

@@ -1,8 +1,7 @@
 package vm
 
-// Patches is a private copy of program code with breakpoints and coverage marks in it, so that
-// neither costs anything on other instructions. Several threads of one machine may share it, one
-// at a time.
+// Patches is a private copy of program code with breakpoints and coverage marks, so that other instructions have no
+// extra cost. Several threads of one machine may share it, one at a time.
 type Patches struct {
 	cover  bool
 	ways   bool // see RecordWays
@@ -16,22 +15,22 @@ type Patches struct {
 type patched struct {
 	code   []inst
 	seen   []uint64    // bitmap of slots executed
-	gone   [2][]uint64 // by Way, bitmaps of conditional jumps that went it, of those that findWays lists
+	gone   [2][]uint64 // by Way: bitmaps of the jumps listed by findWays that went this way
 	breaks map[int]bool
 }
 
-// NewPatches makes an empty set; with cover true it records which slots are executed.
+// NewPatches creates an empty set; with cover it records which slots are executed.
 func NewPatches(cover bool) *Patches {
 	return &Patches{cover: cover, images: make(map[*Image]*patched)}
 }
 
-// SetPatches makes the thread run with p, nil for none.
+// SetPatches makes the thread run with p; nil for none.
 func (t *Thread) SetPatches(p *Patches) {
 	t.patch = p
 	t.generation++
 }
 
-// Patches returns the thread's set, nil when there is none.
+// Patches returns the thread's set, or nil.
 func (t *Thread) Patches() *Patches { return t.patch }
 
 func (p *Patches) image(img *Image) *patched {
@@ -58,7 +57,7 @@ func (p *Patches) image(img *Image) *patched {
 	return q
 }
 
-// SetBreak puts a breakpoint on slot pc; false when there is no such instruction.
+// SetBreak sets a breakpoint on slot pc; it returns false if there is no such instruction.
 func (p *Patches) SetBreak(img *Image, pc int) bool {
 	if pc < 0 || pc >= img.Len() || img.plain[pc].op == opSecondSlot {
 		return false
@@ -105,8 +104,8 @@ func (p *Patches) breakAt(img *Image, pc int) bool {
 	return q != nil && q.breaks[pc]
 }
 
-// SetFeed makes an [Engine] record the coverage of what it runs: f is called before anyone looks at it, and calls Mark. Threads with
-// patches that have no feed, or breakpoints, run without their engine.
+// SetFeed lets an [Engine] record the coverage of what it runs: f, which calls Mark, is called before coverage is read.
+// Threads run without their engine if their patches have breakpoints or no feed.
 func (p *Patches) SetFeed(f func()) { p.feed = f }
 
 func (p *Patches) fetch() {
@@ -118,7 +117,7 @@ func (p *Patches) fetch() {
 // native reports whether an engine may run code with these patches.
 func (p *Patches) native() bool { return p == nil || p.feed != nil && p.breaks == 0 }
 
-// Mark notes that the slots from lo up to hi were executed.
+// Mark records that the slots from lo up to hi were executed.
 func (p *Patches) Mark(img *Image, lo, hi int) {
 	q := p.image(img)
 	for pc := lo; pc < hi; pc++ {
@@ -145,7 +144,7 @@ func (p *Patches) Covered(img *Image, pc int) bool {
 	return q != nil && pc >= 0 && pc < img.Len() && q.seen[pc/64]>>(pc%64)&1 != 0
 }
 
-// Coverage returns a bitmap of the slots of img that were reached (bit pc%64 of word pc/64), nil when it never ran.
+// Coverage returns a bitmap of the slots of img that were reached (bit pc%64 of word pc/64), nil if it never ran.
 func (p *Patches) Coverage(img *Image) []uint64 {
 	p.fetch()
 	if q := p.images[img]; q != nil {

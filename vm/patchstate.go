@@ -5,13 +5,15 @@ import (
 	"slices"
 )
 
-// CoverSnapshot is which slots had been executed, and which ways of conditional jumps gone, at one moment. The zero value is nothing.
+// CoverSnapshot records which slots had been executed, and which branches of conditional jumps taken, at one point in
+// time. The zero value means none.
 type CoverSnapshot struct {
 	seen map[*Image][]uint64
 	gone map[*Image][2][]uint64
 }
 
-// Snapshot records which slots were executed. Breakpoints are no part of it: they belong to the user, not to the run.
+// Snapshot records which slots were executed. It does not include breakpoints, which belong to the user and not to the
+// run.
 func (p *Patches) Snapshot() *CoverSnapshot {
 	p.fetch()
 	s := &CoverSnapshot{seen: make(map[*Image][]uint64, len(p.images)), gone: map[*Image][2][]uint64{}}
@@ -24,7 +26,7 @@ func (p *Patches) Snapshot() *CoverSnapshot {
 	return s
 }
 
-// Restore makes exactly those slots executed that were when s was taken.
+// Restore restores the set of executed slots to that of s.
 func (p *Patches) Restore(s *CoverSnapshot) {
 	if !p.cover {
 		return
@@ -48,7 +50,7 @@ func (p *Patches) Restore(s *CoverSnapshot) {
 	}
 }
 
-// rearm puts the marks back on conditional jumps of which a way is not recorded any more.
+// rearm restores the marks on conditional jumps for which a branch is no longer recorded.
 func (p *Patches) rearm(img *Image, q *patched) {
 	if !p.ways {
 		return
@@ -60,7 +62,7 @@ func (p *Patches) rearm(img *Image, q *patched) {
 	}
 }
 
-// forget puts the marks back on the slots of word i of the bitmap that are to be noted again.
+// forget restores the marks on the slots of word i of the bitmap that must be recorded again.
 func (q *patched) forget(img *Image, i int, slots uint64) {
 	for ; slots != 0; slots &= slots - 1 {
 		pc := i*64 + bits.TrailingZeros64(slots)

@@ -12,8 +12,8 @@ import (
 // hostBig is true on big-endian hosts, where the loop's native accesses would be wrong.
 var hostBig = binary.NativeEndian.Uint16([]byte{1, 0}) != 1
 
-// limit returns the arena offset below which the loop may access memory itself: none when host or target
-// is big endian, so that every access takes the precise path.
+// limit returns the arena offset below which the loop may access memory itself: 0 if host or target is big-endian, so
+// that every access takes the precise path.
 func (t *Thread) limit() uint64 {
 	if hostBig || t.big {
 		return 0
@@ -24,9 +24,9 @@ func (t *Thread) limit() uint64 {
 // storeTrap is the shadow bit that loads ignore.
 const storeTrap = uint8(mem.ClassStoreTrap)
 
-// fast runs the program from t.pc until it ends, calls for something the loop cannot do, or
-// about left instructions are executed: it may stop earlier, but by less than the length of the
-// program, and never executes more. left must be greater than the program's length plus 2.
+// fast runs the program from t.pc until it ends, needs something that the loop cannot do, or has executed about left
+// instructions: it may stop earlier by less than the length of the program, but never executes more. left must be
+// greater than the program's length plus 2.
 func (t *Thread) fast(left uint64) exit {
 	if t.engine != nil && t.patch.native() {
 		if end := t.insns + left; t.engine.Run(t, left) {
@@ -35,11 +35,11 @@ func (t *Thread) fast(left uint64) exit {
 	}
 	img := t.img
 	code := img.code(t.patch)
-	// Straight-line code is at most as long as the program, so counting at taken branches
-	// alone is exact if the loop stops one program length before the limit.
+	// Straight-line code is at most as long as the program, so it is exact to count only at taken branches if the loop
+	// stops one program length before the limit.
 	room := (int(min(left, 1<<40)) - len(img.insns) - 2) * instSize
-	// Field by field: a segment passed as a value is copied by wide loads that wait for the narrow
-	// stores before them, which is most of the cost of a single step.
+	// Assigned field by field: copying a segment by value uses wide loads that stall on the preceding narrow stores,
+	// which is most of the cost of a single step.
 	s := &t.seg
 	s.code, s.bias, s.start, s.room, s.insns, s.single = &code[0], 0, t.pc, room, t.insns, false
 	return t.loop()
@@ -58,7 +58,7 @@ func (t *Thread) step() exit {
 
 // stepPlain is step without coverage.
 func (t *Thread) stepPlain() exit {
-	// A copy of the instruction before markers: what does not branch runs into one.
+	// A copy of the instruction, followed by markers that end the loop after an instruction other than a branch.
 	t.scratch[0] = t.img.plain[t.pc]
 	s := &t.seg
 	s.code, s.bias, s.start, s.room, s.insns, s.single = &t.scratch[0], t.pc, 0, 0, t.insns, true
@@ -73,8 +73,8 @@ func (img *Image) code(p *Patches) []inst {
 	return img.fused
 }
 
-// segment is one entry into the loop. It is kept in the Thread, since the loop needs it
-// only in the blocks that leave it, and host registers are few.
+// segment is one entry into the loop. It is stored in the Thread, because only the blocks that leave the loop need it,
+// and host registers are scarce.
 type segment struct {
 	code   *inst  // slot bias of the program
 	bias   int    // slot number of *code
@@ -86,7 +86,7 @@ type segment struct {
 }
 
 // after returns the position after slot pc, which is in the segment.
-func (s *segment) behind(pc int) unsafe.Pointer {
+func (s *segment) after(pc int) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(s.code), (pc+1-s.bias)*instSize)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// memKind is what a memory instruction does.
+// memKind is the kind of a memory instruction.
 type memKind uint8
 
 const (
@@ -26,14 +26,14 @@ const (
 	memStoreRel
 )
 
-// memOp describes a memory instruction to the precise path.
+// memOp describes a memory instruction for the precise path.
 type memOp struct {
 	kind  memKind
 	size  uint8
 	fetch bool
 }
 
-// memOps is indexed by decode.Op; memNone for all that do not access memory.
+// memOps is indexed by decode.Op; memNone for ops that do not access memory.
 var memOps = [decode.NumOps]memOp{
 	decode.OpLdxB: {memLoad, 1, false}, decode.OpLdxH: {memLoad, 2, false},
 	decode.OpLdxW: {memLoad, 4, false}, decode.OpLdxDW: {memLoad, 8, false},
@@ -58,7 +58,7 @@ var memOps = [decode.NumOps]memOp{
 	decode.OpStoreRelW: {memStoreRel, 4, false}, decode.OpStoreRelDW: {memStoreRel, 8, false},
 }
 
-// access executes the memory instruction in at t.pc with all checks. False means that t.fault is set.
+// access executes the memory instruction in at t.pc with all checks. It returns false if t.fault is set.
 func (t *Thread) access(in *inst) bool {
 	op := &memOps[decode.Op(in.op)]
 	size := int(op.size)
@@ -81,7 +81,7 @@ func (t *Thread) access(in *inst) bool {
 		switch {
 		case op.kind == memLoadSX:
 			v = uint64(int64(v<<shift) >> shift)
-		case size < 4: // four bytes of a context may be an address
+		case size < 4: // four bytes of a context may be a pointer
 			v = v << shift >> shift
 		}
 		regs[in.dst] = v
@@ -176,7 +176,7 @@ func (t *Thread) stored(f *mem.Fault) bool {
 	return false
 }
 
-// refusedLoad asks the recovery policy about a refused load.
+// refusedLoad applies the recovery policy to a refused load.
 func (t *Thread) refusedLoad(mf *mem.Fault) (uint64, bool) {
 	f := &Fault{Kind: Memory, Mem: mf, PC: t.pc, Image: t.img}
 	if t.Recover != nil {
@@ -188,7 +188,7 @@ func (t *Thread) refusedLoad(mf *mem.Fault) (uint64, bool) {
 	return 0, false
 }
 
-// rare executes an instruction that the loop leaves out, and moves t.pc.
+// rare executes an instruction that the loop does not handle, and advances t.pc.
 func (t *Thread) rare(in *inst) exit {
 	switch in.op {
 	case opTrap:
@@ -216,7 +216,7 @@ func (t *Thread) rare(in *inst) exit {
 	return exitFault
 }
 
-// loadPacket is LD_ABS and LD_IND. Outside of the packet the running function returns 0.
+// loadPacket executes LD_ABS and LD_IND. If the offset is outside the packet, the running function returns 0.
 func (t *Thread) loadPacket(in *inst, size int) exit {
 	if t.Skb == nil {
 		t.stop(&Fault{Kind: NotSimulated, Text: "packet load (LD_ABS, LD_IND) in a program type without a packet"})
@@ -237,9 +237,10 @@ func (t *Thread) loadPacket(in *inst, size int) exit {
 	return exitGo
 }
 
-// PacketOffset turns the offset of LD_ABS or LD_IND into an offset from the start of the packet data, given where the link-layer
-// and the network header start: offsets from -0x100000 on count from the network header, from -0x200000 on from
-// the link-layer header (kernel uapi/linux/filter.h SKF_NET_OFF, SKF_LL_OFF). False is an offset that reaches no packet byte.
+// PacketOffset converts the offset of LD_ABS or LD_IND to an offset from the start of the packet data, given the
+// offsets of the link-layer and network headers. Offsets from -0x100000 on are relative to the network header, from
+// -0x200000 on to the link-layer header (kernel uapi/linux/filter.h SKF_NET_OFF, SKF_LL_OFF). It returns false for an
+// offset that denotes no packet byte.
 func PacketOffset(off int32, link, network int) (int, bool) {
 	at := int(off)
 	switch {
@@ -254,8 +255,8 @@ func PacketOffset(off int32, link, network int) (int, bool) {
 	return at, at >= 0
 }
 
-// castAddr is addr_space_cast. To kernel (imm 1) an arena pointer becomes its address in the kernel's mapping, to
-// user (imm 1<<16) its address in the user mapping; null stays null (kernel/bpf/verifier.c, addr_space_cast).
+// castAddr executes addr_space_cast. To kernel (imm 1), an arena pointer becomes its address in the kernel's mapping;
+// to user (imm 1<<16), its address in the user mapping. Null stays null (kernel/bpf/verifier.c, addr_space_cast).
 func (t *Thread) castAddr(in *inst) exit {
 	if t.arenaKern == 0 {
 		t.stop(&Fault{Kind: NotSimulated, Text: "addr_space_cast in a program without an arena"})

@@ -2,8 +2,8 @@ package vm
 
 import "fmt"
 
-// Snapshot is the state of a Thread at one moment: registers, frames, continuations, counters. Memory
-// is not part of it (mem.Memory.Snapshot).
+// Snapshot is the state of a Thread at one point in time: registers, frames, continuations, counters. It does not
+// include memory (mem.Memory.Snapshot).
 type Snapshot struct {
 	regs      [11]uint64
 	img       *Image
@@ -22,7 +22,7 @@ type Snapshot struct {
 	brokeAt   uint64
 }
 
-// Snapshot records the state. It must not be called from inside a helper.
+// Snapshot records the state. It must not be called from within a helper.
 func (t *Thread) Snapshot() *Snapshot {
 	return &Snapshot{
 		regs: [11]uint64(t.regs[:11]), img: t.img, pc: t.pc, depth: t.depth, insns: t.insns, status: t.status,
@@ -31,7 +31,7 @@ func (t *Thread) Snapshot() *Snapshot {
 	}
 }
 
-// Restore brings the thread back. The snapshot may come from another thread on the same Memory.
+// Restore restores the thread's state. The snapshot may come from another thread on the same Memory.
 func (t *Thread) Restore(s *Snapshot) {
 	copy(t.regs[:11], s.regs[:])
 	t.img, t.pc, t.depth, t.insns, t.status = s.img, s.pc, s.depth, s.insns, s.status
@@ -39,11 +39,11 @@ func (t *Thread) Restore(s *Snapshot) {
 	t.arenaKern, t.arenaUser = s.arena[0], s.arena[1]
 	t.CPU, t.fault, t.reason, t.brokeAt = s.cpu, s.fault, s.reason, s.brokeAt
 	t.suspend, t.altered, t.deep, t.track = false, s.altered, true, s.track
-	t.epoch = never // the frames are others, or none yet
+	t.epoch = never // the frames have changed, or do not exist yet
 	t.generation++
 }
 
-// Diff names what differs between two snapshots of one program's run, "" when nothing does.
+// Diff describes the differences between two snapshots of one program's run, or returns "".
 func (s *Snapshot) Diff(o *Snapshot) string {
 	switch {
 	case s.img != o.img || s.pc != o.pc:

@@ -5,15 +5,15 @@ import (
 	"sort"
 )
 
-// DefaultTextBase is where program text lies by default: the module area of x86-64 kernels,
-// in which BPF programs are placed.
+// DefaultTextBase is the default address of program text: the module area of x86-64 kernels, in which BPF programs are
+// placed.
 const DefaultTextBase = 0xffffffffc0000000
 
 // slotSize is the distance of two slots in text addresses.
 const slotSize = 8
 
-// Text is the address space of program code of one machine: it gives each image a range of
-// addresses, so that function pointers are values a program can hold. Not safe for concurrent use.
+// Text is the address space of the program code of one machine: it assigns each image a range of addresses, so that
+// function pointers are values that a program can hold. It is not safe for concurrent use.
 type Text struct {
 	base, next uint64
 	images     []*Image // by address
@@ -42,7 +42,7 @@ func (x *Text) drop(img *Image) {
 	}
 }
 
-// Remove takes an image away. Its addresses are not used again.
+// Remove removes an image. Its addresses are not reused.
 func (x *Text) Remove(img *Image) {
 	x.images = slices.DeleteFunc(x.images, func(i *Image) bool { return i == img })
 }

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// MaxFrames is the deepest chain of calls, the first function included (kernel MAX_CALL_FRAMES).
+	// MaxFrames is the maximum depth of calls, including the first function (kernel MAX_CALL_FRAMES).
 	MaxFrames = 8
 	// StackSize is the size of a frame's stack in bytes (kernel MAX_BPF_STACK).
 	StackSize = 512
-	// MaxTailCalls is how many tail calls a run may make (kernel MAX_TAIL_CALL_CNT).
+	// MaxTailCalls limits the tail calls of a run (kernel MAX_TAIL_CALL_CNT).
 	MaxTailCalls = 33
-	// MaxMayGoto is how often a function may pass may_goto instructions (kernel BPF_MAX_LOOPS).
+	// MaxMayGoto limits how often a function may pass may_goto instructions (kernel BPF_MAX_LOOPS).
 	MaxMayGoto = 8 << 20
 )
 
-// Stop explains why Run returned.
+// Stop is the reason why Run returned.
 type Stop uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 	Faulted
 	// Break: the next instruction has a breakpoint; it was not executed. Run continues past it.
 	Break
-	// Stopped: a helper asked for it (ActStop) or Suspend was called; Run may be called again.
+	// Stopped: a helper requested it (ActStop), or Suspend was called; Run may be called again.
 	Stopped
 	// Idle: nothing was started.
 	Idle
@@ -46,13 +46,13 @@ func (s Stop) String() string {
 	return "?"
 }
 
-// ThreadConfig configures a Thread; the zero value is good.
+// ThreadConfig configures a Thread; the zero value is usable.
 type ThreadConfig struct {
-	// Strict tracks stack bytes that were never set, and stack memory of functions that returned.
+	// Strict tracks stack bytes that were never written, and stack memory of functions that have returned.
 	Strict bool
 	// Name prefixes the names of stack regions.
 	Name string
-	// Garbage is what stack bytes hold before a run writes them; nil means zeros.
+	// Garbage is the initial content of the stack; nil means zeros.
 	Garbage *[StackSize]byte
 }
 
@@ -69,13 +69,13 @@ type frame struct {
 	cont  Continuation
 }
 
-// Thread is a processor that runs one program at a time. Construct it with NewThread. It is not safe for
-// concurrent use, and shares its Memory with nothing that runs at the same time.
+// Thread is a processor that runs one program at a time. Create it with NewThread. It is not safe for concurrent use,
+// and nothing that runs concurrently may use its Memory.
 type Thread struct {
 	// regs is indexed by 8-bit register fields without a bounds check; only 0 to 10 are used.
 	regs [256]uint64
 
-	// The arena, as mem.Memory.Arena describes it; its size is read anew.
+	// The arena, as returned by mem.Memory.Arena; its size is read again when needed.
 	data, shadow unsafe.Pointer
 	base         uint64
 
@@ -84,9 +84,9 @@ type Thread struct {
 	pc        int
 	depth     int
 	soiled    bool   // the first frame's stack may not be zero
-	deep      bool   // no frame may be as a start wants it
+	deep      bool   // a frame may not be as a start requires
 	track     bool   // see Track
-	epoch     uint64 // of the memory, when all frames were live
+	epoch     uint64 // epoch of the memory at which all frames were live
 	insns     uint64
 	starts    uint64
 	status    Stop
@@ -103,10 +103,10 @@ type Thread struct {
 
 	// CPU is the number of the simulated CPU.
 	CPU int
-	// User is the machine's per-run data, for helpers.
+	// User is per-run data of the machine, for helpers.
 	User any
-	// Recover may replace the result of a refused load (the kernel's exception tables); it returns the
-	// value and true to continue. Set per program type by the machine.
+	// Recover may replace the result of a refused load (the kernel's exception tables); it returns the value and true
+	// to continue. The machine sets it per program type.
 	Recover func(*Fault) (uint64, bool)
 	// Skb loads for LD_ABS and LD_IND: size bytes at packet offset off (negative offsets are the kernel's special
 	// areas), converted from network order; false ends the function with r0 = 0.
@@ -128,10 +128,10 @@ type Thread struct {
 	leftAction *Action
 	seg        segment
 	scratch    [3]inst // the code of a single step
-	_          inst    // the loop's pointer may end here, behind scratch
+	_          inst    // the loop's pointer may end here, after scratch
 }
 
-// NewThread makes a thread that works on m.
+// NewThread returns a thread that works on m.
 func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
 	arena := m.Arena()
 	t := &Thread{mem: m, cfg: cfg, status: Idle, epoch: never, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base, track: cfg.Strict}
@@ -147,16 +147,17 @@ func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
 // Memory returns the memory the thread works on.
 func (t *Thread) Memory() *mem.Memory { return t.mem }
 
-// Start prepares a run of img from slot 0 with args in r1 and following. Counters are reset, r0 and r6 to
-// r9 are zero, and the stack is garbage: that of the configuration, which counts as never set when the thread tracks it.
+// Start prepares a run of img from slot 0 with args in r1 and following. Counters are reset, r0 and r6 to r9 are zero,
+// and the stack contains the configured garbage, which counts as never written if the thread tracks it.
 func (t *Thread) Start(img *Image, args ...uint64) {
 	t.StartAt(img, 0, args...)
 }
 
-// StartAt is Start from slot pc, where a function begins, for callbacks that the kernel calls by itself (timers, work queues).
+// StartAt is like Start, but from slot pc, where a function begins. It is for callbacks called by the kernel itself
+// (timers, work queues).
 func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
-	// Much of what a short run costs is here: what rarely differs is compared instead of written, since the collector has a word in
-	// every pointer that is stored.
+	// Much of the cost of a short run is here. Values that rarely differ are compared instead of written, because every
+	// pointer store pays a write barrier.
 	*(*[11]uint64)(t.regs[:11]) = [11]uint64{}
 	for i, v := range args[:min(len(args), 5)] {
 		t.regs[uint8(1+i)] = v
@@ -191,7 +192,7 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 		for i := range t.frames {
 			f := &t.frames[i]
 			if f.stack == nil {
-				break // as are all after
+				break // and so are all deeper ones
 			}
 			if f.cont != nil || f.img != nil {
 				f.cont, f.img = nil, nil
@@ -204,13 +205,14 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 	t.soiled, t.deep = img.stack, img.calls
 }
 
-// wipe puts garbage into the stack of a frame that is live.
+// wipe fills the stack of a live frame with garbage.
 func (t *Thread) wipe(f *frame) {
 	*(*[StackSize]byte)(unsafe.Add(t.data, f.fp-StackSize-t.base)) = t.garbage
 }
 
-// Track reports whether runs started from now on track stack bytes that nobody has written, in all frames. Reads of them are what
-// [mem.Memory.OnUnset] makes of them. Threads that track run on the interpreter alone; strict ones always do.
+// Track selects whether runs started from now on track stack bytes that were never written, in all frames.
+// [mem.Memory.OnUnset] decides what happens on reads of them. Threads that track use only the interpreter; strict ones
+// always track.
 func (t *Thread) Track(on bool) {
 	on = on || t.cfg.Strict
 	if on == t.track {
@@ -228,25 +230,25 @@ func (t *Thread) Track(on bool) {
 	}
 }
 
-// alive reports whether all frames that were made are live, and remembers that they are.
+// alive reports whether all existing frames are live, and caches that they are.
 func (t *Thread) alive() bool {
 	for i := range t.frames {
 		s := t.frames[i].stack
 		if s == nil && i > 0 {
-			break // as are all after
+			break // and so are all deeper ones
 		}
 		if s == nil || s.Freed {
 			return false
 		}
 	}
-	if t.mem.Limit() == 0 || t.track { // it was closed, or each start marks the stack
+	if t.mem.Limit() == 0 || t.track { // the memory was closed, or each start marks the stack
 		return false
 	}
 	t.epoch = t.mem.Epoch()
 	return true
 }
 
-// renew forgets the frames that were freed, and enters the first one, which may have to be made.
+// renew forgets frames that were freed, and enters the first one, allocating it if necessary.
 func (t *Thread) renew() *Fault {
 	for i := range t.frames {
 		if f := &t.frames[i]; f.stack != nil && t.mem.Bytes(f.stack) == nil {
@@ -263,7 +265,7 @@ func (t *Thread) renew() *Fault {
 	return nil
 }
 
-// never is not an epoch of a memory.
+// never is not the epoch of any memory.
 const never = ^uint64(0)
 
 // Reg returns register i, 0 to 10.
@@ -275,7 +277,7 @@ func (t *Thread) SetReg(i int, v uint64) {
 	t.alter()
 }
 
-// alter notes that registers hold what the program did not put there.
+// alter records that registers have been changed from outside.
 func (t *Thread) alter() {
 	t.altered = true
 	t.generation++
@@ -300,7 +302,7 @@ func (t *Thread) Suspended() bool { return t.suspend }
 // Ret returns r0, the result after Done.
 func (t *Thread) Ret() uint64 { return t.regs[0] }
 
-// Fault returns why the program was stopped, nil if it was not.
+// Fault returns the reason why the program was stopped, or nil.
 func (t *Thread) Fault() *Fault { return t.fault }
 
 // Status returns what the last Run returned.
@@ -316,9 +318,9 @@ func (t *Thread) TailCalls() int { return t.tailCalls }
 // thread itself called (helpers, views, watch hooks) may call it.
 func (t *Thread) Suspend(reason string) { t.suspend, t.reason = true, reason }
 
-// SetArena sets where addr_space_cast maps the arena of the running program: kern is the start of the kernel's
-// mapping of the 4 GiB window, which the low half of a user address indexes; user is the start of the user
-// mapping, whose upper half user addresses get. 0, 0 is not an arena.
+// SetArena sets where addr_space_cast maps the arena of the running program: kern is the start of the kernel's mapping
+// of the 4 GiB window, which the low half of a user address indexes; user is the start of the user mapping, which
+// provides the upper half of user addresses. 0, 0 means no arena.
 func (t *Thread) SetArena(kern, user uint64) {
 	t.arenaKern, t.arenaUser = kern, user
 	t.generation++
@@ -333,13 +335,13 @@ func (t *Thread) stop(f *Fault) {
 	t.status = Faulted
 }
 
-// Abort ends the run with a fault from outside, such as an instruction limit.
+// Abort ends the run with an external fault, such as an instruction limit.
 func (t *Thread) Abort(f *Fault) { t.stop(f) }
 
-// Run executes at most budget instructions and says why it stopped. After Budget, Break and Stopped it continues
-// where it was; after Done and Faulted it returns the same again.
+// Run executes at most budget instructions and returns why it stopped. After Budget, Break and Stopped it can continue;
+// after Done and Faulted it returns the same again.
 func (t *Thread) Run(budget uint64) Stop {
-	ran := false // the engine ran, and what it left is to do
+	ran := false // the engine ran and left something to do
 	end := t.insns + budget
 	if end < t.insns {
 		end = ^uint64(0)
@@ -351,7 +353,7 @@ func (t *Thread) Run(budget uint64) Stop {
 		if t.engine == nil || !t.patch.native() {
 			break
 		}
-		// The shortest way there is to the end of a run.
+		// The shortest path to the end of a run.
 		if ran = t.engine.Run(t, end-t.insns); ran && t.left == leftEnd {
 			t.left = leftNothing
 			t.insns++

@@ -6,18 +6,18 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// ways are the ways of an image's conditional jumps that have to be recorded as such. Of the others it is known that they were gone if
-// the instruction was executed that they lead to, since nothing else leads there.
+// ways lists the branches of an image's conditional jumps that must be recorded explicitly. Any other branch was taken
+// if its successor was executed, because nothing else leads there.
 type ways struct {
 	once        sync.Once
 	branch      []uint64 // bitmap of conditional jumps with two ways
-	taken, fell []uint64 // bitmaps of those whose way has to be recorded
+	taken, fell []uint64 // bitmaps of those whose branch must be recorded
 }
 
-// Way is a direction of a conditional jump.
+// Way is an outcome of a conditional jump.
 type Way uint8
 
-// The ways: to the target, and to the next instruction.
+// The outcomes: to the target, and to the next instruction.
 const (
 	Taken Way = iota
 	Fell
@@ -27,7 +27,7 @@ func bit(words []uint64, pc int) bool { return words[pc/64]>>(pc%64)&1 != 0 }
 
 func setBit(words []uint64, pc int) { words[pc/64] |= 1 << (pc % 64) }
 
-// findWays looks at the program once; images are shared by threads.
+// findWays examines the program once; threads share images.
 func (img *Image) findWays() *ways {
 	w := &img.ways
 	w.once.Do(func() {
@@ -46,7 +46,7 @@ func (img *Image) findWays() *ways {
 		if img.exception > 0 {
 			enter(img.exception)
 		}
-		computed := false // jumps to who knows where
+		computed := false // has jumps to unknown targets
 		var next []int
 		for pc := 0; pc < n; pc += img.insns[pc].Len() {
 			computed = computed || img.insns[pc].Info().Form == decode.FormGotoX
@@ -73,20 +73,20 @@ func (img *Image) findWays() *ways {
 	return w
 }
 
-// Branches reports whether the slot is a conditional jump with two ways, and which of them have to be recorded: nothing else tells that they
-// were gone.
+// Branches reports whether the slot is a conditional jump with two successors, and which outcomes must be recorded
+// because nothing else shows that they occurred.
 func (img *Image) Branches(pc int) (branch, taken, fell bool) {
 	w := img.findWays()
 	return bit(w.branch, pc), bit(w.taken, pc), bit(w.fell, pc)
 }
 
-// RecordWays makes the set record which ways of conditional jumps were gone, besides the slots. Call it before the first run.
+// RecordWays also records the outcomes of conditional jumps. Call it before the first run.
 func (p *Patches) RecordWays() { p.ways = true }
 
-// RecordsWays reports whether it does.
+// RecordsWays reports whether outcomes are recorded.
 func (p *Patches) RecordsWays() bool { return p != nil && p.ways }
 
-// MarkWay notes that a way of the conditional jump at slot pc was gone; engines call it for those that have to be recorded.
+// MarkWay records an outcome of the conditional jump at slot pc; engines call it for those that must be recorded.
 func (p *Patches) MarkWay(img *Image, pc int, way Way) {
 	q := p.image(img)
 	setBit(q.gone[way], pc)
@@ -95,7 +95,7 @@ func (p *Patches) MarkWay(img *Image, pc int, way Way) {
 	}
 }
 
-// pending reports whether a way of the slot has to be recorded that was not gone yet.
+// pending reports whether an outcome of the slot must be recorded and has not occurred yet.
 func (p *Patches) pending(img *Image, q *patched, pc int) bool {
 	if !p.ways {
 		return false
@@ -104,7 +104,7 @@ func (p *Patches) pending(img *Image, q *patched, pc int) bool {
 	return bit(w.taken, pc) && !bit(q.gone[Taken], pc) || bit(w.fell, pc) && !bit(q.gone[Fell], pc)
 }
 
-// Gone reports whether a way of the conditional jump at slot pc was gone.
+// Gone reports whether an outcome of the conditional jump at slot pc has occurred.
 func (p *Patches) Gone(img *Image, pc int, way Way) bool {
 	p.fetch()
 	w, q := img.findWays(), p.images[img]
@@ -121,7 +121,7 @@ func (p *Patches) Gone(img *Image, pc int, way Way) bool {
 	return bit(q.seen, pc+1)
 }
 
-// stepBranch executes the conditional jump at t.pc and notes which way it goes.
+// stepBranch executes the conditional jump at t.pc and records its outcome.
 func (t *Thread) stepBranch() exit {
 	img, pc := t.img, t.pc
 	x := t.stepPlain()
