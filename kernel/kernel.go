@@ -21,26 +21,26 @@ const (
 	defaultVersion = 6<<16 | 12<<8
 )
 
-// Config describes a Kernel. Mem is required; BTF may be nil, then there are only contexts of the user space ABI.
+// Config configures a Kernel. Mem is required. If BTF is nil, there are only contexts of the user space ABI.
 type Config struct {
 	Mem     *mem.Memory
 	BTF     *btf.Spec
 	Modules []*btf.Spec
-	// Arch is the architecture as BTF-based tools name it: "x86", "arm64", "riscv", "arm", "s390". Empty means: from the
-	// layout of pt_regs.
+	// Arch is the architecture as BTF-based tools name it: "x86", "arm64", "riscv", "arm", "s390". If empty, it is
+	// derived from the layout of pt_regs.
 	Arch    string
 	Version uint32 // as LINUX_VERSION_CODE; 0 = 6.12
 	Seed    uint64
 	CPUs    int // 0 = 2
 	Mode    object.Mode
 	Clock   clock.Config
-	Random  []uint64      // the first values of the random generator
-	Types   *object.Types // shared cache; nil = an own one
-	// Kallsyms gives addresses to symbols and names the symbols that exist; nil = the functions and variables in BTF.
+	Random  []uint64      // first values of the random number generator
+	Types   *object.Types // shared cache; nil creates one
+	// Kallsyms lists the existing symbols with their addresses; nil = the functions and variables in BTF.
 	Kallsyms map[string]uint64
 }
 
-// Kernel is the simulated kernel of one machine. It composes its parts, whose methods are its own. Construct it with [New].
+// Kernel is the simulated kernel of one machine. It embeds its parts with their methods. Create it with [New].
 type Kernel struct {
 	*object.Space   `snapshot:"part"`
 	*window.User    `snapshot:"part"`
@@ -55,7 +55,7 @@ type Kernel struct {
 	stacks map[bool][]uint64 // chosen call stacks, by user
 }
 
-// New makes a kernel in cfg.Mem, to which it adds its address windows. The error says which setting makes no sense.
+// New creates a kernel in cfg.Mem and adds its address windows. The error names an invalid setting.
 func New(cfg Config) (*Kernel, error) {
 	if cfg.Mem == nil {
 		return nil, errors.New("kernel: no memory")
@@ -107,5 +107,6 @@ func (k *Kernel) Clock() *clock.Clock { return k.clock }
 // Random64 returns the next 64 bits of the seeded generator.
 func (k *Kernel) Random64() uint64 { return k.rand.uint64() }
 
-// Random32 returns the next random number as bpf_get_prandom_u32 does; of a value given in Config.Random, its low 32 bits.
+// Random32 returns the next random number, as bpf_get_prandom_u32 does; for a value from Config.Random, its low 32
+// bits.
 func (k *Kernel) Random32() uint32 { return uint32(k.rand.uint64()) }

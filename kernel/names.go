@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Names of the parts, so that users of a whole kernel import this package alone.
+// Names of the parts, so that users of a whole kernel need to import only this package.
 type (
 	// Clock is simulated time.
 	Clock = clock.Clock
@@ -19,29 +19,29 @@ type (
 	Object = object.Object
 	// Access is one guest access to an object.
 	Access = object.Access
-	// Types is the cache of what objects need of a target's BTF; several kernels may share it.
+	// Types caches what objects need of a target's BTF; several kernels may share it.
 	Types = object.Types
 	// Field is a place in an object.
 	Field = object.Field
-	// Pointer is an address as a value of a field.
+	// Pointer is an address as the value of a field.
 	Pointer = object.Pointer
-	// Mode decides what a read of a field nobody has set yields.
+	// Mode selects the values of fields that were never set.
 	Mode = object.Mode
 	// PathError is a path that does not lead to a field.
 	PathError = object.PathError
-	// ValueError is a value that cannot be put into a field.
+	// ValueError is a value that does not fit a field.
 	ValueError = object.ValueError
-	// TypeError is a type no object can be made of.
+	// TypeError is a type that no object can have.
 	TypeError = object.TypeError
-	// AbsentError is a hook or variable the target's BTF does not have.
+	// AbsentError is a hook or variable that the target's BTF lacks.
 	AbsentError = object.AbsentError
-	// Context is what r1 of a program points to.
+	// Context is the object that r1 of a program points to.
 	Context = hook.Context
-	// ContextSpec describes a context to make.
+	// ContextSpec describes a context to create.
 	ContextSpec = hook.ContextSpec
-	// Summed is the network card's part in a packet's checksums.
+	// Summed is the network card's contribution to a packet's checksums.
 	Summed = hook.Summed
-	// NetSpec describes what surrounds a program of the networking stack.
+	// NetSpec describes the environment of a networking program.
 	NetSpec = hook.NetSpec
 	// Arg is an argument of a hook.
 	Arg = hook.Arg
@@ -50,27 +50,28 @@ type (
 	MapInfo    = hook.MapInfo
 	MapElement = hook.MapElement
 	ProgInfo   = hook.ProgInfo
-	// NotSimulated is a program type no contexts are made for.
+	// NotSimulated is a program type without simulated contexts.
 	NotSimulated = hook.NotSimulated
-	// FieldError is a field of a context that does not exist or has no value of its own.
+	// FieldError is a context field that does not exist or has no value of its own.
 	FieldError = hook.FieldError
-	// Refill gives a context one packet after another.
+	// Refill puts one packet after another into a context.
 	Refill = hook.Refill
-	// RegsSpec are registers by what they are for.
+	// RegsSpec names registers by purpose.
 	RegsSpec = hook.RegsSpec
-	// Sockopt and Sysctl are what cgroup programs filter; Tunnel and Received are what is known of a packet besides its bytes.
+	// Sockopt and Sysctl are what cgroup programs filter; Tunnel and Received describe a packet besides its bytes.
 	Sockopt  = hook.Sockopt
 	Sysctl   = hook.Sysctl
 	Tunnel   = hook.Tunnel
 	Received = hook.Received
 	// Packet is packet data in simulated memory.
 	Packet = net.Packet
-	// Socket is a socket as programs see it, Connection one of TCP as congestion controls do, SockOption one of its options, SockSpec one to build.
+	// Socket is a socket as programs see it, Connection a TCP socket as congestion control algorithms see it,
+	// SockOption a socket option, SockSpec a socket to build.
 	Socket     = net.Socket
 	Connection = net.Connection
 	SockOption = net.SockOption
 	SockSpec   = net.SockSpec
-	// Network is interfaces, routes and neighbours.
+	// Network holds interfaces, routes and neighbours.
 	Network   = net.Network
 	Device    = net.Device
 	Route     = net.Route
@@ -108,7 +109,7 @@ var (
 	ErrNoMemory = object.ErrNoMemory
 )
 
-// What becomes of packets on a route.
+// Outcomes for packets on a route.
 const (
 	RouteUnicast     = net.RouteUnicast
 	RouteLocal       = net.RouteLocal
@@ -117,8 +118,8 @@ const (
 	RouteProhibit    = net.RouteProhibit
 )
 
-// DefaultPacket returns the packet that programs get when nobody chose one.
+// DefaultPacket returns the packet that programs get by default.
 func DefaultPacket() []byte { return net.DefaultPacket() }
 
-// FrameLimits returns how long a packet for programs of a type may be.
+// FrameLimits returns the minimum and maximum length in bytes of a packet for programs of a type.
 func FrameLimits(t uapi.ProgType, frags bool) (least, most int) { return hook.FrameLimits(t, frags) }

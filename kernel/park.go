@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Parked is what the kernel knows of a run on one CPU while programs on other CPUs run: the event it is about and what it may do.
+// Parked is the kernel's state of a run on one CPU while another CPU executes: its event, and what it may do.
 type Parked struct {
 	cpu      int
 	event    hook.Underway
@@ -14,7 +14,7 @@ type Parked struct {
 	observer func(*Access)
 }
 
-// Park takes the run under way off the kernel, so that one on another CPU can begin or continue.
+// Park removes the active run from the kernel, so that one on another CPU can begin or continue.
 func (k *Kernel) Park() Parked {
 	p := Parked{k.CPU(), k.Hooks.Park(), k.ProgType(), k.LoadsForbidden(), k.Sink()}
 	k.AllowLoads()
@@ -22,9 +22,9 @@ func (k *Kernel) Park() Parked {
 	return p
 }
 
-// Unpark continues with a run that Park took off.
+// Unpark continues a run that Park removed.
 func (k *Kernel) Unpark(p Parked) {
-	_ = k.SetCPU(p.cpu) // there was a run on it
+	_ = k.SetCPU(p.cpu) // cannot fail: a run was on this CPU
 	k.Hooks.Unpark(p.event)
 	k.SetProgType(p.prog)
 	k.AllowLoads()

@@ -7,10 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
-// surroundings are the kernel as its objects know it.
+// surroundings is the kernel as seen by its objects.
 type surroundings struct{ k *Kernel }
 
-// Populate lets the parts fill an object's face and storage.
+// Populate lets the parts initialise an object.
 func (r surroundings) Populate(o *object.Object) {
 	b := object.Fill(o)
 	if o.Count() > 1 {
@@ -32,7 +32,7 @@ func (r surroundings) Populate(o *object.Object) {
 		}
 		switch l.Name {
 		case "tcp_sock", "tcp6_sock", "udp_sock", "udp6_sock":
-			// It is a sock, an inet_sock and its own type in one.
+			// It is a sock, an inet_sock and its own type at once.
 			if face == "sock" {
 				r.fill("inet_sock", b)
 			} else if r.k.LayoutNamed("inet_sock") != nil {

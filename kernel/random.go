@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/bpfrun/bpfrun/kernel/object"
 
-// random is a splitmix64 generator behind an optional list of values given by the user.
+// random is a splitmix64 generator that first returns an optional list of values given by the user.
 type random struct {
 	state uint64
 	given []uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/window"
 )
 
-// Snapshot is the state of a [Kernel] at one moment, without the memory below it: take and restore one of
+// Snapshot is the state of a [Kernel] at one point in time, without its memory: take and restore a snapshot of
 // [mem.Memory] at the same time.
 type Snapshot struct {
 	k       *Kernel
@@ -37,7 +37,7 @@ func (k *Kernel) Snapshot() *Snapshot {
 	}
 }
 
-// Restore brings the kernel back to a snapshot taken from it. Objects and contexts made since are forgotten.
+// Restore restores the kernel to a snapshot of it. Objects and contexts created since are forgotten.
 func (k *Kernel) Restore(s *Snapshot) {
 	if s == nil || s.k != k {
 		return

@@ -1,11 +1,11 @@
-// Package clock is simulated time. It knows nothing else of the kernel: whoever runs programs says when it advances.
+// Package clock implements simulated time. Its users decide when it advances.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package clock
 
 import "time"
 
-// Defaults of a clock: the simulated machine was booted an hour ago and slept two minutes of it.
+// Defaults of a clock: the simulated machine was booted an hour ago and was suspended for two minutes of it.
 const (
 	defaultBoot = uint64(time.Hour)
 	defaultMono = uint64(58 * time.Minute)
@@ -18,7 +18,7 @@ const (
 	initialJiffies = ^uint32(300*defaultHZ - 1)
 )
 
-// Clock is simulated time. All values are nanoseconds. It stands still while instructions run and advances by Step
+// Clock is simulated time. All values are in nanoseconds. It stands still while instructions run and advances by Step
 // for each helper call ([Clock.Tick]).
 type Clock struct {
 	boot, mono, real uint64
@@ -26,11 +26,11 @@ type Clock struct {
 	HZ               uint64
 }
 
-// Config sets a clock; zero fields mean the defaults: boot 1 h, mono 58 min, real 1700000000 s, step 1 us, HZ 250.
-// With Boot set and Mono not, both are equal.
+// Config configures a clock; zero fields mean the defaults: boot 1 h, mono 58 min, real 1700000000 s, step 1 us, HZ
+// 250. If only Boot is set, Mono is equal to it.
 type Config struct {
 	Boot, Mono, Real, Step, HZ uint64
-	// Frozen makes the step 0.
+	// Frozen sets the step to 0.
 	Frozen bool
 }
 
@@ -65,7 +65,7 @@ func (c Clock) Mono() uint64 { return c.mono }
 // Real returns the wall clock as nanoseconds since 1970.
 func (c Clock) Real() uint64 { return c.real }
 
-// TAI is international atomic time (bpf_ktime_get_tai_ns).
+// TAI returns international atomic time (bpf_ktime_get_tai_ns).
 func (c Clock) TAI() uint64 { return c.real + taiOffset }
 
 // Coarse returns the monotonic time at the last timer tick (bpf_ktime_get_coarse_ns).
@@ -80,7 +80,7 @@ func (c Clock) tick() uint64 { return max(uint64(time.Second)/max(c.HZ, 1), 1) }
 // Tick advances all clocks by one step.
 func (c *Clock) Tick() { c.Advance(c.Step) }
 
-// Advance moves all clocks forward by ns.
+// Advance advances all clocks by ns nanoseconds.
 func (c *Clock) Advance(ns uint64) {
 	c.boot += ns
 	c.mono += ns

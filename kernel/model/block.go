@@ -2,7 +2,7 @@ package model
 
 import "github.com/bpfrun/bpfrun/kernel/object"
 
-// fillRequest gives a block request its disk, place and size.
+// fillRequest sets a block request's disk, position and size.
 func (m *Model) fillRequest(b object.Builder) {
 	bytes := 512 * b.Within("sectors", 8, 248)
 	b.Num("cmd_flags", b.Within("op", 0, 2)) // REQ_OP_READ, REQ_OP_WRITE
@@ -22,7 +22,7 @@ func (m *Model) fillRequest(b object.Builder) {
 	b.Null("end_io end_io_data rq_next")
 }
 
-// disk, its queue and its first partition are shared by everything that happens on them.
+// disk, its queue and its first partition are shared by all requests.
 func (m *Model) disk() *object.Object {
 	return m.Builtin("disk sda", "gendisk")
 }

@@ -45,7 +45,8 @@ func (m *Model) NewMM(role string, s MMSpec) (*object.Object, error) {
 	return o, m.Err()
 }
 
-// SetAreas gives an address space its memory areas, in the order of their addresses. Where the target links them in a list, they are.
+// SetAreas sets the memory areas of an address space, in the order of their addresses. Where the target links them in a
+// list, the list is set as well.
 func (m *Model) SetAreas(mm *object.Object, areas []AreaSpec) error {
 	slices.SortStableFunc(areas, func(a, b AreaSpec) int {
 		if a.Start < b.Start {
@@ -84,8 +85,8 @@ func (m *Model) SetAreas(mm *object.Object, areas []AreaSpec) error {
 	return m.Err()
 }
 
-// NewCgroup builds the cgroup of an absolute path in the default hierarchy, and those above it that are not there yet. id 0 means one
-// derived from the path; it is the inode number too.
+// NewCgroup builds the cgroup for an absolute path in the default hierarchy, and its missing ancestors. An id of 0 is
+// replaced by one derived from the path; the id is also the inode number.
 func (m *Model) NewCgroup(role, path string, id uint64) (*object.Object, error) {
 	at, parent := "", (*object.Object)(nil)
 	names := append([]string{""}, slices.Collect(splitPath(path))...)
@@ -119,7 +120,7 @@ func (m *Model) NewCgroup(role, path string, id uint64) (*object.Object, error) 
 	return parent, m.Err()
 }
 
-// cgroupBelow makes one cgroup with its node in the file system and links it to its parent.
+// cgroupBelow creates one cgroup with its node in the file system and links it to its parent.
 func (m *Model) cgroupBelow(role, path, name string, level int, parent *object.Object, id uint64) (*object.Object, error) {
 	o, err := m.NewObjectNamed(role, "cgroup")
 	if err != nil {
@@ -177,7 +178,7 @@ func (m *Model) cgroupBelow(role, path, name string, level int, parent *object.O
 	return o, nil
 }
 
-// Cgroups lists the default hierarchy, a cgroup before those below it.
+// Cgroups lists the default hierarchy, each cgroup before its descendants.
 func (m *Model) Cgroups() []*object.Object {
 	var out []*object.Object
 	if len(m.cgroupByPath) == 0 {
@@ -190,7 +191,7 @@ func (m *Model) Cgroups() []*object.Object {
 	for p := range m.cgroupByPath {
 		paths = append(paths, p)
 	}
-	// A slash sorts before all other characters of a name, so that what is below a cgroup follows it.
+	// A slash sorts before all other characters of a name, so descendants directly follow their ancestor.
 	slices.SortFunc(paths, func(a, b string) int {
 		return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 	})
@@ -200,7 +201,7 @@ func (m *Model) Cgroups() []*object.Object {
 	return out
 }
 
-// SetFiles gives a process its open files, by descriptor; nil is a closed one.
+// SetFiles sets the open files of a process, by descriptor; nil is a closed one.
 func (m *Model) SetFiles(task *object.Object, files []*object.Object) error {
 	fds, err := task.Elements("files.fdt.fd", uint64(max(len(files), 1)), func(i, size uint64) []byte {
 		p := make([]byte, size)
@@ -218,7 +219,7 @@ func (m *Model) SetFiles(task *object.Object, files []*object.Object) error {
 	return task.Set("files.fdt.fd", object.Pointer(fds.Addr()))
 }
 
-// VMAs lists the memory areas of an address space: those a builder gave it, in default mode those of a small process.
+// VMAs lists the memory areas of an address space: those set explicitly or, in default mode, those of a small process.
 func (m *Model) VMAs(mm *object.Object) []*object.Object {
 	if list, ok := m.areas[mm]; ok || m.Mode() != object.ModeDefault {
 		return list

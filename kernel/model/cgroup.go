@@ -7,10 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
-// cgroupNames are the levels of the default hierarchy, the root first.
+// cgroupNames are the levels of the default hierarchy, starting with the root.
 var cgroupNames = [...]string{"", "system.slice", "app.service"}
 
-// DefaultCgroupPath returns the path of the cgroup that tasks are in when nobody chose one.
+// DefaultCgroupPath returns the path of the cgroup that tasks are in by default.
 func DefaultCgroupPath() string { return "/" + strings.Join(cgroupNames[1:], "/") }
 
 // cgroupLevel is the level of the current task's cgroup.
@@ -33,7 +33,7 @@ func (m *Model) kernfsAt(level int) *object.Object {
 	return m.Builtin(fmt.Sprintf("kernfs /%s", cgroupNames[level]), "kernfs_node")
 }
 
-// levelOf finds the level of a default object; other cgroups are at the last one.
+// levelOf returns the level of a default object; other cgroups are at the last one.
 func (m *Model) levelOf(o *object.Object, at func(int) *object.Object) int {
 	for i := range cgroupNames {
 		if at(i) == o {
@@ -97,7 +97,7 @@ func (m *Model) fillCgroup(b object.Builder) {
 	}
 }
 
-// listOf makes both pointers of a list member the same.
+// listOf makes both pointers of a list member point to the same address.
 func listOf(b object.Builder, path string, addr uint64) {
 	if addr != 0 {
 		b.Num(path+".next", addr)
@@ -105,7 +105,7 @@ func listOf(b object.Builder, path string, addr uint64) {
 	}
 }
 
-// memberAddr returns the address of a member, 0 when the type lacks it.
+// memberAddr returns the address of a member, or 0 if the type lacks it.
 func memberAddr(o *object.Object, path string) uint64 {
 	if o == nil {
 		return 0
@@ -152,7 +152,8 @@ func (m *Model) CgroupID() uint64 {
 	return m.cgroupID(cgroupLevel)
 }
 
-// AncestorCgroupID returns the id of the current cgroup's ancestor at a level, 0 below it; the root is level 0.
+// AncestorCgroupID returns the id of the current cgroup's ancestor at a level, 0 below the cgroup itself; the root is
+// level 0.
 func (m *Model) AncestorCgroupID(level int) uint64 {
 	if level < 0 {
 		return 0

@@ -1,10 +1,10 @@
-// Package model is what a simulated kernel consists of besides its network: tasks with their credentials, address spaces, open files and
-// cgroups, and the disk.
+// Package model implements the contents of a simulated kernel except for its network: tasks with their credentials,
+// address spaces, open files and cgroups, and the disk.
 //
-// It gives objects of well-known types their default content when a field is first read ([Model.Fill]), builds the objects that a
-// user describes ([Model.NewFile], [Model.NewMM], [Model.NewCgroup]) and answers who runs on which CPU. Paths of fields are tried
-// in alternatives, since kernels call them differently; what the target's BTF does not have is left out. Programs and their
-// contexts are not known here.
+// It initialises objects of well-known types when a field is first read ([Model.Fill]), builds the objects that a user
+// describes ([Model.NewFile], [Model.NewMM], [Model.NewCgroup]) and knows which task runs on which CPU. Field paths are
+// tried in several variants, because kernels use different names; what the target's BTF lacks is left out. It does not
+// know programs or their contexts.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package model

@@ -16,7 +16,7 @@ const (
 	pathDepth = 2 // directories between a file and the root
 )
 
-// KernelDev returns a dev_t as the kernel keeps it: 12 bits of major, 20 of minor.
+// KernelDev returns a dev_t in the kernel's internal form: 12 bits of major, 20 of minor.
 func KernelDev(major, minor uint64) uint64 { return major<<20 | minor }
 
 // FileSpec describes a file to build. Zero fields get default values.
@@ -26,7 +26,7 @@ type FileSpec struct {
 	Mode  uint64 // type and permissions; permissions alone mean a regular file
 	Flags uint64 // open flags
 	Size  uint64
-	Dev   uint64 // as the kernel keeps it
+	Dev   uint64 // in the kernel's internal form
 }
 
 // NewFile builds a struct file with path, dentries up to the root, inode and super block.
@@ -164,13 +164,15 @@ func (m *Model) fillFs(b object.Builder) {
 	b.Num("users", 1)
 }
 
-// fdSlots is the size of the first file table of a process (NR_OPEN_DEFAULT), openFirst how many of the lowest descriptors are open.
+// fdSlots is the size of the first file table of a process (NR_OPEN_DEFAULT); openFirst is how many of the lowest
+// descriptors are open.
 const (
 	fdSlots   = 64
 	openFirst = 12
 )
 
-// openFiles returns the descriptors a process has open, as the bits of open_fds: the first ones, and those that system calls are made with.
+// openFiles returns the open descriptors of a process as the bits of open_fds: the first ones, and those used in system
+// calls.
 func (m *Model) openFiles() uint64 {
 	open := uint64(1<<openFirst - 1)
 	for _, role := range [...]string{"fd", "sys.fd"} {
@@ -248,7 +250,7 @@ func (m *Model) fillDentry(b object.Builder) {
 	b.Null("d_op d_fsdata")
 }
 
-// isDirectory reports whether an inode's dentry is on the way of a path, not its end.
+// isDirectory reports whether an inode's dentry is a directory of a path, not its last component.
 func isDirectory(inode *object.Object) bool {
 	d := inode.Parent()
 	return d != nil && d.TypeName() == "dentry" && (d == d.Space().Kept("root dentry") || d.Chain("dentry") > 1)
@@ -334,7 +336,7 @@ func (m *Model) fillFilename(b object.Builder) {
 	b.Null("aname")
 }
 
-// fillBinprm gives an execution its file, names and arguments.
+// fillBinprm sets an execution's file, names and arguments.
 func (m *Model) fillBinprm(b object.Builder) {
 	name := "/usr/bin/" + m.taskName(b.Object.Role())
 	b.Text("filename", name)

@@ -2,8 +2,8 @@ package model
 
 import "github.com/bpfrun/bpfrun/kernel/object"
 
-// fillers give objects of well-known types sensible default content, by type name. They run when a field nobody set
-// is read for the first time, and never change what the user set.
+// fillers initialise objects of well-known types, by type name. They run when a field that was not set is read for the
+// first time, and never change fields set by the user.
 var fillers = map[string]func(*Model, object.Builder){
 	"task_struct":    (*Model).fillTask,
 	"cred":           (*Model).fillCred,
@@ -43,7 +43,7 @@ var fillers = map[string]func(*Model, object.Builder){
 	"rq":                  (*Model).fillRunqueue,
 }
 
-// Fill gives an object the default content of a type; false when the model has none for it.
+// Fill gives an object the default content of a type; it returns false if the model has none.
 func (m *Model) Fill(typ string, b object.Builder) bool {
 	f := fillers[typ]
 	if f != nil {

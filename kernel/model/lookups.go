@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// VMAAt returns the memory area of an address space that contains addr, nil when there is none. An address space that was
-// given areas has those and no others; any other has one of a page for each address at which user memory has something.
+// VMAAt returns the memory area of an address space that contains addr, or nil. An address space with explicit areas
+// has only those; any other has a one-page area for each mapped page of user memory.
 func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
 	addr = m.Mem().Truncate(addr)
 	if list, given := m.areas[mm]; given {
@@ -47,8 +47,8 @@ func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
 	return o, nil
 }
 
-// TaskByPID returns the task with that pid among those the machine knows: those running, init, and every task_struct made
-// so far. Nil when there is none.
+// TaskByPID returns the task with that pid, or nil, among those that the machine knows: running tasks, init, and every
+// task_struct created so far.
 func (m *Model) TaskByPID(pid uint32) *object.Object {
 	for cpu := range m.CPUs() {
 		if t := m.CurrentOn(cpu); t != nil && uint32(t.Num("pid")) == pid {
@@ -66,7 +66,7 @@ func (m *Model) TaskByPID(pid uint32) *object.Object {
 	return nil
 }
 
-// CgroupByID returns the cgroup of the default hierarchy with that id, nil when there is none.
+// CgroupByID returns the cgroup of the default hierarchy with that id, or nil.
 func (m *Model) CgroupByID(id uint64) *object.Object {
 	for level := range cgroupNames {
 		if m.cgroupID(level) == id {
@@ -76,8 +76,8 @@ func (m *Model) CgroupByID(id uint64) *object.Object {
 	return nil
 }
 
-// Tasks returns the tasks the machine knows, by pid: those [Model.TaskByPID] finds, without the idle task. leaders leaves out threads
-// that are not the first of their process.
+// Tasks returns the tasks that the machine knows, by pid: those that [Model.TaskByPID] finds, without the idle task.
+// leaders excludes threads that are not thread group leaders.
 func (m *Model) Tasks(leaders bool) []*object.Object {
 	known := []*object.Object{m.InitTask()}
 	for cpu := range m.CPUs() {

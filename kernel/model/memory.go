@@ -53,8 +53,8 @@ const (
 	vmGrowsDown             = 0x100 // VM_GROWSDOWN
 )
 
-// defaultAreas returns the areas of a small process, in the order of their addresses: its program's text and data, the heap, a library and the stack. They agree with
-// what mm_struct has of them.
+// defaultAreas returns the areas of a small process, in the order of their addresses: its program's text and data, the
+// heap, a library and the stack. They are consistent with mm_struct.
 func (m *Model) defaultAreas(b object.Builder) []*object.Object {
 	if m.LayoutNamed("vm_area_struct") == nil || m.Mode() != object.ModeDefault {
 		b.Child("exe_file")
@@ -122,7 +122,7 @@ func (m *Model) fillVMA(b object.Builder) {
 	b.Null("vm_next vm_prev vm_private_data anon_vma anon_name")
 }
 
-// namespaceInode returns the inode number of a namespace: those the kernel makes itself start at 4026531834.
+// namespaceInode returns the inode number of a namespace: those that the kernel itself creates start at 4026531834.
 func (m *Model) namespaceInode(typ string) uint64 {
 	switch typ {
 	case "ipc_namespace":
@@ -141,14 +141,14 @@ func (m *Model) namespaceInode(typ string) uint64 {
 	return 0xf0000000 + m.Hash(typ, "inum")%4096
 }
 
-// fillNsproxy makes the namespaces of a process: network, pid and user namespaces are the initial ones.
+// fillNsproxy sets the namespaces of a process: network, pid and user namespaces are the initial ones.
 func (m *Model) fillNsproxy(b object.Builder) {
 	for _, f := range [...]string{"uts_ns", "ipc_ns", "mnt_ns", "pid_ns_for_children", "net_ns", "cgroup_ns", "time_ns", "time_ns_for_children"} {
 		b.Child(f)
 	}
 }
 
-// fillNamespace numbers a namespace and gives a UTS namespace its names.
+// fillNamespace sets the number of a namespace, and the names in a UTS namespace.
 func (m *Model) fillNamespace(b object.Builder) {
 	typ := b.Object.TypeName()
 	ino := m.namespaceInode(typ)

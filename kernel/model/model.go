@@ -8,35 +8,36 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/window"
 )
 
-// Model is the content of the simulated kernel: tasks with their credentials, address spaces, files and cgroups, and the disk. It gives
-// objects of well-known types their default content and builds those that a user describes. Construct it with [NewModel].
+// Model is the content of the simulated kernel: tasks with their credentials, address spaces, files and cgroups, and
+// the disk. It initialises objects of well-known types and builds those that a user describes. Create it with
+// [NewModel].
 type Model struct {
 	*object.Space `snapshot:"fixed"`
 	*window.User  `snapshot:"fixed"`
 
 	cpu          int                                 // of the run
 	current      []*object.Object                    // running task by CPU
-	areas        map[*object.Object][]*object.Object // memory areas of the mm_structs that were given some
+	areas        map[*object.Object][]*object.Object // memory areas of the mm_structs for which they were set
 	made         map[*object.Object][]*object.Object // memory areas of the other mm_structs
 	cgroupByPath map[string]*object.Object           // cgroups that were built
 }
 
-// NewModel returns a model in which nothing was made yet.
+// NewModel returns an empty model.
 func NewModel(s *object.Space, u *window.User) *Model {
 	return &Model{Space: s, User: u, current: make([]*object.Object, s.CPUs()), areas: make(map[*object.Object][]*object.Object), made: make(map[*object.Object][]*object.Object), cgroupByPath: make(map[string]*object.Object)}
 }
 
-// ModelSnapshot is the state of a [Model] at one moment, without its objects, which the [Space] keeps.
+// ModelSnapshot is the state of a [Model] at one point in time, without its objects, which the [Space] keeps.
 type ModelSnapshot struct{ was Model }
 
-// Snapshot records who runs where, and what was built.
+// Snapshot records which tasks run where, and what was built.
 func (m *Model) Snapshot() *ModelSnapshot {
 	s := &ModelSnapshot{*m}
 	s.was.current, s.was.areas, s.was.made, s.was.cgroupByPath = slices.Clone(m.current), maps.Clone(m.areas), maps.Clone(m.made), maps.Clone(m.cgroupByPath)
 	return s
 }
 
-// Restore brings back a snapshot.
+// Restore restores a snapshot.
 func (m *Model) Restore(s *ModelSnapshot) {
 	*m = s.was
 	m.current, m.areas, m.made, m.cgroupByPath = slices.Clone(s.was.current), maps.Clone(s.was.areas), maps.Clone(s.was.made), maps.Clone(s.was.cgroupByPath)

@@ -15,13 +15,13 @@ const (
 	defaultPrio = 120
 )
 
-// programs are names tasks are given by default.
+// programs are the default names of tasks.
 var programs = [...]string{"nginx", "postgres", "python3", "redis", "node", "java", "sshd", "curl", "bash", "make", "cargo", "git", "vim", "dockerd", "kubelet", "rsyslogd"}
 
-// Current returns the task that runs on the CPU of the run; nil when the BTF has no task_struct.
+// Current returns the task that runs on the run's CPU, or nil if the BTF has no task_struct.
 func (m *Model) Current() *object.Object { return m.CurrentOn(m.cpu) }
 
-// CurrentOn returns the task that runs on a CPU, made with default content on first use.
+// CurrentOn returns the task that runs on a CPU; it is created with default content on first use.
 func (m *Model) CurrentOn(cpu int) *object.Object {
 	if cpu < 0 || cpu >= len(m.current) {
 		return nil
@@ -41,10 +41,10 @@ func (m *Model) CurrentOn(cpu int) *object.Object {
 	return o
 }
 
-// SetCurrent makes a task the running one of the run's CPU.
+// SetCurrent makes a task the running task of the run's CPU.
 func (m *Model) SetCurrent(o *object.Object) { m.current[m.cpu] = o }
 
-// NewTask makes a task with default content, which Set calls may change.
+// NewTask creates a task with default content, which Set calls may change.
 func (m *Model) NewTask(role string) (*object.Object, error) {
 	o, err := m.NewObjectNamed(role, "task_struct")
 	if err == nil {
@@ -58,8 +58,8 @@ func (m *Model) InitTask() *object.Object {
 	return m.Builtin("init", "task_struct")
 }
 
-// taskIDs returns pid and tgid of a task by its role. Default tasks are processes, leaders of their threads: tools that look at
-// processes alone would see none otherwise.
+// taskIDs returns pid and tgid of a task by its role. Default tasks are thread group leaders, because tools that only
+// look at processes would otherwise see none.
 func (m *Model) taskIDs(role string) (pid, tgid uint64) {
 	switch role {
 	case "init":
@@ -67,7 +67,7 @@ func (m *Model) taskIDs(role string) (pid, tgid uint64) {
 	case "init_task":
 		return 0, 0
 	}
-	// A thread that somebody set up shares the key of the process with its leader.
+	// A thread set up by the user has the same process key as its leader.
 	process, _ := strings.CutSuffix(role, ".group_leader")
 	tgid = 2000 + m.Hash(process, "tgid")%28000
 	return tgid, tgid
@@ -85,7 +85,7 @@ func (m *Model) taskName(role string) string {
 	return fmt.Sprintf("%s-%02x", programs[h%uint64(len(programs))], h>>8&0xff)
 }
 
-// fillTask gives a task_struct identity, family, credentials, memory and namespaces.
+// fillTask sets identity, family, credentials, memory and namespaces of a task_struct.
 func (m *Model) fillTask(b object.Builder) {
 	role := b.Object.Role()
 	pid, tgid := m.taskIDs(role)
@@ -96,7 +96,7 @@ func (m *Model) fillTask(b object.Builder) {
 		tgid = thread.Num("tgid")
 		pid = tgid
 	}
-	// A task the user describes by pid alone is a leader.
+	// A task that the user describes only by its pid is a leader.
 	if f, ok := b.Field("pid"); ok && b.Taken(f) {
 		tgid = b.Object.LoadField(f)
 	}
@@ -166,7 +166,7 @@ func (m *Model) fillTask(b object.Builder) {
 	}
 }
 
-// shareProcess gives the leader of a process what one of its threads has: only their identities differ.
+// shareProcess gives the leader of a process the same content as one of its threads: only their ids differ.
 func shareProcess(b object.Builder, thread *object.Object) {
 	for _, f := range [...]string{"real_parent", "parent", "cred", "real_cred", "mm", "active_mm", "fs", "files", "nsproxy", "signal", "sighand", "cgroups"} {
 		if o, err := thread.Pointee(f); err == nil {
@@ -176,7 +176,7 @@ func shareProcess(b object.Builder, thread *object.Object) {
 	b.Child("thread_pid")
 }
 
-// fillCred gives credentials distinct ids of an ordinary user; those of init are root's.
+// fillCred sets distinct ids of an ordinary user; those of init are root's.
 func (m *Model) fillCred(b object.Builder) {
 	base := 1000 + b.Hash("ids")%900*10
 	if b.Object.Parent() != nil && (b.Object.Parent().Role() == "init" || b.Object.Parent().Role() == "init_task") {
@@ -194,7 +194,7 @@ func (m *Model) fillCred(b object.Builder) {
 	b.Null("session_keyring process_keyring thread_keyring request_key_auth security")
 }
 
-// fillSignal gives a process its terminal, no pending signal and no limits worth mentioning.
+// fillSignal gives a process a terminal, no pending signals and practically no limits.
 func (m *Model) fillSignal(b object.Builder) {
 	b.Num("group_exit_code", 0)
 	b.Num("flags", 0)
@@ -219,7 +219,7 @@ func (m *Model) fillSignal(b object.Builder) {
 	}
 }
 
-// fillPid gives a struct pid the number its task has, in the initial namespace.
+// fillPid sets the number of a struct pid in the initial namespace to that of its task.
 func (m *Model) fillPid(b object.Builder) {
 	b.Num("level", 0)
 	nr := b.Within("nr", 2000, 28000)
@@ -300,7 +300,7 @@ func (m *Model) fillIrqaction(b object.Builder) {
 // CPU returns the CPU the current run is on.
 func (m *Model) CPU() int { return m.cpu }
 
-// SetCPU puts the following run on a CPU. The error names the range.
+// SetCPU selects the CPU of the next run. The error names the valid range.
 func (m *Model) SetCPU(cpu int) error {
 	if cpu < 0 || cpu >= m.CPUs() {
 		return fmt.Errorf("kernel: CPU %d, want 0 to %d", cpu, m.CPUs()-1)

@@ -11,17 +11,17 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// Per-CPU memory: one window holds the section's addresses as the compiler sees them, followed by one area per CPU.
+// Per-CPU memory: one window holds the section at the addresses that the compiler sees, followed by one area per CPU.
 // The address of a variable on a CPU is its own address plus the CPU's offset, as in the kernel.
 const (
 	percpuBase64 = 0xffff_e8ff_0000_0000
 	percpuBase32 = 0xff00_0000
 	percpuSize32 = 0x00f0_0000
-	percpuRoom   = 256 << 10 // for what is allocated besides the section's variables
+	percpuRoom   = 256 << 10 // bytes for allocations besides the section's variables
 	percpuAlign  = 64 << 10
 )
 
-// PerCPU is the per-CPU variables of the target and their objects. Construct it with [NewPerCPU].
+// PerCPU holds the per-CPU variables of the target and their objects. Create it with [NewPerCPU].
 type PerCPU struct {
 	*object.Space `snapshot:"fixed"`
 	win           *mem.Window `snapshot:"fixed"`
@@ -33,7 +33,7 @@ type PerCPU struct {
 	instances map[percpuKey]*object.Object
 }
 
-// PerCPUSnapshot is the state of per-CPU memory at one moment.
+// PerCPUSnapshot is the state of per-CPU memory at one point in time.
 type PerCPUSnapshot struct{ was PerCPU }
 
 // Snapshot records what is allocated and which copies have objects.
@@ -43,7 +43,7 @@ func (p *PerCPU) Snapshot() *PerCPUSnapshot {
 	return s
 }
 
-// Restore brings back a snapshot.
+// Restore restores a snapshot.
 func (p *PerCPU) Restore(s *PerCPUSnapshot) {
 	*p = s.was
 	p.vars, p.instances = slices.Clone(s.was.vars), maps.Clone(s.was.instances)
@@ -61,7 +61,7 @@ type percpuKey struct {
 	cpu int
 }
 
-// NewPerCPU adds per-CPU memory to a space: the variables in the target's BTF, and room for more.
+// NewPerCPU adds per-CPU memory to a space: the variables in the target's BTF, and space for allocations.
 func NewPerCPU(s *object.Space) (*PerCPU, error) {
 	p := &PerCPU{Space: s, instances: make(map[percpuKey]*object.Object)}
 	if s.BTF() != nil {
@@ -99,7 +99,7 @@ func NewPerCPU(s *object.Space) (*PerCPU, error) {
 	return p, nil
 }
 
-// offset returns what is added to a per-CPU address to reach a CPU's copy (__per_cpu_offset).
+// offset returns the number that is added to a per-CPU address to reach a CPU's copy (__per_cpu_offset).
 func (p *PerCPU) offset(cpu int) uint64 { return p.stride * uint64(cpu+1) }
 
 // find returns the index of a variable.
@@ -134,7 +134,7 @@ func (p *PerCPU) at(off uint64) (int, bool) {
 	return 0, false
 }
 
-// instance returns the copy of a variable on a CPU, made on first use.
+// instance returns the copy of a variable on a CPU, which is created on first use.
 func (p *PerCPU) instance(i, cpu int) *object.Object {
 	key := percpuKey{i, cpu}
 	if o := p.instances[key]; o != nil {
@@ -180,7 +180,7 @@ func (p *PerCPU) resolve(off, size uint64) (*object.Object, uint64, *mem.Fault) 
 	return o, in, nil
 }
 
-// percpuView is per-CPU memory to guest accesses.
+// percpuView implements guest accesses to per-CPU memory.
 type percpuView struct{ p *PerCPU }
 
 // Load implements [mem.View].
@@ -219,8 +219,8 @@ func (v percpuView) Write(off uint64, b []byte) *mem.Fault {
 	return o.Write(in, b)
 }
 
-// PercpuAddr turns a per-CPU address, such as a ksym of a per-CPU variable has, into the address of a CPU's copy; ok
-// is false for other addresses and CPUs that do not exist.
+// PercpuAddr converts a per-CPU address, such as that of a per-CPU variable's ksym, to the address of a CPU's copy; ok
+// is false for other addresses and for CPUs that do not exist.
 func (p *PerCPU) PercpuAddr(base uint64, cpu int) (addr uint64, ok bool) {
 	base = p.Mem().Truncate(base)
 	rel := base - p.win.Base
@@ -230,7 +230,7 @@ func (p *PerCPU) PercpuAddr(base uint64, cpu int) (addr uint64, ok bool) {
 	return base + p.offset(cpu), true
 }
 
-// PercpuObject returns the copy of a per-CPU variable on a CPU; nil when the BTF has no such variable.
+// PercpuObject returns the copy of a per-CPU variable on a CPU, or nil if the BTF has no such variable.
 func (p *PerCPU) PercpuObject(name string, cpu int) *object.Object {
 	i, ok := p.find(name)
 	if !ok || cpu < 0 || cpu >= p.CPUs() {

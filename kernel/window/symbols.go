@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// Kernel text: each function of the BTF has textStride bytes, in the order of type ids.
+// Kernel text: each function in the BTF takes textStride bytes, in the order of type ids.
 const (
 	textBase32  = 0xbf00_0000
 	textSize32  = 0x00f0_0000
@@ -21,7 +21,7 @@ const (
 	maxTextFunc = textSize32 / TextStride
 )
 
-// textBase returns where kernels of an architecture usually have their text.
+// textBase returns the usual address of kernel text on an architecture.
 func textBase(arch string, ptr int) uint64 {
 	if ptr == 4 {
 		return textBase32
@@ -37,21 +37,22 @@ func textBase(arch string, ptr int) uint64 {
 	return 0xffff_ffff_8100_0000
 }
 
-// Symbols maps names to addresses and back: functions of the kernel's text and its variables. Construct it with [NewSymbols].
+// Symbols maps names to addresses and back: functions of the kernel's text and its variables. Create it with
+// [NewSymbols].
 type Symbols struct {
 	*object.Space `snapshot:"fixed"`
 	percpu        *PerCPU           `snapshot:"fixed"`
 	clock         *clock.Clock      `snapshot:"fixed"`
 	win           *mem.Window       `snapshot:"fixed"`
 	funcs         []btf.ID          `snapshot:"fixed"` // FUNCs of vmlinux by id; the index gives the address
-	given         map[string]uint64 `snapshot:"fixed"` // kallsyms of the user
+	given         map[string]uint64 `snapshot:"fixed"` // kallsyms given by the user
 	sorted        []symbol          `snapshot:"fixed"` // given, by address; built on first use
 
-	extra  []string       // functions BTF does not list, placed after the others
+	extra  []string       // functions that BTF does not list, placed after the others
 	byName map[string]int // index in extra
 }
 
-// SymbolsSnapshot is the state of the symbols at one moment.
+// SymbolsSnapshot is the state of the symbols at one point in time.
 type SymbolsSnapshot struct{ was Symbols }
 
 // Snapshot records which symbols exist.
@@ -61,7 +62,7 @@ func (s *Symbols) Snapshot() *SymbolsSnapshot {
 	return c
 }
 
-// Restore brings back a snapshot.
+// Restore restores a snapshot.
 func (s *Symbols) Restore(c *SymbolsSnapshot) {
 	s.extra, s.byName = slices.Clone(c.was.extra), maps.Clone(c.was.byName)
 }
@@ -71,7 +72,7 @@ type symbol struct {
 	name string
 }
 
-// textView is kernel code to a reader: trap instructions.
+// textView makes kernel code read as trap instructions.
 type textView struct{}
 
 func (textView) Load(_ uint64, size int) (uint64, *mem.Fault) {
@@ -89,8 +90,8 @@ func (textView) Read(_ uint64, p []byte) *mem.Fault {
 
 func (textView) Write(uint64, []byte) *mem.Fault { return &mem.Fault{Kind: mem.ReadOnly} }
 
-// NewSymbols adds the kernel's text to a space. given gives addresses to symbols and names those that exist; nil = the functions and
-// variables in BTF. The clock is what the variable jiffies shows.
+// NewSymbols adds the kernel's text to a space. given lists the existing symbols with their addresses; nil = the
+// functions and variables in BTF. clock determines the variable jiffies.
 func NewSymbols(s *object.Space, p *PerCPU, c *clock.Clock, given map[string]uint64) (*Symbols, error) {
 	size := uint64(textSize64)
 	if s.Mem().PointerSize() == 4 {
@@ -122,8 +123,8 @@ func (s *Symbols) FuncAddr(fn btf.ID) (addr uint64, ok bool) {
 	return s.win.Base + TextStride*uint64(i), true
 }
 
-// KsymAddr returns the address of a kernel symbol: of kallsyms when the user gave one, else of a FUNC or VAR
-// of the target's BTF, or of one of the variables every kernel has. ok is false when no such symbol is known.
+// KsymAddr returns the address of a kernel symbol: from kallsyms if the user gave one, else that of a FUNC or VAR in
+// the target's BTF, or of one of the variables that every kernel has. ok is false if the symbol is unknown.
 func (s *Symbols) KsymAddr(name string) (addr uint64, ok bool) {
 	if a, ok := s.given[name]; ok {
 		return a, true
@@ -147,8 +148,8 @@ func (s *Symbols) KsymAddr(name string) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// SymbolAddr is KsymAddr, but gives an unknown name a text address of its own: a symbol that BTF does not list and
-// that the user says exists.
+// SymbolAddr is like KsymAddr, but assigns a text address to an unknown name: a symbol that BTF does not list and that
+// the user declares to exist.
 func (s *Symbols) SymbolAddr(name string) uint64 {
 	if a, ok := s.KsymAddr(name); ok {
 		return a
@@ -162,8 +163,8 @@ func (s *Symbols) extraAddr(i int) uint64 {
 	return s.win.Base + s.win.Size - TextStride*uint64(i+1)
 }
 
-// SymbolAt returns the name and offset of the function or variable that contains addr, as %pS prints it; ok
-// is false when there is none.
+// SymbolAt returns the name of the function or variable that contains addr, and the offset in it, as %pS prints them;
+// ok is false if there is none.
 func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 	addr = s.Mem().Truncate(addr)
 	if len(s.given) > 0 {
@@ -197,7 +198,7 @@ func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 	return "", 0, false
 }
 
-// isVariable reports whether an object is a global variable, not one of the shared objects without a symbol.
+// isVariable reports whether an object is a global variable, and not one of the shared objects without a symbol.
 func (s *Symbols) isVariable(o *object.Object) bool {
 	if s.Kept(o.Role()) != o {
 		return false
@@ -206,7 +207,7 @@ func (s *Symbols) isVariable(o *object.Object) bool {
 	return ok || len(s.BTF().IDs(btf.KindVar, o.Role())) > 0
 }
 
-// FuncPointer chooses the function a function pointer points to: one of its prototype when the BTF has any.
+// FuncPointer chooses the target of a function pointer: a function with its prototype if the BTF has any.
 func (s *Symbols) FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64 {
 	ids := s.Functions()
 	if len(ids) == 0 {
@@ -222,7 +223,7 @@ func (s *Symbols) FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64 
 	return a
 }
 
-// globals are variables every kernel has, with their types, for ksyms that BTF does not list.
+// globals are variables that every kernel has, with their types, for ksyms that BTF does not list.
 var globals = map[string]string{
 	"init_net": "net", "init_task": "task_struct", "init_user_ns": "user_namespace", "init_pid_ns": "pid_namespace",
 	"init_uts_ns": "uts_namespace", "init_ipc_ns": "ipc_namespace", "init_cgroup_ns": "cgroup_namespace", "init_css_set": "css_set",
@@ -230,8 +231,8 @@ var globals = map[string]string{
 	"jiffies": "u64", "jiffies_64": "u64", "nr_cpu_ids": "int", "__per_cpu_offset": "", "total_forks": "u64", "tcp_hashinfo": "inet_hashinfo",
 }
 
-// Variable returns the object of a kernel variable: a VAR of the BTF, or one every kernel has; nil when neither is so.
-// Per-CPU variables have one object for each CPU, see [Symbols.PercpuObject].
+// Variable returns the object of a kernel variable, a VAR in the BTF or one that every kernel has, or nil. Per-CPU
+// variables have one object per CPU, see [Symbols.PercpuObject].
 func (s *Symbols) Variable(name string) *object.Object {
 	if o := s.Kept(name); o != nil {
 		return o
@@ -285,7 +286,7 @@ func (s *Symbols) word64() *object.Layout {
 	return nil
 }
 
-// fillVariable gives the variables whose values follow from the machine those values.
+// fillVariable sets variables whose values follow from the machine.
 func (s *Symbols) fillVariable(o *object.Object, name string) {
 	var b [8]byte
 	put := func(i int, v uint64) {
@@ -308,8 +309,8 @@ func (s *Symbols) fillVariable(o *object.Object, name string) {
 	}
 }
 
-// VariableAddr returns the address of a typed ksym: of a per-CPU variable its per-CPU address (see [Symbols.PercpuAddr]). The
-// error is an [*AbsentError].
+// VariableAddr returns the address of a typed ksym; for a per-CPU variable its per-CPU address (see
+// [Symbols.PercpuAddr]). The error is an [*AbsentError].
 func (s *Symbols) VariableAddr(name string) (uint64, error) {
 	if a, ok := s.percpu.addrOf(name); ok {
 		return a, nil
@@ -320,7 +321,7 @@ func (s *Symbols) VariableAddr(name string) (uint64, error) {
 	return 0, &object.AbsentError{Hook: name, What: "variable of that name in its BTF"}
 }
 
-// SampleIP returns where the sampled CPU was: in some function of the kernel.
+// SampleIP returns a sampled instruction pointer, in some function of the kernel.
 func (s *Symbols) SampleIP() uint64 {
 	if ids := s.Functions(); len(ids) > 0 {
 		if a, ok := s.FuncAddr(ids[s.Hash("sample ip")%uint64(min(len(ids), maxTextFunc))]); ok {
@@ -330,6 +331,6 @@ func (s *Symbols) SampleIP() uint64 {
 	return s.win.Base
 }
 
-// FindSymbol returns the address of a kernel symbol as bpf_kallsyms_lookup_name does; ok is false and the address 0 when
-// no such symbol is known. See [Symbols.KsymAddr].
+// FindSymbol returns the address of a kernel symbol, as bpf_kallsyms_lookup_name does; ok is false and the address 0 if
+// the symbol is unknown. See [Symbols.KsymAddr].
 func (s *Symbols) FindSymbol(name string) (addr uint64, ok bool) { return s.KsymAddr(name) }

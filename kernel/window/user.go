@@ -10,12 +10,12 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// User address space: from the second page up to where the kernel begins on the target.
+// The user address space extends from the second page to the start of the kernel's address space on the target.
 const (
 	userBase  = 0x1000
 	userEnd64 = 0x0000_7fff_ffff_f000
 	userEnd32 = 0xbf00_0000
-	// Strings and data are placed from the top down in a first stack and in a heap of their own.
+	// Strings and data are placed from the top down, in the first stack and in a heap of their own.
 	userStack64 = 0x0000_7ffd_8000_0000
 	userStack32 = 0xbe80_0000
 	userStackSz = 1 << 20
@@ -24,7 +24,7 @@ const (
 	userHeapMax = 64 << 20
 )
 
-// User is the memory of the simulated processes; all share one address space. Construct it with [NewUser].
+// User is the memory of the simulated processes, which share one address space. Create it with [NewUser].
 type User struct {
 	*object.Space `snapshot:"fixed"`
 	win           *mem.Window `snapshot:"fixed"`
@@ -47,7 +47,7 @@ func NewUser(s *object.Space) (*User, error) {
 	return &User{Space: s, win: w, heap: heap, base: heap, strings: make(map[string]uint64)}, nil
 }
 
-// UserSnapshot is the state of user memory at one moment, without its bytes.
+// UserSnapshot is the state of user memory at one point in time, without its bytes.
 type UserSnapshot struct{ was User }
 
 // Snapshot records what is allocated.
@@ -57,18 +57,19 @@ func (u *User) Snapshot() *UserSnapshot {
 	return s
 }
 
-// Restore brings back a snapshot.
+// Restore restores a snapshot.
 func (u *User) Restore(s *UserSnapshot) {
 	*u = s.was
 	u.strings = maps.Clone(s.was.strings)
 }
 
-// IsUserAddress reports whether addr lies in the user half of the address space; the first page does, as the kernel sees it.
+// IsUserAddress reports whether addr is in the user half of the address space, including the first page, as in the
+// kernel.
 func (u *User) IsUserAddress(addr uint64) bool {
 	return u.Mem().Truncate(addr) < u.win.Base+u.win.Size
 }
 
-// UserAlloc places data in user memory and returns its address, aligned to 16; 0 when user memory is exhausted.
+// UserAlloc places data in user memory and returns its address, aligned to 16, or 0 if user memory is exhausted.
 func (u *User) UserAlloc(data []byte) uint64 {
 	size := (uint64(len(data)) + 31) &^ 15 // at least one byte of gap
 	if size > userHeapMax || u.heap-u.base > userHeapMax {
@@ -91,7 +92,7 @@ func (u *User) UserAlloc(data []byte) uint64 {
 // UserString places a NUL-terminated string in user memory.
 func (u *User) UserString(s string) uint64 { return u.UserAlloc(append([]byte(s), 0)) }
 
-// UserWrite writes to user memory at a chosen address and maps its pages.
+// UserWrite writes to user memory at the given address and maps its pages.
 func (u *User) UserWrite(addr uint64, data []byte) error {
 	if err := u.win.Map(addr, uint64(len(data))); err != nil {
 		return err
@@ -102,7 +103,7 @@ func (u *User) UserWrite(addr uint64, data []byte) error {
 	return nil
 }
 
-// UserRead copies user memory; an error when something of it is not mapped.
+// UserRead copies user memory; the error means that part of it is not mapped.
 func (u *User) UserRead(addr uint64, p []byte) error {
 	if f := u.win.Peek(addr, p); f != nil {
 		return f
@@ -110,10 +111,10 @@ func (u *User) UserRead(addr uint64, p []byte) error {
 	return nil
 }
 
-// UserMapped reports whether user memory has something at addr.
+// UserMapped reports whether user memory is mapped at addr.
 func (u *User) UserMapped(addr uint64) bool { return u.win.Mapped(addr) }
 
-// UserDataOnce places data in user memory once for a key, and returns the same address for that key from then on.
+// UserDataOnce places data in user memory once per key, and then returns the same address for that key.
 func (u *User) UserDataOnce(key string, content func() []byte) uint64 {
 	if a, ok := u.strings[key]; ok {
 		return a
@@ -123,7 +124,7 @@ func (u *User) UserDataOnce(key string, content func() []byte) uint64 {
 	return a
 }
 
-// UserHeap returns the address where the heap of the processes begins.
+// UserHeap returns the start address of the processes' heap.
 func (u *User) UserHeap() uint64 { return u.base }
 
 // UserStack returns the address of the top of the first stack.
@@ -137,8 +138,8 @@ func (u *User) UserStack() uint64 {
 // UserEnd returns the first address after user memory.
 func (u *User) UserEnd() uint64 { return u.win.Base + u.win.Size }
 
-// Pointer makes what a pointer to user memory points to: a string for characters and void, else
-// bytes of the type's size derived from the role.
+// Pointer creates the pointee of a pointer to user memory: a string for characters and void, else bytes of the type's
+// size derived from the role.
 func (u *User) Pointer(role string, spec *btf.Spec, to object.Pointee) uint64 {
 	if to.IsText(spec) {
 		return u.UserString(u.userText(role))
@@ -180,7 +181,7 @@ func (u *User) SockaddrBytes(role string) []byte {
 	return b
 }
 
-// UserOnce is userPointee for arguments: those of one name and type are one place in user memory.
+// UserOnce is Pointer for arguments: those with the same name and type share one address in user memory.
 func (u *User) UserOnce(name string, spec *btf.Spec, to object.Pointee) uint64 {
 	key := "arg:" + name + ":" + spec.TypeString(to.ID)
 	if a, ok := u.strings[key]; ok {

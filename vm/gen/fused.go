@@ -7,9 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// shape returns the handler of a sequence and the conditions (vm's fuseCond) on its registers. Handlers forward what the
-// first instruction computed to the second, which is where the time is won. A part that needs the precise path runs
-// alone: what precedes it is done, and execution continues after it.
+// shape returns the handler of a sequence and the conditions (vm's fuseCond) on its registers. Handlers forward the
+// result of the first instruction to the second, which is what saves time. An instruction that needs the precise path
+// runs on its own: those before it are complete, and execution continues after it.
 func shape(ops seq) (body string, cond []string) {
 	a, b := ops[0].Info(), ops[1].Info()
 	if len(ops) == 3 {
@@ -90,7 +90,7 @@ func isBranch(i *decode.Info) bool {
 
 func isMove(i *decode.Info) bool { return isALUForm(i) && i.Text == "=" }
 
-// isALU reports whether the instruction computes something of its register and cannot divide by zero.
+// isALU reports whether the instruction computes its register and cannot divide by zero.
 func isALU(i *decode.Info) bool {
 	return isALUForm(i) && i.Text != "=" && !strings.ContainsAny(i.Text, "/%")
 }
@@ -101,7 +101,7 @@ func isALUForm(i *decode.Info) bool {
 
 func move(i *decode.Info) string { return dst + " = " + extend(i, low(i, operand(i))) + "\n" }
 
-// loadValue loads into a register and keeps the value in v.
+// loadValue loads into a register and also keeps the value in v.
 func loadValue(i *decode.Info) string {
 	return check(i, src, "o") + "v := " + loaded(i, "o") + "\n" + dst + " = v\n"
 }

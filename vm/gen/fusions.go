@@ -2,11 +2,11 @@ package main
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// seq are the instructions that a superinstruction stands for, two or three.
+// seq lists the two or three instructions of a superinstruction.
 type seq []decode.Op
 
-// fusions lists the superinstructions: the constant of each, and its sequence. A new line needs nothing else where shape
-// knows the combination. Each was added because real programs or benchmarks execute the sequence often.
+// fusions lists the superinstructions: a constant and a sequence for each. A new line is sufficient if shape supports
+// the combination. Each was added because real programs or benchmarks execute the sequence often.
 var fusions = []struct {
 	name string
 	ops  seq

@@ -1,7 +1,7 @@
-// Command gen writes the interpreter's loop (loop_gen.go) and its list of superinstructions (fuse_gen.go) into package vm, and what
-// instructions compute, as functions of their operands (compute_gen.go), into package decode. Handlers of single instructions
-// follow from decode's table, those of superinstructions from the list in fusions.go; what surrounds them stands in the .txt files
-// beside this one.
+// Command gen generates the interpreter's loop (loop_gen.go) and its list of superinstructions (fuse_gen.go) in package
+// vm, and functions that compute ALU results and conditions (compute_gen.go) in package decode. Handlers of single
+// instructions follow from decode's table, those of superinstructions from the list in fusions.go; the code around them
+// is in the .txt files in this directory.
 //
 //	go generate ./vm
 package main
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// run writes the generated files, those of package vm into dir.
+// run writes the generated files, those of package vm to dir.
 func run(dir string) error {
 	files, err := generate(filepath.Join(dir, "..", "decode", "op.go"))
 	if err != nil {
@@ -53,7 +53,8 @@ func run(dir string) error {
 	return nil
 }
 
-// generate returns the generated files by their paths from the directory of package vm. ops is the path of the source that declares decode's ops.
+// generate returns the generated files by path relative to package vm. ops is the path of the source that declares
+// decode's ops.
 func generate(ops string) (map[string][]byte, error) {
 	names, err := opNames(ops)
 	if err != nil {
@@ -102,7 +103,7 @@ func (g *generator) comment(lines ...string) {
 // handler writes a case that continues with the next instruction.
 func (g *generator) handler(body string, ops ...decode.Op) { g.end(body+"continue\n", ops...) }
 
-// end writes a case that says itself where it continues.
+// end writes a case that determines itself where execution continues.
 func (g *generator) end(body string, ops ...decode.Op) {
 	labels := make([]string, len(ops))
 	for i, op := range ops {

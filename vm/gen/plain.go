@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// What the operands of an instruction are called in the loop.
+// Names of the operands of an instruction in the loop.
 const (
 	dst = "regs[in.dst]"
 	src = "regs[in.src]"
@@ -17,13 +17,13 @@ const (
 	advance = "in = (*inst)(ip)\nip = unsafe.Add(ip, instSize)\n"
 )
 
-// binary are the operators of Go for those of decode's table.
+// binary maps operators of decode's table to Go's.
 var binary = map[string]string{
 	"+=": "+", "-=": "-", "*=": "*", "|=": "|", "&=": "&", "^=": "^", "<<=": "<<", ">>=": ">>", "s>>=": ">>",
 	"/=": "/", "s/=": "/", "%=": "%", "s%=": "%",
 }
 
-// The orders of handlers keep those of what programs execute most close to each other.
+// Orders of handlers that keep those executed most often close to each other.
 var (
 	aluOrder  = []string{"+=", "-=", "*=", "|=", "&=", "^=", "/=", "s/=", "%=", "s%=", "<<=", ">>=", "s>>=", "="}
 	jumpOrder = []string{"==", "!=", ">", ">=", "<", "<=", "s>", "s>=", "s<", "s<=", "&"}
@@ -36,7 +36,7 @@ func order(list []*decode.Info, operators []string) {
 	})
 }
 
-// comparison are the operators of Go for those of conditional jumps; signed ones compare converted operands.
+// comparison maps operators of conditional jumps to Go's; signed ones compare converted operands.
 var comparison = map[string]string{
 	"==": "==", "!=": "!=", ">": ">", ">=": ">=", "<": "<", "<=": "<=", "s>": ">", "s>=": ">=", "s<": "<", "s<=": "<=",
 }
@@ -44,7 +44,7 @@ var comparison = map[string]string{
 // isSigned reports whether an operator works on signed numbers.
 func isSigned(text string) bool { return strings.HasPrefix(text, "s") }
 
-// operand returns the right operand of an instruction with 64 bits.
+// operand returns the 64-bit right operand of an instruction.
 func operand(i *decode.Info) string {
 	if i.Form == decode.FormALUImm || i.Form == decode.FormJumpImm || i.Form == decode.FormStoreImm {
 		return imm
@@ -52,7 +52,7 @@ func operand(i *decode.Info) string {
 	return src
 }
 
-// low is x in the width of an instruction: all of it, or its lower half.
+// low returns x in the width of an instruction: all of it, or its lower half.
 func low(i *decode.Info, x string) string {
 	if i.Width == 32 {
 		return "uint32(" + x + ")"
@@ -78,7 +78,7 @@ func compute(i *decode.Info, x string) string {
 	return fmt.Sprintf("%s %s %s", x, binary[i.Text], low(i, y))
 }
 
-// extend makes a register of a result in the width of an instruction.
+// extend converts a result in the width of an instruction to a register value.
 func extend(i *decode.Info, result string) string {
 	if i.Width != 32 || strings.HasPrefix(result, "uint64(") {
 		return result
@@ -146,7 +146,7 @@ func unary(i *decode.Info) string {
 	return fmt.Sprintf("%s = uint64(bits.ReverseBytes%d(uint%d(%s)))\n", dst, bits, bits, dst)
 }
 
-// condition is whether a conditional jump is taken when its left operand is x, a register.
+// condition returns the Go condition of a conditional jump whose left operand is x, a register.
 func condition(i *decode.Info, x string) string {
 	y := operand(i)
 	if isSigned(i.Text) {
@@ -165,8 +165,8 @@ func branch(i *decode.Info, x string) string {
 	return "if " + condition(i, x) + " {\ngoto taken\n}\n"
 }
 
-// check leaves for the precise path unless the access of an instruction at the address in base register r is certainly
-// fine; then o, or the variable named so, is its offset in the arena. A load ignores the shadow bit of stores.
+// check branches to the precise path unless the access of an instruction at the address in base register r is certainly
+// valid. Otherwise o, or the variable named so, is its offset in the arena. A load ignores the shadow bit for stores.
 func check(i *decode.Info, r, o string) string {
 	load := i.Has(decode.FlagLoad) && !i.Has(decode.FlagStore)
 	s := fmt.Sprintf("%s := %s + uint64(int64(in.off)) - base\nif %s >= lim {\ngoto slow\n}\n", o, r, o)
@@ -196,12 +196,12 @@ func check(i *decode.Info, r, o string) string {
 	return s + "goto slow\n}\n"
 }
 
-// cell returns the memory of an access at the offset o.
+// cell returns the expression for the memory of an access at offset o.
 func cell(i *decode.Info, o string) string {
 	return fmt.Sprintf("*(*uint%d)(unsafe.Add(data, %s))", int(i.Size)*8, o)
 }
 
-// loaded returns what a load at the offset o puts into its register.
+// loaded returns the expression that a load at offset o puts into its register.
 func loaded(i *decode.Info, o string) string {
 	switch {
 	case i.Signed():
@@ -212,7 +212,7 @@ func loaded(i *decode.Info, o string) string {
 	return "uint64(" + cell(i, o) + ")"
 }
 
-// stored returns what a store writes, in its size.
+// stored returns the expression that a store writes, in its size.
 func stored(i *decode.Info) string {
 	if i.Size == 8 {
 		return operand(i)
