@@ -7,11 +7,11 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// The prefixes of a trace record's fields whose content follows the record.
+// Prefixes of trace record fields whose content is stored after the record.
 var dynamicPrefixes = []string{"__data_loc_", "__rel_loc_"}
 
-// ArgNames lists the names that [ContextSpec].Args may give values for this context: the hook's arguments and "ret", the system
-// call below it with "call" where that can be chosen, the fields of a record or a sample.
+// ArgNames lists the names that [ContextSpec].Args accepts for this context: the hook's arguments and "ret", the
+// arguments of the underlying system call with "call" if that can be chosen, the fields of a record or a sample.
 func (c *Context) ArgNames() []string {
 	var names []string
 	add := func(name string) {
@@ -48,7 +48,8 @@ func (c *Context) ArgNames() []string {
 	return names
 }
 
-// TakesArg reports whether [ContextSpec].Args may give the name a value. A field of a record may also be a path ("ent.pid").
+// TakesArg reports whether [ContextSpec].Args accepts the name. A field of a record may also be given as a path
+// ("ent.pid").
 func (c *Context) TakesArg(name string) bool {
 	return slices.Contains(c.ArgNames(), name) || c.Record != nil && c.Record.Has(name)
 }

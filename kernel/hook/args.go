@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// proto finds the FUNC_PROTO of the hook: given by id, else the FUNC called name in vmlinux and modules. typed is
-// false when there is none.
+// proto finds the FUNC_PROTO of the hook: given by id, else that of the FUNC called name in vmlinux and modules. typed
+// is false if there is none.
 func (h *Hooks) proto(c *Context, name string) (spec *btf.Spec, p *btf.Type, ok bool) {
 	spec = c.spec.ProtoSpec
 	if spec == nil {
@@ -34,14 +34,14 @@ func (h *Hooks) proto(c *Context, name string) (spec *btf.Spec, p *btf.Type, ok 
 	return nil, nil, false
 }
 
-// taskInterruptible is TASK_INTERRUPTIBLE, the state of a task that waits.
+// taskInterruptible is TASK_INTERRUPTIBLE, the state of a sleeping task.
 const taskInterruptible = 1
 
 // maxArgs limits the arguments of a hook (MAX_BPF_FUNC_ARGS is 12).
 const maxArgs = 12
 
-// arguments makes the values of a prototype's parameters. skip leaves out leading ones (the void *__data of
-// btf_trace_ prototypes). hook names the function, for arguments whose meaning depends on it.
+// arguments generates the values of a prototype's parameters. skip omits leading ones (the void *__data of btf_trace_
+// prototypes). hook names the function, for arguments whose meaning depends on it.
 func (h *Hooks) arguments(c *Context, hook string, spec *btf.Spec, p *btf.Type, skip int) error {
 	for i, param := range p.Params {
 		if i < skip || len(c.Args) == maxArgs {
@@ -64,7 +64,7 @@ func (h *Hooks) arguments(c *Context, hook string, spec *btf.Spec, p *btf.Type, 
 	return nil
 }
 
-// returnValue makes the value of the hook's return.
+// returnValue generates the hook's return value.
 func (h *Hooks) returnValue(c *Context, hook string, spec *btf.Spec, p *btf.Type) error {
 	c.Returns = true
 	if p != nil {
@@ -76,7 +76,7 @@ func (h *Hooks) returnValue(c *Context, hook string, spec *btf.Spec, p *btf.Type
 	return h.override(c, &c.Ret)
 }
 
-// override gives an argument the value the user chose.
+// override sets an argument to the value that the user chose.
 func (h *Hooks) override(c *Context, a *Arg) error {
 	v, ok := c.spec.Args[a.Name]
 	if !ok {
@@ -124,8 +124,8 @@ func (h *Hooks) override(c *Context, a *Arg) error {
 	return nil
 }
 
-// argument makes the value of one parameter. Arguments of the same name and type are the same
-// object in every hook of a kernel, so that a tool that remembers a pointer at one hook finds it again at another.
+// argument generates the value of one parameter. Arguments with the same name and type are the same object in every
+// hook of a kernel, so that a tool that stores a pointer at one hook finds it again at another.
 func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 	a := Arg{Name: name, Spec: spec, Type: id, slots: 1}
 	t := object.Strip(spec, id)
@@ -136,7 +136,7 @@ func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 	case btf.KindPtr:
 		a.Value, a.Object = h.pointerArgument(hook, name, spec, id)
 	case btf.KindStruct, btf.KindUnion, btf.KindArray:
-		// Passed in registers up to 16 bytes; what is larger lies on the stack, which no context shows.
+		// Up to 16 bytes are passed in registers; larger values are on the stack, which no context shows.
 		n, err := spec.Sizeof(t.ID)
 		if err != nil || n > 16 {
 			return a
@@ -156,7 +156,7 @@ func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 	return a
 }
 
-// SignExtend makes a register of a value: signed types fill it.
+// SignExtend converts a value to a register: signed types are sign-extended.
 func SignExtend(v uint64, t *btf.Type) uint64 {
 	if t.Signed() && t.Size < 8 && t.Size > 0 {
 		shift := 64 - 8*t.Size
@@ -165,7 +165,7 @@ func SignExtend(v uint64, t *btf.Type) uint64 {
 	return v
 }
 
-// structValue is 8 bytes of a struct passed by value: of the scalar field that starts there.
+// structValue returns 8 bytes of a struct passed by value: the scalar field that starts there.
 func (h *Hooks) structValue(name string, spec *btf.Spec, id btf.ID, off uint64) uint64 {
 	l := h.Types().Of(spec, id)
 	if l == nil || off >= l.Size {
@@ -182,7 +182,7 @@ func (h *Hooks) structValue(name string, spec *btf.Spec, id btf.ID, off uint64) 
 	return h.DefaultScalar(name+object.Dotted(f.Path), object.LastName(f.Path), f.Spec, f.Type, 0)
 }
 
-// pointerArgument makes what an argument points to, or finds it when it was made before.
+// pointerArgument creates an argument's pointee, or finds it if it already exists.
 func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (uint64, *object.Object) {
 	to := object.Target(spec, id)
 	if to.Type != nil && to.Type.Kind == btf.KindFuncProto {
@@ -233,7 +233,8 @@ func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (u
 	return o.Addr(), o
 }
 
-// userArguments lists arguments of kernel functions that are user pointers although only BTF of newer compilers says so.
+// userArguments lists arguments of kernel functions that are user pointers, although only BTF of newer compilers marks
+// them.
 var userArguments = map[string]string{
 	"vfs_read": "buf", "vfs_write": "buf", "ksys_read": "buf", "ksys_write": "buf", "__vfs_read": "buf", "__vfs_write": "buf", "ksys_pread64": "buf", "ksys_pwrite64": "buf",
 	"do_sys_open": "filename", "do_sys_openat2": "filename", "getname": "filename", "getname_flags": "filename",
@@ -254,24 +255,24 @@ func isUserArgument(hook, name string) bool {
 	return false
 }
 
-// currentTasks names the arguments that are the task the event happens in.
+// currentTasks lists the arguments that are the current task.
 var currentTasks = map[string]string{
 	"sched_switch": "prev", "sched_process_exit": "p", "sched_process_exec": "p", "sched_process_fork": "parent", "do_exit": "tsk",
 }
 
-// taskArgument returns the task an argument of type struct task_struct * means.
+// taskArgument returns the task for an argument of type struct task_struct *.
 func (h *Hooks) taskArgument(hook, name string) *object.Object {
 	if cur, ok := currentTasks[hook]; ok && cur == name {
 		return h.Current()
 	}
-	// The task that runs next is the one other events wake up.
+	// The task that runs next is the one that other events wake up.
 	if hook == "sched_switch" && name == "next" {
 		return h.nextTask()
 	}
 	return nil
 }
 
-// knownArgument gives numbers that follow from the machine or the task their values.
+// knownArgument sets numbers whose values follow from the machine or the task.
 func (h *Hooks) knownArgument(hook, name string) (uint64, bool) {
 	switch name {
 	case "cpu", "this_cpu", "cpu_id", "smp_processor_id":
@@ -304,7 +305,7 @@ func (h *Hooks) knownArgument(hook, name string) (uint64, bool) {
 	return 0, false
 }
 
-// defaultReturn returns the value a hook returns when it succeeds: 0 for an int, a length for ssize_t, an object for a pointer.
+// defaultReturn returns the value of a successful hook: 0 for an int, a length for ssize_t, an object for a pointer.
 func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	a := Arg{Spec: spec, Type: id, slots: 1}
 	t := object.Strip(spec, id)
@@ -316,7 +317,7 @@ func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	case btf.KindPtr:
 		to := object.Target(spec, id)
 		if to.Type != nil && to.Type.Kind == btf.KindStruct {
-			// What a function returns is the object that other functions are called with.
+			// The object that a function returns is the one that other functions are called with.
 			if l := h.Types().Of(spec, to.Type.ID); l != nil && l.Size > 0 && l.Name != "task_struct" && h.Singleton(l.Name) == nil {
 				if o := h.Shared(object.UsualName(l.Name), l); o != nil {
 					a.Value, a.Object = o.Addr(), o
@@ -374,7 +375,7 @@ func returnsCount(hook string) bool {
 	return false
 }
 
-// PointeeOf makes an object of the type a pointer argument points to, for values the user describes.
+// PointeeOf creates an object of the type that a pointer argument points to, for values the user describes.
 func (h *Hooks) PointeeOf(role string, a *Arg) (*object.Object, error) {
 	why := "is not the type of a pointer to a struct"
 	if a.Spec == nil {

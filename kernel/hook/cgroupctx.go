@@ -11,9 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Contexts of cgroup programs that have no packet: sockets, socket options, sysctls and devices.
+// Contexts of cgroup programs without a packet: sockets, socket options, sysctls and devices.
 
-// cgroupSockContext makes the bpf_sock of a socket that is created, released or was bound. What of it may be read and
+// cgroupSockContext creates the bpf_sock of a socket that is created, released or bound. Which fields may be read and
 // written depends on the hook (__sock_filter_check_attach_type).
 func (h *Hooks) cgroupSockContext(c *Context) error {
 	a := c.spec.Attach
@@ -40,12 +40,12 @@ func (h *Hooks) cgroupSockContext(c *Context) error {
 	return nil
 }
 
-// Sockopt is the system call a cgroup program filters.
+// Sockopt is the system call that a cgroup program filters.
 type Sockopt struct {
 	Level, Name int32
-	// Value is what user space gave (setsockopt), or the kernel returned (getsockopt).
+	// Value is the value from user space (setsockopt) or from the kernel (getsockopt).
 	Value []byte
-	// Len is optlen; 0 is the length of Value.
+	// Len is optlen; 0 means the length of Value.
 	Len int32
 	// Retval is what the kernel's getsockopt returned.
 	Retval int32
@@ -59,13 +59,13 @@ const (
 	soKeepalive = 9
 )
 
-// leastOptval is the room a program gets for a value at least (__cgroup_bpf_run_filter_setsockopt).
+// leastOptval is the minimum size in bytes of the buffer for a value (__cgroup_bpf_run_filter_setsockopt).
 const leastOptval = 16
 
-// sockoptContext makes a bpf_sockopt. The value is memory of its own; a page of it is what programs may reach.
+// sockoptContext creates a bpf_sockopt. The value is in memory of its own; programs may access a page of it.
 func (h *Hooks) sockoptContext(c *Context) error {
 	row := progtype.Of(c.spec.ProgType)
-	set := slices.Contains(row.AccessOf(c.spec.Attach).Written, "optname") // what setsockopt was called with may be changed
+	set := slices.Contains(row.AccessOf(c.spec.Attach).Written, "optname") // the arguments of setsockopt may be changed
 	o := c.spec.Sockopt
 	if o == nil {
 		o = &Sockopt{Level: solSocket, Name: soKeepalive, Value: []byte{1, 0, 0, 0}}
@@ -116,8 +116,8 @@ func (h *Hooks) sockoptContext(c *Context) error {
 	return nil
 }
 
-// OptionValue returns the value of a socket option as the program left it, as long as optlen says; nil when the program
-// has none or made its length one the kernel refuses.
+// OptionValue returns the value of a socket option as the program left it, with length optlen; nil if the program has
+// none or set a length that the kernel refuses.
 func (c *Context) OptionValue() []byte {
 	if c.optval == nil {
 		return nil
@@ -130,18 +130,18 @@ func (c *Context) OptionValue() []byte {
 	return append([]byte(nil), b[:n]...)
 }
 
-// OptionRoom returns the number of bytes there are for the value of a socket option.
+// OptionRoom returns the size in bytes of the buffer for a socket option's value.
 func (c *Context) OptionRoom() int {
 	return int(c.view.Get("optval_end") - c.view.Get("optval"))
 }
 
-// Sysctl is the access to a file of /proc/sys a cgroup program filters.
+// Sysctl is the access to a file of /proc/sys that a cgroup program filters.
 type Sysctl struct {
 	Name  string // "net/ipv4/ip_forward"
 	Write bool
 	// Value is the current value, New the one being written.
 	Value, New []byte
-	// Replaced means that the program put another new value in place.
+	// Replaced means that the program substituted another new value.
 	Replaced bool
 }
 
@@ -171,7 +171,7 @@ func (h *Hooks) sysctlContext(c *Context) error {
 	return nil
 }
 
-// Sysctl returns the access a cgroup/sysctl program filters, nil for other contexts.
+// Sysctl returns the access that a cgroup/sysctl program filters, nil for other contexts.
 func (c *Context) Sysctl() *Sysctl {
 	return c.sysctl
 }
@@ -184,7 +184,7 @@ const (
 	devChar = 2
 )
 
-// deviceContext makes a bpf_cgroup_dev_ctx: by default /dev/null is opened for reading.
+// deviceContext creates a bpf_cgroup_dev_ctx: by default /dev/null is opened for reading.
 func (h *Hooks) deviceContext(c *Context) error {
 	v := h.newView(c, deviceFields, c.spec.ProgType.String())
 	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }

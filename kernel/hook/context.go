@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// ContextSpec describes what a program's context is for.
+// ContextSpec describes the context to create.
 type ContextSpec struct {
 	ProgType uapi.ProgType
 	Attach   uapi.AttachType
@@ -21,58 +21,60 @@ type ContextSpec struct {
 	AttachTo string
 	// Section is the ELF section ("kretprobe/vfs_read"); it tells entry from return probes and system call wrappers.
 	Section string
-	// Proto is the FUNC or FUNC_PROTO (or, of raw tracepoints, the btf_trace_ typedef) of the hook in ProtoSpec; 0 = found by AttachTo.
+	// Proto is the FUNC or FUNC_PROTO (for raw tracepoints, the btf_trace_ typedef) of the hook in ProtoSpec; 0 = look
+	// it up by AttachTo.
 	Proto     btf.ID
 	ProtoSpec *btf.Spec // nil = vmlinux
-	// Unlisted means that the BTF lists no hooks, as a reduced one: what it does not have is not absent, but has no types.
+	// Unlisted means that the BTF is reduced and lists no hooks: hooks that it lacks are not absent, but untyped.
 	Unlisted bool
-	// ContextType is the struct a tracepoint program declares its context with, such as trace_event_raw_sched_switch.
+	// ContextType is the struct that a tracepoint program declares for its context, such as
+	// trace_event_raw_sched_switch.
 	ContextType string
 	// Iter describes what an iterator visits.
 	Iter *IterSpec
 	// Packet is the packet of a networking program; nil = the default one.
 	Packet []byte
-	// Bytes is the initial context of a syscall program, and the ctx_in of BPF_PROG_TEST_RUN of packet programs.
+	// Bytes is the initial context of a syscall program, or the ctx_in of BPF_PROG_TEST_RUN for packet programs.
 	Bytes []byte
-	// NetSpec is what surrounds a program of the networking stack.
+	// NetSpec is the environment of a networking program.
 	NetSpec
 	// Args overrides arguments, or fields of a tracepoint record, by name; "ret" is the return value.
 	Args map[string]any
-	// Current is the task the program runs in; nil = the CPU's current task as it is.
+	// Current is the task that the program runs in; nil = the CPU's current task.
 	Current *object.Object
-	// Nth is how many events of the hook went before this one. In default mode an event that repeats is the next one: a
-	// switch goes back, an established connection is closed.
+	// Nth is the number of earlier events of the hook. In default mode a repeated event is the next one: a task is
+	// switched back, an established connection is closed.
 	Nth int
 }
 
-// NetSpec is what a program of the networking stack or a cgroup finds besides its packet. The zero value gives defaults.
+// NetSpec is what a networking or cgroup program gets besides its packet. The zero value gives defaults.
 type NetSpec struct {
-	// Socket is the struct sock that a program of the networking stack runs for; nil = a default one. NoSocket: there is none.
+	// Socket is the struct sock that a networking program runs for; nil = a default one. NoSocket: there is none.
 	Socket   *object.Object
 	NoSocket bool
-	// Frags are fragments after the packet, which is the linear part then. Cloned: another sk_buff has the same bytes.
+	// Frags are fragments after the packet, which is then the linear part. Cloned: another sk_buff shares the bytes.
 	Frags  [][]byte
 	Cloned bool
-	// Ingress means that a tc program sees packets that come in.
+	// Ingress means that a tc program sees incoming packets.
 	Ingress bool
-	// Summed is skb->ip_summed: the network card's part in the packet's checksums.
+	// Summed is skb->ip_summed: the network card's contribution to the packet's checksums.
 	Summed Summed
-	// Tunnel is the tunnel a packet came through; nil = none.
+	// Tunnel is the tunnel that a packet came through; nil = none.
 	Tunnel *Tunnel
-	// Received is what the network card says of an XDP packet; nil = nothing.
+	// Received is what the network card reports about an XDP packet; nil = nothing.
 	Received *Received
 	// Sockopt and Sysctl are what a cgroup program filters; nil = a default.
 	Sockopt *Sockopt
 	Sysctl  *Sysctl
-	// Fields are values of fields of a user ABI context by name, set when the context is made.
+	// Fields are values of fields of a user ABI context by name, set when the context is created.
 	Fields map[string]uint64
 }
 
 // Summed is skb->ip_summed.
 type Summed uint8
 
-// The values of skb->ip_summed (include/linux/skbuff.h): the card did nothing, found a checksum valid, summed the whole packet, or will
-// finish the checksum of a packet that goes out.
+// The values of skb->ip_summed (include/linux/skbuff.h): the card did nothing, verified a checksum, summed the whole
+// packet, or will complete the checksum of an outgoing packet.
 const (
 	SummedNone Summed = iota
 	SummedUnnecessary
@@ -80,45 +82,46 @@ const (
 	SummedPartial
 )
 
-// Context is what r1 of a program points to.
+// Context is the object that r1 of a program points to.
 type Context struct {
-	Addr   uint64 // the value of r1
+	Addr   uint64 // value of r1
 	Region *mem.Region
 	Size   int
 	// Type names the context: "pt_regs", "trace_event_raw_sched_switch", "xdp_md", "args" (u64 array).
 	Type string
-	// Func is the traced function's name and FuncAddr its address; empty and 0 where there is none.
+	// Func is the traced function's name and FuncAddr its address; "" and 0 if there is none.
 	Func     string
 	FuncAddr uint64
-	// Args are the arguments by name, in order; Returns means that Ret is meaningful.
+	// Args are the arguments by name, in order. Returns means that Ret is valid.
 	Args    []Arg
 	Ret     Arg
 	Returns bool
-	// Slots is the number of u64 slots the arguments take in a context of type "args"; the return value follows them.
+	// Slots is the number of u64 slots for the arguments in a context of type "args"; the return value follows them.
 	Slots int
-	// inner are the arguments of the system call below a hook that only gets its registers; calls says that Args "call" chooses it.
+	// inner are the arguments of the system call below a hook that only gets its registers; calls means that Args
+	// "call" chooses it.
 	inner []Arg
 	calls bool
-	// Untyped means that the hook's prototype is not in BTF: arguments are numbers without types.
+	// Untyped means that the hook's prototype is not in BTF: arguments are untyped numbers.
 	Untyped bool
-	// Record is the typed content of a tracepoint's context; nil elsewhere.
+	// Record is the typed content of a tracepoint's context, else nil.
 	Record *object.Object
-	// Packet is the packet of a networking program; nil elsewhere.
+	// Packet is the packet of a networking program, else nil.
 	Packet *net.Packet
 
 	k    *Hooks    `snapshot:"fixed"`
 	view *net.View `snapshot:"part"`
 	spec ContextSpec
 	more []*mem.Region // further memory of the context
-	// steps are the calls the program gets, when it gets several; meta is the struct bpf_iter_meta of an iterator.
+	// steps are the calls of a program that is called several times; meta is the struct bpf_iter_meta of an iterator.
 	steps []step
 	meta  *object.Object
-	own   *net.Socket // made for this context alone
+	own   *net.Socket // created only for this context
 	// header is the TCP header of a sockops program, optval the value of a socket option.
 	header, optval *mem.Region
-	keys           *mem.Region // the struct bpf_flow_keys a dissector fills, which is what a test run gives back
+	keys           *mem.Region // the struct bpf_flow_keys that a dissector fills and a test run returns
 	sysctl         *Sysctl     // what a cgroup/sysctl program filters
-	room           int         // for TCP options, of a sockops program
+	room           int         // bytes for TCP options, of a sockops program
 }
 
 // Arg is an argument of the hook.
@@ -128,11 +131,11 @@ type Arg struct {
 	Type   btf.ID
 	Value  uint64
 	High   uint64         // second register of a struct of 9 to 16 bytes
-	Object *object.Object // what a pointer points to, if it is a kernel object
+	Object *object.Object // pointee, if it is a kernel object
 	slots  int
 }
 
-// NotSimulated is a program type the kernel makes no contexts for.
+// NotSimulated is a program type for which no contexts are simulated.
 type NotSimulated struct{ ProgType uapi.ProgType }
 
 // Error names the program type.
@@ -140,10 +143,10 @@ func (e *NotSimulated) Error() string {
 	return fmt.Sprintf("program type %v is not simulated", e.ProgType)
 }
 
-// unlisted reports whether nothing is known of the kernel's hooks.
+// unlisted reports whether the kernel's hooks are unknown.
 func (c *Context) unlisted() bool { return c.k.BTF() == nil || c.spec.Unlisted }
 
-// FieldError is a field of a context that does not exist or has no value of its own.
+// FieldError is a context field that does not exist or has no value of its own.
 type FieldError struct{ Type, Field string }
 
 // Error names the context and the field.
@@ -151,10 +154,10 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("struct %s has no field %s whose value can be given: it does not exist, or comes from the packet or the socket", e.Type, e.Field)
 }
 
-// Simulates reports whether [Hooks.NewContext] can make contexts for a program type.
+// Simulates reports whether [Hooks.NewContext] supports a program type.
 func (h *Hooks) Simulates(t uapi.ProgType) bool { return h.contextMaker(t) != nil }
 
-// contextMaker returns the table of program types.
+// contextMaker returns the function that creates contexts for a program type.
 func (h *Hooks) contextMaker(t uapi.ProgType) func(*Context) error {
 	switch t {
 	case uapi.ProgTypeKprobe:
@@ -208,14 +211,14 @@ func (h *Hooks) contextMaker(t uapi.ProgType) func(*Context) error {
 	return nil
 }
 
-// newView makes the view of a program's context.
+// newView creates the view of a program's context.
 func (h *Hooks) newView(c *Context, fields []net.Field, who string) *net.View {
 	row := progtype.Of(c.spec.ProgType)
 	return &net.View{Host: h.Host, Who: who, Layout: row.Context, Rules: row.AccessOf(c.spec.Attach), Fields: fields}
 }
 
-// NewContext makes the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF and are
-// not, [*PathError] and [*ValueError] for Args.
+// NewContext creates the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF
+// but are not, [*PathError] and [*ValueError] for Args.
 func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
 	makeContext := h.contextMaker(spec.ProgType)
 	if makeContext == nil {
@@ -249,7 +252,8 @@ func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
 	return c, nil
 }
 
-// SocketIn returns the socket whose struct bpf_sock the context is; nil for other contexts, and other regions of it.
+// SocketIn returns the socket whose struct bpf_sock the context is; nil for other contexts, and for other regions of
+// it.
 func (c *Context) SocketIn(r *mem.Region) *net.Socket {
 	if c.view == nil || c.view.Layout != progtype.Sock || c.Region != r {
 		return nil
@@ -268,9 +272,8 @@ func (c *Context) allocate(data []byte, readOnly bool) error {
 	return nil
 }
 
-// Out returns a copy of the packet as BPF_PROG_TEST_RUN gives it back (data_out): from the start of
-// the packet to its end, preceded by 14 zero bytes for program types that start at the network header. Nil
-// without packet.
+// Out returns a copy of the packet as BPF_PROG_TEST_RUN returns it (data_out): from the start of the packet to its end,
+// preceded by 14 zero bytes for program types that start at the network header. It returns nil if there is no packet.
 func (c *Context) Out() []byte {
 	switch {
 	case c.keys != nil:
@@ -281,7 +284,7 @@ func (c *Context) Out() []byte {
 	return c.Packet.Out()
 }
 
-// CtxOut returns the context as BPF_PROG_TEST_RUN gives it back (ctx_out).
+// CtxOut returns the context as BPF_PROG_TEST_RUN returns it (ctx_out).
 func (c *Context) CtxOut() []byte {
 	if c.view != nil {
 		return c.view.CtxOut()
@@ -292,7 +295,7 @@ func (c *Context) CtxOut() []byte {
 	return append([]byte(nil), c.k.Mem().Bytes(c.Region)...)
 }
 
-// Arg returns an argument by name; nil when there is none. "ret" is the return value.
+// Arg returns an argument by name, or nil. "ret" is the return value.
 func (c *Context) Arg(name string) *Arg {
 	for i := range c.Args {
 		if c.Args[i].Name == name {
@@ -305,11 +308,11 @@ func (c *Context) Arg(name string) *Arg {
 	return nil
 }
 
-// Leave ends the event the context was made for: the CPU runs again the task it ran before. A context whose program ran
-// needs it before the next one is made.
+// Leave ends the event that the context was created for: the CPU runs its previous task again. After a run it must be
+// called before the next context is created.
 func (c *Context) Leave() { c.k.leave() }
 
-// Keep makes a region part of the context: it is freed with it.
+// Keep adds a region to the context: it is freed with it.
 func (c *Context) Keep(r *mem.Region) { c.more = append(c.more, r) }
 
 // Free releases the context's and the packet's memory.
@@ -328,7 +331,7 @@ func (c *Context) Free() {
 	k.live = slices.DeleteFunc(k.live, func(l *Context) bool { return l == c })
 }
 
-// section returns what the section name says besides the types.
+// section returns what the section name implies besides the types.
 func (s *ContextSpec) section() progtype.SectionFlags {
 	if sec, _ := progtype.ParseSection(s.Section); sec != nil {
 		return sec.Flags
@@ -351,8 +354,8 @@ func (c *Context) attach(v *net.View) error {
 	return nil
 }
 
-// Field returns the value of a field of a user ABI context by name, as the kernel sees it; ok is false for
-// contexts that have no such fields.
+// Field returns the value of a field of a user ABI context by name, as the kernel sees it; ok is false if there is no
+// such field.
 func (c *Context) Field(name string) (v uint64, ok bool) {
 	if c.view == nil || c.view.Index(name) < 0 {
 		return 0, false
@@ -360,8 +363,8 @@ func (c *Context) Field(name string) (v uint64, ok bool) {
 	return c.view.Get(name), true
 }
 
-// SetField changes a field of a user ABI context (mark, cb, hash), whatever the program may do; it reports whether there
-// is such a field with a value of its own.
+// SetField changes a field of a user ABI context (mark, cb, hash), whatever the program may do; it reports whether
+// there is such a field with a value of its own.
 func (c *Context) SetField(name string, v uint64) bool {
 	if c.view == nil {
 		return false

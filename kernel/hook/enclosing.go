@@ -5,10 +5,11 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
-// place is where in an outer type an object lies.
+// place locates an object in an outer type.
 type place struct{ typ, path string }
 
-// enclosed describes what the argument of a function is part of: the function goes from one to the other by container_of, and so do programs.
+// enclosed lists the types that arguments of functions are embedded in: the function converts between them by
+// container_of, and so do programs.
 var enclosed = map[string]place{
 	"free_user_ns":             {"user_namespace", "work"},
 	"css_free_rwork_fn":        {"cgroup_subsys_state", "destroy_rwork.work"},
@@ -27,12 +28,12 @@ var enclosed = map[string]place{
 	"__d_free":                 {"dentry", "d_u.d_rcu"},
 }
 
-// typeEnclosed is the same for types of which every argument is part of one type.
+// typeEnclosed is the same for types of which every argument is embedded in one type.
 var typeEnclosed = map[string]place{
 	"cgroup_subsys_state": {"cgroup", "self"},
 }
 
-// enclosing returns what an argument of a hook is part of.
+// enclosing returns the type that an argument of a hook is embedded in.
 func enclosing(hook string, to object.Pointee) (place, bool) {
 	if to.Type == nil || to.Type.Kind != btf.KindStruct {
 		return place{}, false

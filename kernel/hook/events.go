@@ -5,14 +5,14 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
-// What follows here is the order of things: an event that repeats is the next one of its kind, not the same one again. A
-// task that was switched in is switched out, a connection that was made is closed. ContextSpec.Nth counts; everything is
-// derived from it and from the hook's name, never from the programs.
+// Sequences of events: a repeated event is the next one of its kind, not the same one again. A task that was switched
+// in is switched out, a connection that was established is closed. ContextSpec.Nth counts; everything follows from it
+// and from the hook's name, never from the programs.
 
 // Events in which a task ends. The threads of a process end before its leader.
 var exitEvents = map[string]bool{"sched_process_exit": true, "do_exit": true, "do_group_exit": true, "acct_process": true, "taskstats_exit": true, "exit_signals": true, "profile_task_exit": true}
 
-// taskOf returns the task the nth event of a hook happens in, nil for the task that runs on the CPU anyway.
+// taskOf returns the task in which the nth event of a hook happens, or nil for the CPU's current task.
 func (h *Hooks) taskOf(hook string, nth int) *object.Object {
 	cur := h.Current()
 	if cur == nil || nth%2 == 0 || h.Mode() != object.ModeDefault {
@@ -45,16 +45,17 @@ func (h *Hooks) nextTask() *object.Object {
 	return h.otherTask()
 }
 
-// event is what is known of the event a context is made for.
+// event is the state of the event that a context is created for.
 type event struct {
 	hook   string
 	nth    int
-	before *object.Object // the task that ran before taskOf changed it; nil when it did not
+	before *object.Object // the task that ran before taskOf changed it, or nil
 	asleep *object.Object // the task that goes to sleep in the event
 	regs   *object.Object // the user registers of the system call the event is about
 }
 
-// enter begins an event. With free, nobody chose the task it happens in: it becomes the current one until leave.
+// enter begins an event. With free, the user did not choose the task: the event's task becomes the current one until
+// leave.
 func (h *Hooks) enter(hook string, nth int, free bool) {
 	h.leave()
 	h.event = event{hook: hook, nth: nth}
@@ -68,7 +69,8 @@ func (h *Hooks) enter(hook string, nth int, free bool) {
 	}
 }
 
-// prevState returns the state of the task that is switched from: it goes to sleep the first time, and is preempted the next.
+// prevState returns the state of the task that is switched from: it goes to sleep the first time and is preempted the
+// next.
 func (h *Hooks) prevState() uint64 {
 	if h.event.nth%2 == 0 {
 		return taskInterruptible
@@ -96,7 +98,7 @@ func (h *Hooks) leave() {
 	h.AllowLoads()
 }
 
-// tcpTransitions are the state changes of a connection, in turn: the handshake ends, the peer resets.
+// tcpTransitions are the state changes of a connection, in sequence: the handshake completes, the peer resets.
 var tcpTransitions = [...]struct{ from, to uint64 }{{net.TCPSynSent, net.TCPEstablished}, {net.TCPEstablished, net.TCPClose}}
 
 // transition returns the state change of the event.
@@ -105,19 +107,19 @@ func (h *Hooks) transition() (from, to uint64) {
 	return t.from, t.to
 }
 
-// sockStates identifies which state a socket is in when a function is called with it; in all others it is connected.
+// sockStates is the state that a socket has when a function is called; for other functions it is connected.
 var sockStates = map[string]uint64{
 	"tcp_v4_connect": net.TCPClose, "tcp_v6_connect": net.TCPClose, "__inet_stream_connect": net.TCPClose, "inet_bind": net.TCPClose, "inet6_bind": net.TCPClose,
 	"__inet_bind": net.TCPClose, "__inet6_bind": net.TCPClose, "inet_csk_get_port": net.TCPClose, "inet_csk_listen_start": net.TCPClose,
 	"tcp_connect": net.TCPSynSent, "tcp_finish_connect": net.TCPSynSent, "tcp_rcv_synsent_state_process": net.TCPSynSent, "security_inet_conn_established": net.TCPSynSent,
-	// tcp_v4_do_rcv gives it the packets of all sockets that are not connected yet, or not any more.
+	// tcp_v4_do_rcv receives the packets of all sockets that are not connected.
 	"tcp_rcv_state_process": net.TCPSynSent,
 	"tcp_conn_request":      net.TCPListen, "tcp_v4_conn_request": net.TCPListen, "tcp_v6_conn_request": net.TCPListen, "tcp_v4_syn_recv_sock": net.TCPListen, "tcp_v6_syn_recv_sock": net.TCPListen,
 	"inet_csk_reqsk_queue_add": net.TCPListen, "inet_csk_complete_hashdance": net.TCPListen, "security_inet_conn_request": net.TCPListen,
 	"tcp_time_wait": net.TCPFinWait2, "tcp_rtx_synack": net.TCPSynRecv,
 }
 
-// settle puts the sockets among the arguments into the state the event finds them in.
+// settle puts the sockets among the arguments into the state that the event implies.
 func (h *Hooks) settle(c *Context) {
 	if h.Mode() != object.ModeDefault {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// FrameLimits returns how long a packet for programs of a type may be, from its Ethernet header on; most is 0 for programs
-// that take none. frags says that the program takes XDP packets of several buffers.
+// FrameLimits returns the minimum and maximum length in bytes of a packet for programs of a type, Ethernet header
+// included; most is 0 for programs without packets. frags means that the program supports multi-buffer XDP packets.
 func FrameLimits(t uapi.ProgType, frags bool) (least, most int) {
 	switch {
 	case progtype.Of(t).FragsByFlag && !frags:
@@ -18,20 +18,21 @@ func FrameLimits(t uapi.ProgType, frags bool) (least, most int) {
 	return 0, 0
 }
 
-// FrameIn returns the packet the context was made with, from its Ethernet header on; nil without packet.
+// FrameIn returns the packet that the context was created with, starting with its Ethernet header; nil if there is
+// none.
 func (c *Context) FrameIn() []byte {
 	if c.Packet == nil {
 		return nil
 	}
 	data := c.k.packetBytes(c)
-	if in := c.spec.Bytes; c.Packet.XDP() && len(in) >= 12 { // the context says where metadata ends and the packet
+	if in := c.spec.Bytes; c.Packet.XDP() && len(in) >= 12 { // the context contains the bounds of metadata and packet
 		data = data[c.k.Order().Uint32(in):]
 	}
 	return data
 }
 
-// Frame returns the packet as it is now, from its Ethernet header on and without metadata; nil without packet. It stays valid until the
-// packet changes.
+// Frame returns the current packet, starting with its Ethernet header and without metadata; nil if there is none. It is
+// valid until the packet changes.
 func (c *Context) Frame() []byte {
 	if c.Packet == nil {
 		return nil
@@ -42,8 +43,8 @@ func (c *Context) Frame() []byte {
 	return c.Packet.Whole()
 }
 
-// Words lists what the words of the context are that yield a value of the packet, whatever the program: its addresses. Entry i is about
-// the four bytes at offset 4*i; nil where the context decides.
+// Words lists the words of the context that always yield a value of the packet, its addresses. Entry i is for the four
+// bytes at offset 4*i; nil where the context's view decides.
 func (c *Context) Words() []*uint64 {
 	if c.view == nil || c.Packet == nil {
 		return nil
@@ -63,14 +64,15 @@ func (c *Context) Words() []*uint64 {
 	return out
 }
 
-// Refill gives a context one packet after another, without making it anew.
+// Refill puts one packet after another into a context, without creating it anew.
 type Refill struct {
 	c      *Context
 	vals   []uint64
 	packet *net.Reuse
 }
 
-// Refill prepares a context that no program has run with yet. Nil for those that have to be made anew for each packet.
+// Refill prepares a context that no program has used yet. It returns nil for those that must be created anew for each
+// packet.
 func (c *Context) Refill() *Refill {
 	if c.view == nil || c.Packet == nil || len(c.spec.Bytes) != 0 || len(c.more) != 0 || len(c.spec.Fields) != 0 {
 		return nil
@@ -85,8 +87,9 @@ func (c *Context) Refill() *Refill {
 	return r
 }
 
-// With makes the context that of another packet, as if it were new. False when it cannot: the program moved the packet, or this one
-// does not fit; then it has to be made anew. called says that the program may have called functions since, which alone move the packet's bounds.
+// With replaces the context's packet, as if it were new. It returns false if that is not possible, because the program
+// moved the packet or the frame does not fit; the context must then be created anew. called means that the program may
+// have called functions, the only way to move the packet's bounds.
 func (r *Refill) With(frame []byte, called bool) bool {
 	c := r.c
 	if !r.packet.With(frame, called) {

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
-// structOpsContext makes the arguments of a struct_ops member, "TYPE.member": those of the function pointer of that name in the
-// target's struct.
+// structOpsContext generates the arguments of a struct_ops member, "TYPE.member": those of the function pointer with
+// that name in the target's struct.
 func (h *Hooks) structOpsContext(c *Context) error {
 	typ, member, ok := strings.Cut(c.spec.AttachTo, ".")
 	typ = btf.EssentialName(typ)
@@ -38,7 +38,8 @@ func (h *Hooks) structOpsContext(c *Context) error {
 	return h.arrayContext(c)
 }
 
-// named gives the parameters of a function pointer, which have no names in BTF, those functions usually give arguments of their types.
+// named gives the parameters of a function pointer, which have no names in BTF, the names that functions usually use
+// for their types.
 func named(spec *btf.Spec, p *btf.Type) *btf.Type {
 	q := *p
 	q.Params = slices.Clone(p.Params)
@@ -58,7 +59,7 @@ func named(spec *btf.Spec, p *btf.Type) *btf.Type {
 // LIRC samples: the kind in the upper byte, microseconds below (include/uapi/linux/lirc.h).
 const lircPulse = 0x01000000
 
-// lircContext makes the sample of a remote control: one u32, by default a pulse of 900 microseconds.
+// lircContext creates the sample of a remote control: one u32, by default a pulse of 900 microseconds.
 func (h *Hooks) lircContext(c *Context) error {
 	c.Type = "sample"
 	a := Arg{Name: "sample", Value: lircPulse | 900, slots: 1}
@@ -71,7 +72,7 @@ func (h *Hooks) lircContext(c *Context) error {
 	return c.allocate(data, true)
 }
 
-// probeSession makes the registers at the entry of a function and, for the second call, at its return.
+// probeSession creates the registers at the entry of a function and, for the second call, at its return.
 func (h *Hooks) probeSession(c *Context, r *registers) error {
 	if err := c.allocate(r.data, true); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (h *Hooks) probeSession(c *Context, r *registers) error {
 	return nil
 }
 
-// sessionContext makes the arguments of a function, at its entry with 0 in the place of the return value.
+// sessionContext generates the arguments of a function; at its entry the return value is 0.
 func (h *Hooks) sessionContext(c *Context) error {
 	if err := h.arrayContext(c); err != nil {
 		return err

@@ -12,21 +12,21 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// IterSpec describes what an iterator program visits, as far as the kernel does not know it by itself.
+// IterSpec describes what an iterator program visits, as far as the kernel does not know it itself.
 type IterSpec struct {
 	// Maps and Programs are those of the object, in the order they were loaded.
 	Maps     []MapInfo
 	Programs []ProgInfo
-	// Map is the map whose elements are visited, Elements their places in memory. Regions are what was allocated for these; they become
-	// part of the context.
+	// Map is the map whose elements are visited; Elements are their addresses. Regions are the memory allocated for
+	// them; they become part of the context.
 	Map      *MapInfo
 	Elements []MapElement
 	Regions  []*mem.Region
-	// Given replaces what is visited: the arguments of each call by name.
+	// Given overrides what is visited: the arguments of each call by name.
 	Given []map[string]any
 }
 
-// MapInfo is a map as struct bpf_map shows it.
+// MapInfo describes a map for struct bpf_map.
 type MapInfo struct {
 	ID                             uint32
 	Name                           string
@@ -35,7 +35,7 @@ type MapInfo struct {
 	Flags                          uint32
 }
 
-// ProgInfo is a program as struct bpf_prog shows it.
+// ProgInfo describes a program for struct bpf_prog.
 type ProgInfo struct {
 	ID    uint32
 	Name  string
@@ -54,11 +54,11 @@ type step struct {
 	last bool   // the call of an iterator without an element
 }
 
-// Steps returns how often the program is called at most: an iterator for each element and once more without one, a session probe at the
-// function's entry and its return.
+// Steps returns the maximum number of calls of the program: an iterator is called for each element and once more
+// without one, a session probe at the function's entry and return.
 func (c *Context) Steps() int { return max(len(c.steps), 1) }
 
-// Step prepares the nth call, from 0: it puts its arguments into the context.
+// Step prepares call n, from 0: it puts the call's arguments into the context.
 func (c *Context) Step(n int) {
 	if n < 0 || n >= len(c.steps) {
 		return
@@ -70,14 +70,14 @@ func (c *Context) Step(n int) {
 	}
 }
 
-// Iterates reports whether the steps are the elements an iterator visits.
+// Iterates reports whether the steps are elements visited by an iterator.
 func (c *Context) Iterates() bool { return c.meta != nil }
 
-// Returning reports whether the nth call is that at the return of the function.
+// Returning reports whether call n is the one at the function's return.
 func (c *Context) Returning(n int) bool { return n >= 0 && n < len(c.steps) && c.steps[n].ret }
 
-// iterContext makes the context of an iterator, struct bpf_iter__TARGET: the parameters of the function bpf_iter_TARGET, eight bytes
-// each (kernel/bpf/bpf_iter.c DEFINE_BPF_ITER_FUNC).
+// iterContext creates the context of an iterator, struct bpf_iter__TARGET: the parameters of the function
+// bpf_iter_TARGET, eight bytes each (kernel/bpf/bpf_iter.c DEFINE_BPF_ITER_FUNC).
 func (h *Hooks) iterContext(c *Context) error {
 	name := c.spec.AttachTo
 	c.Func = "bpf_iter_" + name
@@ -136,7 +136,7 @@ func (h *Hooks) iterContext(c *Context) error {
 	return nil
 }
 
-// iterMeta makes the struct bpf_iter_meta with its sequential file.
+// iterMeta creates the struct bpf_iter_meta with its sequential file.
 func (h *Hooks) iterMeta() (*object.Object, error) {
 	if o := h.Kept("iterator meta"); o != nil {
 		return o, nil
@@ -198,7 +198,7 @@ func (h *Hooks) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Typ
 	return h.otherElements(c, spec, p), nil
 }
 
-// givenElements returns the calls a user lists. What is not named is null or 0.
+// givenElements returns the calls that the user lists. Arguments that are not named are null or 0.
 func (h *Hooks) givenElements(c *Context, given []map[string]any, spec *btf.Spec, p *btf.Type) ([]iterArgs, error) {
 	chosen := c.spec.Args
 	defer func() { c.spec.Args = chosen }()
@@ -221,8 +221,8 @@ func (h *Hooks) givenElements(c *Context, given []map[string]any, spec *btf.Spec
 	return out, nil
 }
 
-// otherElements are, for targets whose objects the kernel keeps no list of, the objects of the type that a scenario made. In default
-// mode there is one.
+// otherElements returns, for targets without a list of objects in the kernel, the objects of the type that a scenario
+// created. In default mode there is one.
 func (h *Hooks) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArgs {
 	e := iterArgs{}
 	key := ""
@@ -254,7 +254,7 @@ func (h *Hooks) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArg
 	return out
 }
 
-// tableElements returns the sockets of a table, each with the other arguments an iterator gets.
+// tableElements returns the sockets of a table, each with an iterator's other arguments.
 func (h *Hooks) tableElements(c *Context, spec *btf.Spec, p *btf.Type, sockets []*object.Object) []iterArgs {
 	var out []iterArgs
 	for _, o := range sockets {
@@ -271,7 +271,7 @@ func (h *Hooks) tableElements(c *Context, spec *btf.Spec, p *btf.Type, sockets [
 	return out
 }
 
-// isA reports whether an object is of a type, or stored in one that begins with it.
+// isA reports whether an object has a type, or is stored in one that begins with it.
 func (h *Hooks) isA(o *object.Object, typ string) bool {
 	if o.TypeName() == typ {
 		return true
@@ -279,7 +279,7 @@ func (h *Hooks) isA(o *object.Object, typ string) bool {
 	return o.Storage() != nil && (o.Storage().Name == typ || typ == "udp_sock" && o.Storage().Name == "udp6_sock" || typ == "sock_common" && strings.HasSuffix(o.Storage().Name, "_sock"))
 }
 
-// iterTasks lists the tasks there are, by pid: in default mode those that run, their leaders and init, in a scenario its own.
+// iterTasks lists the tasks by pid: in default mode the running ones, their leaders and init; in a scenario its own.
 func (h *Hooks) iterTasks(leaders bool) []*object.Object {
 	var known []*object.Object
 	if h.Mode() == object.ModeDefault {
@@ -318,7 +318,7 @@ func (h *Hooks) iterTasks(leaders bool) []*object.Object {
 	return out
 }
 
-// taskFiles lists the open files of processes: those their file table points to.
+// taskFiles lists the open files in processes' file tables.
 func (h *Hooks) taskFiles() []iterArgs {
 	var out []iterArgs
 	for _, t := range h.iterTasks(true) {
@@ -334,7 +334,7 @@ func (h *Hooks) taskFiles() []iterArgs {
 	return out
 }
 
-// maxFds limits the file descriptors looked at of one process.
+// maxFds limits the file descriptors visited per process.
 const maxFds = 1024
 
 // taskVMAs lists the memory areas of processes.
@@ -352,7 +352,7 @@ func (h *Hooks) taskVMAs() []iterArgs {
 	return out
 }
 
-// mapObjects makes the struct bpf_map of the object's maps.
+// mapObjects creates the struct bpf_map of the object's maps.
 func (h *Hooks) mapObjects(c *Context) ([]*object.Object, error) {
 	if c.spec.Iter == nil {
 		return nil, nil
@@ -392,10 +392,10 @@ func (h *Hooks) mapObject(m *MapInfo) (*object.Object, error) {
 	return o, nil
 }
 
-// shortName cuts a name to what the kernel keeps: BPF_OBJ_NAME_LEN with its NUL.
+// shortName truncates a name as the kernel does: BPF_OBJ_NAME_LEN including the NUL.
 func shortName(s string) string { return s[:min(len(s), 15)] }
 
-// progObjects makes the struct bpf_prog of the object's programs.
+// progObjects creates the struct bpf_prog of the object's programs.
 func (h *Hooks) progObjects(c *Context) ([]*object.Object, error) {
 	if c.spec.Iter == nil {
 		return nil, nil

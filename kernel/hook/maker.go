@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/window"
 )
 
-// Hooks makes the contexts of programs: what r1 points to, and the event it is about. Construct it with [New].
+// Hooks creates the contexts of programs: the object that r1 points to, and the event it is about. Create it with
+// [New].
 type Hooks struct {
 	*object.Space   `snapshot:"fixed"`
 	*window.User    `snapshot:"fixed"`
@@ -20,15 +21,15 @@ type Hooks struct {
 
 	event  event
 	traced uint64     // address of the traced function
-	live   []*Context // contexts that were made and not freed
+	live   []*Context // contexts created and not freed
 }
 
-// New returns hooks at which nothing happened yet.
+// New returns Hooks without any events.
 func New(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *net.Host) *Hooks {
 	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h}
 }
 
-// Snapshot is the state of [Hooks] at one moment.
+// Snapshot is the state of [Hooks] at one point in time.
 type Snapshot struct {
 	was      Hooks
 	contexts []Context
@@ -44,7 +45,7 @@ func (h *Hooks) Snapshot() *Snapshot {
 	return s
 }
 
-// Restore brings back a snapshot. Contexts made since are forgotten.
+// Restore restores a snapshot. Contexts created since are forgotten.
 func (h *Hooks) Restore(s *Snapshot) {
 	*h = s.was
 	h.live = slices.Clone(s.was.live)
@@ -57,13 +58,13 @@ func (h *Hooks) Restore(s *Snapshot) {
 	}
 }
 
-// Contexts returns the contexts that were made and not freed.
+// Contexts returns the contexts that were created and not freed.
 func (h *Hooks) Contexts() []*Context { return slices.Clone(h.live) }
 
-// Space returns the objects of the kernel the context was made in.
+// Space returns the objects of the kernel that the context belongs to.
 func (c *Context) Space() *object.Space { return c.k.Space }
 
-// save returns a copy that shares nothing that changes, its view included.
+// save returns a copy that shares nothing mutable, with its view.
 func (c *Context) save() Context {
 	was := *c
 	was.more, was.Args, was.inner = slices.Clone(c.more), slices.Clone(c.Args), slices.Clone(c.inner)
@@ -80,5 +81,5 @@ func (c *Context) save() Context {
 	return was
 }
 
-// Traced returns the address of the function the current event is about, 0 when it is about none.
+// Traced returns the address of the function that the current event is about, or 0.
 func (h *Hooks) Traced() uint64 { return h.traced }

@@ -11,7 +11,7 @@ import (
 
 var xdpFields = net.Bind(progtype.Of(uapi.ProgTypeXDP).Context, packetWords)
 
-// packetWords are the fields of a context whose values the packet has.
+// packetWords are the context fields whose values come from the packet.
 var packetWords = map[string]net.Source{
 	"data": {Kind: net.DataField}, "data_end": {Kind: net.DataEndField}, "data_meta": {Kind: net.DataMetaField}, "len": {Kind: net.LenField},
 	"sk": {Kind: net.SocketField},
@@ -24,7 +24,7 @@ func (h *Hooks) packetBytes(c *Context) []byte {
 	return c.spec.Packet
 }
 
-// xdpContext makes an xdp_md as BPF_PROG_TEST_RUN does: a page with 256 bytes of headroom.
+// xdpContext creates an xdp_md as BPF_PROG_TEST_RUN does: a page with 256 bytes of headroom.
 func (h *Hooks) xdpContext(c *Context) error {
 	data, meta := h.packetBytes(c), 0
 	var rest []byte // what does not fit into the linear part
@@ -71,7 +71,7 @@ const skbSize = 192
 // linkLayer reports whether the data of programs of that type starts at the Ethernet header, not at the network header.
 func linkLayer(t uapi.ProgType) bool { return progtype.Of(t).Layer == progtype.Link }
 
-// skbContext makes a __sk_buff as BPF_PROG_TEST_RUN does (net/bpf/test_run.c bpf_prog_test_run_skb).
+// skbContext creates a __sk_buff as BPF_PROG_TEST_RUN does (net/bpf/test_run.c bpf_prog_test_run_skb).
 func (h *Hooks) skbContext(c *Context) error {
 	row := progtype.Of(c.spec.ProgType)
 	data := h.packetBytes(c)
@@ -97,7 +97,7 @@ func (h *Hooks) receive(c *Context, v *net.View, eth []byte) error {
 	proto := uint16(0)
 	if len(eth) == net.EthHeader {
 		proto = etherType(h.packetBytes(c))
-		// skb->protocol is in network order; so a load of it is what htons gives.
+		// skb->protocol is in network byte order, so loading it yields htons of the protocol.
 		v.Put("protocol", uint64(h.Order().Uint16([]byte{byte(proto >> 8), byte(proto)})))
 		switch {
 		case !loopback(in, h.Order()) && eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
@@ -115,7 +115,7 @@ func (h *Hooks) receive(c *Context, v *net.View, eth []byte) error {
 	return h.skbIn(v, in)
 }
 
-// etherType returns the protocol of a frame: its type, or for what stands where others have a length one of two numbers
+// etherType returns the protocol of a frame: its type or, if the field is a length, one of two constants
 // (eth_type_trans).
 func etherType(frame []byte) uint16 {
 	const (
@@ -133,13 +133,13 @@ func etherType(frame []byte) uint16 {
 	return etherLLC
 }
 
-// loopback reports whether a test run with that ctx_in takes the loopback device, which has no broadcast address.
+// loopback reports whether a test run with that ctx_in uses the loopback device, which has no broadcast address.
 func loopback(in []byte, order binary.ByteOrder) bool {
 	const ifindex = 40
 	return len(in) < ifindex+4 || order.Uint32(in[ifindex:]) <= net.LoopbackIndex
 }
 
-// skbIn takes over ctx_in (convert___skb_to_skb).
+// skbIn applies ctx_in (convert___skb_to_skb).
 func (h *Hooks) skbIn(v *net.View, in []byte) error {
 	if len(in) == 0 {
 		return nil
@@ -179,7 +179,7 @@ func (h *Hooks) skbIn(v *net.View, in []byte) error {
 	return nil
 }
 
-// skbOut gives ctx_out (convert_skb_to___skb): ctx_in with what the program may have changed.
+// skbOut returns ctx_out (convert_skb_to___skb): ctx_in with the fields that the program may have changed.
 func (h *Hooks) skbOut(v *net.View, in []byte) []byte {
 	b := make([]byte, max(len(in), skbSize))
 	copy(b, in)
@@ -195,8 +195,8 @@ func (h *Hooks) skbOut(v *net.View, in []byte) []byte {
 	return b
 }
 
-// skbSock gives the packet its socket: the one of the context, else the one a test run gives it: closed, without ports, its
-// addresses those of the packet.
+// skbSock sets the packet's socket: that of the context, else the one that a test run creates: closed, without ports,
+// with the packet's addresses.
 func (h *Hooks) skbSock(c *Context, v *net.View, proto uint16) error {
 	if c.spec.NoSocket {
 		v.Field("sk").Kind = net.WideField // NULL
@@ -221,7 +221,7 @@ func (h *Hooks) skbSock(c *Context, v *net.View, proto uint16) error {
 	return nil
 }
 
-// skbSockFields copies what __sk_buff shows of its socket.
+// skbSockFields copies the socket's fields that __sk_buff shows.
 func (h *Hooks) skbSockFields(v *net.View) {
 	s := v.Socket
 	v.Put("family", s.Value(net.SockFamily))

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// LinkHeader returns the Ethernet header that lies before the packet's data, for program types whose data starts at the
-// network header; empty for all others.
+// LinkHeader returns the Ethernet header before the packet's data, for program types whose data starts at the network
+// header; nil for all others.
 func (c *Context) LinkHeader() []byte {
 	if c.Packet == nil || c.Packet.Lead() == 0 {
 		return nil
@@ -18,7 +18,7 @@ func (c *Context) LinkHeader() []byte {
 	return frame[:min(len(frame), c.Packet.Lead())]
 }
 
-// DeviceOf returns the interface a packet belongs to: the context's ifindex or, of XDP, ingress_ifindex.
+// DeviceOf returns the index of the interface a packet belongs to: the context's ifindex or, for XDP, ingress_ifindex.
 func (c *Context) DeviceOf() (net.Device, bool) {
 	for _, name := range [...]string{"ifindex", "ingress_ifindex"} {
 		if i, ok := c.Field(name); ok {
@@ -28,7 +28,7 @@ func (c *Context) DeviceOf() (net.Device, bool) {
 	return net.Device{}, false
 }
 
-// Socket returns the socket a context belongs to: of a packet, of a connection, of a system call. Nil when it has none.
+// Socket returns the socket of a packet, connection or system call that a context belongs to, or nil.
 func (c *Context) Socket() *net.Socket {
 	if c.view == nil {
 		return nil
@@ -39,7 +39,8 @@ func (c *Context) Socket() *net.Socket {
 	return c.view.Socket
 }
 
-// Assign is bpf_sk_assign of a tc program, which only one at ingress may do, with a socket that lookups find.
+// Assign implements bpf_sk_assign for a tc program, which is allowed only at ingress and with a socket that lookups
+// find.
 func (c *Context) Assign(s *net.Socket, flags uint64) uapi.Errno {
 	switch {
 	case s == nil || flags != 0:
@@ -55,13 +56,14 @@ func (c *Context) Assign(s *net.Socket, flags uint64) uapi.Errno {
 	return 0
 }
 
-// ingress reports whether the packet comes in. Programs of the older attachment run as in a test run, which is neither way.
+// ingress reports whether the packet is incoming. Programs of the older attachment run as in a test run, which is
+// neither ingress nor egress.
 func (c *Context) ingress() bool {
 	at := progtype.Of(c.spec.ProgType).Attached(c.spec.Attach)
 	return c.spec.Ingress || at != nil && at.Ingress
 }
 
-// Received is what a network card says of a packet besides its bytes. What is zero it does not say.
+// Received is what a network card reports about a packet besides its bytes. Zero fields are not reported.
 type Received struct {
 	Timestamp      uint64
 	Hash, HashType uint32
@@ -69,10 +71,11 @@ type Received struct {
 	VLANTCI        uint16
 }
 
-// Received returns what the network card says of the packet, nil when nothing.
+// Received returns what the network card reports about the packet, or nil.
 func (c *Context) Received() *Received { return c.spec.Received }
 
-// Tunnel is what the kernel keeps of the tunnel a packet came through: remote is who sent it. Addresses are of one family.
+// Tunnel is the kernel's record of the tunnel that a packet came through; Remote is the sender. Both addresses are of
+// one family.
 type Tunnel struct {
 	ID            uint32
 	Remote, Local netip.Addr
@@ -81,13 +84,13 @@ type Tunnel struct {
 	Options       []byte
 }
 
-// Tunnel returns the tunnel the packet came through, nil without.
+// Tunnel returns the tunnel that the packet came through, or nil.
 func (c *Context) Tunnel() *Tunnel { return c.spec.Tunnel }
 
-// Summed is skb->ip_summed as the packet came.
+// Summed returns the skb->ip_summed that the packet arrived with.
 func (c *Context) Summed() Summed { return c.spec.Summed }
 
-// Came returns the packet as it came, fragments included, without a link header that the program does not see.
+// Came returns the packet as it arrived, including fragments, without a link header that the program does not see.
 func (c *Context) Came() []byte {
 	frame := c.k.packetBytes(c)
 	out := append([]byte(nil), frame[min(len(frame), c.Packet.Lead()):]...)

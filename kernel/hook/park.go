@@ -1,17 +1,17 @@
 package hook
 
-// Underway is an event that a program sees while programs on other CPUs see others.
+// Underway is the event of a suspended run while runs on other CPUs have other events.
 type Underway struct {
 	event  event
 	traced uint64
 }
 
-// Park takes the event that goes on: until Unpark, none does.
+// Park removes the current event; until Unpark there is none.
 func (h *Hooks) Park() Underway {
 	u := Underway{h.event, h.traced}
 	h.event, h.traced = event{}, 0
 	return u
 }
 
-// Unpark makes an event the one that goes on.
+// Unpark makes an event the current one.
 func (h *Hooks) Unpark(u Underway) { h.event, h.traced = u.event, u.traced }

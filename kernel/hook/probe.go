@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// probeContext makes the pt_regs of a kprobe, kretprobe, uprobe or uretprobe.
+// probeContext creates the pt_regs of a kprobe, kretprobe, uprobe or uretprobe.
 func (h *Hooks) probeContext(c *Context) error {
 	flags := c.spec.section()
 	ret := flags.Has(progtype.AtReturn)
@@ -58,7 +58,7 @@ func (h *Hooks) probeContext(c *Context) error {
 	return c.allocate(r.data, true)
 }
 
-// pass puts arguments into registers in order; what has no register left is dropped.
+// pass puts arguments into registers in order; those without a register are dropped.
 func (r *registers) pass(regs []string, args []Arg) {
 	i := 0
 	put := func(v uint64) {
@@ -75,7 +75,7 @@ func (r *registers) pass(regs []string, args []Arg) {
 	}
 }
 
-// untypedArguments are small numbers under the names arg1, arg2, ..., for functions BTF does not know.
+// untypedArguments are small numbers named arg1, arg2, ..., for functions that BTF does not list.
 func (h *Hooks) untypedArguments(c *Context, n int) {
 	for i := range n {
 		name := "arg" + string(rune('1'+i))
@@ -86,7 +86,8 @@ func (h *Hooks) untypedArguments(c *Context, n int) {
 	}
 }
 
-// userProbe makes the registers of a process: arguments are user pointers to strings, since nothing says more.
+// userProbe creates the registers of a process: arguments are user pointers to strings, because nothing is known about
+// them.
 func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	c.Untyped = true
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
@@ -139,7 +140,7 @@ func (h *Hooks) SyscallSymbol(name string) string {
 	return "sys_" + name
 }
 
-// wrapped returns the system call a function implements, if it takes its arguments in a second pt_regs.
+// wrapped returns the system call that a function implements, if it takes its arguments in a second pt_regs.
 func (h *Hooks) wrapped(fn string) (call string, ok bool) {
 	for _, p := range [...]string{"__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__s390x_sys_", "__ia32_sys_"} {
 		if c, ok := strings.CutPrefix(fn, p); ok {
@@ -158,7 +159,7 @@ func wrapsRegs(spec *btf.Spec, p *btf.Type) bool {
 	return len(p.Params) == 1 && to.Type != nil && to.Type.Name == "pt_regs"
 }
 
-// wrapperProbe makes the registers of a system call wrapper: its one argument points to the registers user space had.
+// wrapperProbe creates the registers of a system call wrapper: its only argument points to the registers of user space.
 func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool) error {
 	if err := h.syscallArguments(c, call); err != nil {
 		return err
@@ -178,8 +179,8 @@ func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool
 	return c.allocate(outer.data, true)
 }
 
-// syscallRegs returns the pt_regs that hold a system call's arguments: those at the end of the current task's stack. ret is the call's result when it
-// ends.
+// syscallRegs returns the pt_regs with a system call's arguments: those at the end of the current task's stack. ret is
+// the call's result at its exit.
 func (h *Hooks) syscallRegs(c *Context, call string, ret *uint64) (*object.Object, error) {
 	r := h.callRegisters("syscall regs", c.Args, call, ret)
 	if o := h.UserRegs(h.Current()); o != nil && r.l != nil {

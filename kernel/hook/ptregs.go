@@ -9,28 +9,29 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
-// abi is what an architecture does with registers at a function call. Registers are named by paths in struct pt_regs,
-// alternatives separated by |.
+// abi describes an architecture's use of registers in function calls. Registers are named by paths in struct pt_regs,
+// with alternatives separated by |.
 type abi struct {
 	args    []string // of a function call
 	syscall []string // of a system call; nil = args
 	ret     string
 	sp, ip  string
-	// user and kernel are what registers hold that tell the mode they were saved in.
+	// user and kernel are registers that distinguish user from kernel mode, with their values.
 	user, kernel map[string]uint64
 	entry        uint64 // in ret when a system call begins
 	number       string // of the system call
 	wrapper      string // prefix of system call wrappers: __x64_sys_
 	bare         bool   // wrappers take struct pt_regs *
-	// regs is the order of the registers in the user space ABI, for BTFs without pt_regs; a number after * repeats.
+	// regs is the order of the registers in the user space ABI, for BTF without pt_regs; a number after * repeats an
+	// entry.
 	regs []string
 	word int
-	// trap is how far the instruction pointer of a kprobe is beyond the probed instruction: its breakpoint has been executed, and where ftrace calls
-	// the probe it looks as if (arch/x86/kernel/kprobes/ftrace.c kprobe_ftrace_handler).
+	// trap is the distance in bytes of a kprobe's instruction pointer past the probed instruction: the breakpoint has
+	// been executed, and ftrace-based probes imitate that (arch/x86/kernel/kprobes/ftrace.c kprobe_ftrace_handler).
 	trap uint64
 }
 
-// enosys is -ENOSYS, what x86 puts into ax when a system call begins (arch/x86/entry/entry_64.S).
+// enosys is -ENOSYS, which x86 stores in ax when a system call begins (arch/x86/entry/entry_64.S).
 const enosys = ^uint64(38) + 1
 
 // abis are the calling conventions (bpf_tracing.h of libbpf; arch/*/include/uapi/asm/ptrace.h).
@@ -72,8 +73,8 @@ func numbered(name string, n int) []string {
 	return out
 }
 
-// ArgumentRegisters returns the paths in struct pt_regs of the registers that hold a function's arguments on an architecture, and of the one
-// that holds its result; none for an architecture that is not known.
+// ArgumentRegisters returns the paths in struct pt_regs of an architecture's registers for a function's arguments, and
+// for its result; none for an unknown architecture.
 func ArgumentRegisters(arch string) (args []string, result string) {
 	if a := abis[arch]; a != nil {
 		return a.args, a.ret
@@ -81,7 +82,7 @@ func ArgumentRegisters(arch string) (args []string, result string) {
 	return nil, ""
 }
 
-// InferArch tells the architecture from the members of struct pt_regs: "x86", "arm64", "riscv", "arm", "s390", or "".
+// InferArch derives the architecture from the members of struct pt_regs: "x86", "arm64", "riscv", "arm", "s390", or "".
 func InferArch(spec *btf.Spec) string {
 	if spec == nil {
 		return ""
@@ -114,7 +115,7 @@ type registers struct {
 	data []byte
 }
 
-// newRegisters makes registers with default contents: small numbers, a stack and an instruction pointer.
+// newRegisters creates registers with default contents: small numbers, a stack and an instruction pointer.
 func (h *Hooks) newRegisters(role string, ip, sp uint64) *registers {
 	a := abis[h.Arch()]
 	if a == nil {
@@ -158,7 +159,7 @@ func firstAlternative(paths string) string {
 	return paths
 }
 
-// set gives a register a value; of alternatives the first that exists gets it.
+// set sets a register; of several alternatives the first existing one.
 func (r *registers) set(paths string, v uint64) {
 	for _, p := range alternatives(paths) {
 		if r.l != nil {
@@ -190,8 +191,8 @@ func alternatives(paths string) []string {
 	}
 }
 
-// stackAddr returns where the stack pointer of the kernel is in a traced function: on the stack of the current task, some calls below the
-// registers of user mode. What a function finds above it is not simulated.
+// stackAddr returns the kernel's stack pointer in a traced function: on the stack of the current task, some calls below
+// the user mode registers. What a function finds above it is not simulated.
 func (h *Hooks) stackAddr() uint64 {
 	if regs := h.UserRegs(h.Current()); regs != nil {
 		return regs.Base() - callDepth
@@ -211,8 +212,8 @@ func (h *Hooks) stackAddr() uint64 {
 // callDepth is the size of the frames between the entry of a system call and a traced function.
 const callDepth = 512
 
-// Fill gives the registers on a task's stack the default content: those of a read that is under way. It reports whether the hooks have
-// content for a type.
+// Fill sets default registers on a task's stack: those of a read in progress. It reports whether the hooks have content
+// for a type.
 func (h *Hooks) Fill(typ string, b object.Builder) bool {
 	if typ != "pt_regs" {
 		return false
@@ -231,10 +232,10 @@ func (h *Hooks) Fill(typ string, b object.Builder) bool {
 	return true
 }
 
-// defaultCall is the system call a task is in unless the event says otherwise; [kernel.Kernel.Stack] shows the same.
+// defaultCall is the system call that a task is in by default; [kernel.Kernel.Stack] shows the same one.
 const defaultCall = "read"
 
-// callRegisters returns the registers of user mode in a system call, at its end when ret is given.
+// callRegisters returns the user mode registers in a system call, at its exit if ret is given.
 func (h *Hooks) callRegisters(role string, args []Arg, call string, ret *uint64) *registers {
 	r := h.newRegisters(role, h.UserHeap()-0x20000, h.UserStack()-h.Hash(role, "sp")%0x4000&^15)
 	regs := r.abi.syscall
@@ -245,7 +246,7 @@ func (h *Hooks) callRegisters(role string, args []Arg, call string, ret *uint64)
 		r.set(r.abi.ret, r.abi.entry)
 	}
 	r.pass(regs, args)
-	if r.abi.syscall != nil && ret == nil { // the first argument's register still holds it at entry
+	if r.abi.syscall != nil && ret == nil { // at entry the first argument's register still holds it
 		r.pass(r.abi.args[:1], args[:min(1, len(args))])
 	}
 	if nr, ok := h.SyscallNumber(call); ok {
@@ -258,13 +259,13 @@ func (h *Hooks) callRegisters(role string, args []Arg, call string, ret *uint64)
 	return r
 }
 
-// RegsSpec are registers by what they are for; absent ones keep their value.
+// RegsSpec sets registers by purpose; those not given keep their values.
 type RegsSpec struct {
 	Args        []uint64
 	Ret, IP, SP *uint64
 }
 
-// NewRegs builds a struct pt_regs as the architecture passes arguments.
+// NewRegs builds a struct pt_regs according to the architecture's calling convention.
 func (h *Hooks) NewRegs(role string, s RegsSpec) (*object.Object, error) {
 	r := h.newRegisters(role, 0, h.stackAddr())
 	if r.l == nil {
@@ -292,7 +293,7 @@ func (h *Hooks) NewRegs(role string, s RegsSpec) (*object.Object, error) {
 	return o, nil
 }
 
-// TaskPtRegs returns the address of a task's user registers (bpf_task_pt_regs); an error when addr is not a task.
+// TaskPtRegs returns the address of a task's user registers (bpf_task_pt_regs); an error if addr is not a task.
 func (h *Hooks) TaskPtRegs(task uint64) (uint64, error) {
 	t := h.ObjectAt(task)
 	if t == nil || t.TypeName() != "task_struct" {

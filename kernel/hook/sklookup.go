@@ -14,8 +14,8 @@ const skLookupSize = 72
 
 var skLookupFields = net.Bind(progtype.Of(uapi.ProgTypeSkLookup).Context, map[string]net.Source{"sk": {Kind: net.WideField, From: net.Selected}})
 
-// skLookupContext makes a bpf_sk_lookup: of the bytes a test run takes (bpf_prog_test_run_sk_lookup), or of the default
-// packet's addresses.
+// skLookupContext creates a bpf_sk_lookup: from the bytes passed to a test run (bpf_prog_test_run_sk_lookup), or from
+// the default packet's addresses.
 func (h *Hooks) skLookupContext(c *Context) error {
 	in := c.spec.Bytes
 	full := make([]byte, skLookupSize)
@@ -74,7 +74,7 @@ func (h *Hooks) skLookupContext(c *Context) error {
 	return nil
 }
 
-// skLookupIn checks the context a test run is given.
+// skLookupIn checks the context passed to a test run.
 func (h *Hooks) skLookupIn(full, in []byte) error {
 	le := h.Order()
 	const sk, family, localPort, end = 0, 8, 60, 64
@@ -91,7 +91,7 @@ func (h *Hooks) skLookupIn(full, in []byte) error {
 	return nil
 }
 
-// Select is bpf_sk_assign of an sk_lookup program; nil selects no socket.
+// Select implements bpf_sk_assign for an sk_lookup program; nil selects no socket.
 func (c *Context) Select(s *net.Socket, flags uint64) uapi.Errno {
 	v := c.view
 	switch {

@@ -12,7 +12,8 @@ var sockAddrFields = net.Bind(progtype.Of(uapi.ProgTypeCgroupSockAddr).Context, 
 	"sk": {Kind: net.WideField, From: net.Selected},
 })
 
-// sockAddrContext makes a bpf_sock_addr: the address of a bind, connect, sendmsg, recvmsg, getpeername or getsockname.
+// sockAddrContext creates a bpf_sock_addr: the address of a bind, connect, sendmsg, recvmsg, getpeername or
+// getsockname.
 func (h *Hooks) sockAddrContext(c *Context) error {
 	hook := progtype.Address{Family: uapi.AFInet}
 	if at := progtype.Of(c.spec.ProgType).Attached(c.spec.Attach); at != nil && at.Address != nil {
@@ -35,7 +36,7 @@ func (h *Hooks) sockAddrContext(c *Context) error {
 	if err := c.attach(v); err != nil {
 		return err
 	}
-	// The peer is that of the default packet; a socket's own address is left to the kernel.
+	// The peer is that of the default packet; the kernel chooses the socket's own address.
 	v.Put("user_family", uint64(hook.Family))
 	if hook.Family == uapi.AFUnix {
 		return nil
@@ -54,7 +55,7 @@ func (h *Hooks) sockAddrContext(c *Context) error {
 	return nil
 }
 
-// fieldBytes lays the fields of a context out as the user ABI has them, without pointers.
+// fieldBytes lays out the fields of a context as in the user ABI, without pointers.
 func (h *Hooks) fieldBytes(v *net.View) []byte {
 	b := make([]byte, v.Layout.Size)
 	for i := range v.Fields {
@@ -67,7 +68,8 @@ func (h *Hooks) fieldBytes(v *net.View) []byte {
 	return b
 }
 
-// contextSocket returns the socket a context is for: the one given, else a default one that later contexts of the kind share.
+// contextSocket returns the socket of a context: the one given, else a default one shared with later contexts of its
+// kind.
 func (h *Hooks) contextSocket(c *Context, spec net.SockSpec) (*net.Socket, error) {
 	if o := c.spec.Socket; o != nil {
 		return h.SocketOf(o)

@@ -15,7 +15,7 @@ const (
 	opWriteHdrOpt       = 15
 )
 
-// sockOpsFields show the connection: what comes from the TCP socket reads 0 of a request socket.
+// sockOpsFields show the connection: fields of the TCP socket read as 0 for a request socket.
 var sockOpsFields = net.Bind(progtype.Of(uapi.ProgTypeSockOps).Context, func() map[string]net.Source {
 	m := map[string]net.Source{
 		"family": net.OfSocket(net.SockFamily), "remote_ip4": net.OfSocket(net.SockDstIP4), "local_ip4": net.OfSocket(net.SockSrcIP4),
@@ -48,7 +48,7 @@ var sockOpsFields = net.Bind(progtype.Of(uapi.ProgTypeSockOps).Context, func() m
 	return m
 }())
 
-// ofFullSocket returns a value that request sockets do not have.
+// ofFullSocket binds a field to a value that request sockets lack.
 func ofFullSocket(val net.Value) net.Source {
 	return net.Source{From: func(v *net.View) uint64 {
 		if !v.Socket.Full() {
@@ -58,7 +58,7 @@ func ofFullSocket(val net.Value) net.Source {
 	}}
 }
 
-// sockOpsContext makes a bpf_sock_ops. An event with a packet shows its TCP header, from the run's packet.
+// sockOpsContext creates a bpf_sock_ops. An event with a packet shows its TCP header, from the run's packet.
 func (h *Hooks) sockOpsContext(c *Context) error {
 	s, err := h.contextSocket(c, net.SockSpec{})
 	if err != nil {
@@ -82,10 +82,11 @@ func (h *Hooks) sockOpsContext(c *Context) error {
 	return nil
 }
 
-// maxTCPOptions is the room for options in a TCP header.
+// maxTCPOptions is the maximum size in bytes of the options in a TCP header.
 const maxTCPOptions = 40
 
-// sockOpsPacket puts the TCP header of the packet where skb_data points. At BPF_SOCK_OPS_HDR_OPT_LEN_CB there is no packet yet.
+// sockOpsPacket places the packet's TCP header where skb_data points. At BPF_SOCK_OPS_HDR_OPT_LEN_CB there is no packet
+// yet.
 func (h *Hooks) sockOpsPacket(c *Context, v *net.View, op uint64) error {
 	frame := h.packetBytes(c)
 	at, end := tcpHeader(frame)
@@ -113,7 +114,7 @@ func (h *Hooks) sockOpsPacket(c *Context, v *net.View, op uint64) error {
 	return nil
 }
 
-// tcpHeader finds the TCP header with its options in a frame; -1 when there is none.
+// tcpHeader finds the TCP header with its options in a frame, or returns -1.
 func tcpHeader(frame []byte) (at, end int) {
 	if len(frame) < net.EthHeader+1 {
 		return -1, 0
@@ -137,7 +138,7 @@ func tcpHeader(frame []byte) (at, end int) {
 	return at, end
 }
 
-// TCPHeader returns the TCP header that a sockops program sees, nil when its event has no packet.
+// TCPHeader returns the TCP header that a sockops program sees, nil if its event has no packet.
 func (c *Context) TCPHeader() []byte {
 	if c.header == nil {
 		return nil
@@ -146,7 +147,7 @@ func (c *Context) TCPHeader() []byte {
 	return c.k.Mem().ExtentBytes(c.header)[:n]
 }
 
-// AppendOption adds an option to the TCP header and takes it off the room there is.
+// AppendOption appends an option to the TCP header and reduces the remaining space.
 func (c *Context) AppendOption(opt []byte) {
 	end := c.view.Get("skb_data_end")
 	n := end - c.header.Base
@@ -158,8 +159,8 @@ func (c *Context) AppendOption(opt []byte) {
 	c.room -= len(opt)
 }
 
-// OptionSpace returns the number of bytes of TCP options a sockops program may still add or reserve.
+// OptionSpace returns how many bytes of TCP options a sockops program may still add or reserve.
 func (c *Context) OptionSpace() int { return c.room }
 
-// ReserveOption takes bytes off it.
+// ReserveOption reserves bytes of that space.
 func (c *Context) ReserveOption(n int) { c.room -= n }

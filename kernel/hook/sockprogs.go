@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// skMsgFields are a message a socket is about to send: its bytes and the socket's addresses.
+// skMsgFields are the bytes of a message that a socket is about to send, and the socket's addresses.
 var skMsgFields = net.Bind(progtype.Of(uapi.ProgTypeSkMsg).Context, func() map[string]net.Source {
 	m := map[string]net.Source{
 		"data": {Kind: net.DataField}, "data_end": {Kind: net.DataEndField}, "size": {Kind: net.LenField}, "sk": {Kind: net.SocketField},
@@ -29,14 +29,15 @@ var reuseportFields = net.Bind(progtype.Of(uapi.ProgTypeSkReuseport).Context, pa
 
 var netfilterFields = net.Bind(progtype.Of(uapi.ProgTypeNetfilter).Context, nil)
 
-// beyond places what of the frame comes after its headers up to a layer as an sk_buff: cut bytes are as a link header that was taken off.
+// beyond places the part of the frame from a layer on as an sk_buff: the bytes before it count as a removed link
+// header.
 func (h *Hooks) beyond(c *Context, cut int, writes bool) (*net.Packet, error) {
 	frame := h.packetBytes(c)
 	data := append(make([]byte, net.EthHeader), frame[min(cut, len(frame)):]...)
 	return h.NewSkb(data, false, !writes, c.spec.Cloned, c.spec.Frags)
 }
 
-// headers returns how many bytes of a frame come before the transport header and before the payload, and the protocol's number.
+// headers returns the offsets of the transport header and of the payload in a frame, and the protocol number.
 func headers(frame []byte) (transport, payload int, proto uint8) {
 	transport = min(net.EthHeader, len(frame))
 	ip := frame[transport:]
@@ -61,7 +62,7 @@ func headers(frame []byte) (transport, payload int, proto uint8) {
 	return transport, min(payload, len(frame)), proto
 }
 
-// streamContext makes the __sk_buff of a program at a sockmap: bytes of a stream, which begin with the payload.
+// streamContext creates the __sk_buff of a sockmap program: stream bytes, starting with the payload.
 func (h *Hooks) streamContext(c *Context) error {
 	_, payload, _ := headers(h.packetBytes(c))
 	p, err := h.beyond(c, payload, true)
@@ -82,7 +83,7 @@ func (h *Hooks) streamContext(c *Context) error {
 	return nil
 }
 
-// messageContext makes an sk_msg_md: what a socket of a sockmap sends.
+// messageContext creates an sk_msg_md: what a socket in a sockmap sends.
 func (h *Hooks) messageContext(c *Context) error {
 	_, payload, _ := headers(h.packetBytes(c))
 	p, err := h.beyond(c, payload, true)
@@ -98,7 +99,8 @@ func (h *Hooks) messageContext(c *Context) error {
 	return c.attach(v)
 }
 
-// reuseportContext makes an sk_reuseport_md: a packet from its transport header on, for which a socket of a group is chosen.
+// reuseportContext creates an sk_reuseport_md: a packet starting with its transport header, for which a socket of a
+// group is chosen.
 func (h *Hooks) reuseportContext(c *Context) error {
 	frame := h.packetBytes(c)
 	transport, _, proto := headers(frame)
@@ -134,8 +136,8 @@ const (
 	flowKeysFlags = 48
 )
 
-// dissectorContext makes the __sk_buff of a flow dissector, whose flow_keys begin as a test run makes them (net/bpf/test_run.c
-// bpf_prog_test_run_flow_dissector): where the network header is, and its protocol.
+// dissectorContext creates the __sk_buff of a flow dissector, with flow_keys as in a test run (net/bpf/test_run.c
+// bpf_prog_test_run_flow_dissector): the offset of the network header, and its protocol.
 func (h *Hooks) dissectorContext(c *Context) error {
 	frame := h.packetBytes(c)
 	p, err := h.NewSkb(frame, true, true, c.spec.Cloned, c.spec.Frags)
@@ -150,7 +152,7 @@ func (h *Hooks) dissectorContext(c *Context) error {
 	if len(frame) >= net.EthHeader {
 		copy(keys[flowKeysProto:], frame[12:14])
 	}
-	if in := c.spec.Bytes; len(in) == flowKeysSize { // of ctx_in a test run takes the flags
+	if in := c.spec.Bytes; len(in) == flowKeysSize { // a test run uses the flags of ctx_in
 		copy(keys[flowKeysFlags:flowKeysFlags+4], in[flowKeysFlags:])
 	}
 	r, err := h.Mem().Alloc(flowKeysSize, mem.Region{Kind: mem.Context, Name: "bpf_flow_keys", Owner: c})
@@ -168,7 +170,7 @@ func (h *Hooks) dissectorContext(c *Context) error {
 	return nil
 }
 
-// netfilterContext makes a bpf_nf_ctx: a packet on its way in, before routing.
+// netfilterContext creates a bpf_nf_ctx: an incoming packet before routing.
 func (h *Hooks) netfilterContext(c *Context) error {
 	const protoIPv4, preRouting = 2, 0 // NFPROTO_IPV4, NF_INET_PRE_ROUTING
 	p, err := h.NewSkb(h.packetBytes(c), false, true, c.spec.Cloned, c.spec.Frags)

@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// A packet in several pieces: what programs see directly is its linear part, what follows lies in fragments of at most a page. Addresses
-// of fragments are seen by bpf_dynptr_slice alone.
+// A packet in several pieces: programs see the linear part directly; the rest is in fragments of at most a page. Only
+// bpf_dynptr_slice sees the addresses of fragments.
 
 // maxFrags is MAX_SKB_FRAGS.
 const maxFrags = 17
@@ -25,10 +25,10 @@ func (p *Packet) Linear() int { return int(p.end - p.data) }
 // Fragments returns the number of fragments after the linear part.
 func (p *Packet) Fragments() int { return len(p.frags) }
 
-// Clone makes the packet one whose bytes another sk_buff shares: what writes to it moves it first.
+// Clone marks the packet's bytes as shared with another sk_buff: a write to it moves it first.
 func (p *Packet) Clone() { p.cloned = true }
 
-// addFrags puts bytes after the linear part, in pages. -ENOMEM when there are more than fit.
+// addFrags adds bytes after the linear part, in pages. -ENOMEM if they do not fit.
 func (p *Packet) addFrags(data []byte) error {
 	for len(data) > 0 {
 		if len(p.frags) == maxFrags {
@@ -64,12 +64,12 @@ func (p *Packet) fragsLen() int {
 	return n
 }
 
-// ReadAt copies bytes from an offset on, whichever pieces they lie in; there must be as many.
+// ReadAt copies bytes starting at an offset, across pieces; they must exist.
 func (p *Packet) ReadAt(b []byte, off int) {
 	p.pieces(off, len(b), func(piece []byte, at int) { copy(b[at:], piece) })
 }
 
-// WriteAt stores bytes from an offset on, and tells the memory.
+// WriteAt stores bytes starting at an offset, and notifies the memory.
 func (p *Packet) WriteAt(b []byte, off int) {
 	p.pieces(off, len(b), func(piece []byte, at int) { copy(piece, b[at:]) })
 	if n := min(len(b), p.Linear()-off); n > 0 {
@@ -94,7 +94,7 @@ func (p *Packet) pieces(off, n int, visit func(piece []byte, at int)) {
 	}
 }
 
-// Whole returns all bytes of the packet. They are the packet's own when it has no fragments, else a copy.
+// Whole returns all bytes of the packet, without a copy if it has no fragments.
 func (p *Packet) Whole() []byte {
 	if len(p.frags) == 0 {
 		return p.Bytes()
@@ -104,7 +104,7 @@ func (p *Packet) Whole() []byte {
 	return b
 }
 
-// Pointer returns the address of a range that lies in one piece; ok is false when it lies in several (bpf_xdp_pointer).
+// Pointer returns the address of a range within one piece; ok is false if it spans several (bpf_xdp_pointer).
 func (p *Packet) Pointer(off, n int) (addr uint64, ok bool) {
 	if off < p.Linear() || len(p.frags) == 0 {
 		return p.data + uint64(off), off+n <= p.Linear()
@@ -119,8 +119,8 @@ func (p *Packet) Pointer(off, n int) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// Pull makes the first n bytes linear, as skb_ensure_writable does: -ENOMEM when there are not so many. Of a shared packet it makes a
-// copy. Old pointers are dangling when the packet moves.
+// Pull makes the first n bytes linear, as skb_ensure_writable does: -ENOMEM if there are fewer. A shared packet is
+// copied. If the packet moves, old pointers are dangling.
 func (p *Packet) Pull(n int) uapi.Errno {
 	have := p.Linear()
 	switch {
@@ -146,7 +146,7 @@ func (p *Packet) Pull(n int) uapi.Errno {
 	return p.rebound()
 }
 
-// drop takes bytes off the front of the fragments.
+// drop removes bytes from the front of the fragments.
 func (p *Packet) drop(n int) {
 	frags := p.frags
 	p.frags = nil
@@ -167,8 +167,8 @@ func (p *Packet) drop(n int) {
 	}
 }
 
-// PullXDP is bpf_xdp_pull_data: the first n bytes become linear, for which the linear part grows at its end and then, with metadata, moves
-// towards its start. -EINVAL when there are not so many or the page has no room.
+// PullXDP implements bpf_xdp_pull_data: the first n bytes become linear, for which the linear part grows at its end and
+// then, with metadata, moves toward its start. -EINVAL if there are fewer bytes or the page has no room.
 func (p *Packet) PullXDP(n int) uapi.Errno {
 	delta := n - p.Linear()
 	if delta <= 0 {
@@ -191,7 +191,8 @@ func (p *Packet) PullXDP(n int) uapi.Errno {
 	return p.rebound()
 }
 
-// adjustFragsTail is bpf_xdp_adjust_tail of a packet with fragments: it grows in the last page, and shrinks fragment by fragment.
+// adjustFragsTail implements bpf_xdp_adjust_tail for a packet with fragments: it grows in the last page, and shrinks
+// fragment by fragment.
 func (p *Packet) adjustFragsTail(delta int) uapi.Errno {
 	if delta >= 0 {
 		f := &p.frags[len(p.frags)-1]

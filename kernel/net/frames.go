@@ -6,14 +6,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Lengths of packets from their Ethernet header on (net/bpf/test_run.c bpf_test_init, bpf_prog_test_run_xdp).
+// Lengths of packets in bytes, Ethernet header included (net/bpf/test_run.c bpf_test_init, bpf_prog_test_run_xdp).
 const (
 	LeastFrame = EthHeader
 	MostXDP    = xdpFrame - xdpHeadroom - xdpTailroom // of the linear part
 )
 
-// NewXDP places a frame as BPF_PROG_TEST_RUN does for XDP: a page with 256 bytes of headroom. Its first meta bytes are metadata; what does
-// not fit into the page becomes fragments, then rest and frags do.
+// NewXDP places a frame as BPF_PROG_TEST_RUN does for XDP: in a page with 256 bytes of headroom. Its first meta bytes
+// are metadata. What does not fit into the page becomes fragments, followed by rest and frags.
 func (h *Host) NewXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Packet, error) {
 	if most := MostXDP + meta; len(data) > most {
 		data, rest = data[:most], append(data[most:len(data):len(data)], rest...)
@@ -25,7 +25,7 @@ func (h *Host) NewXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Pack
 	}
 	p.xdp = true
 	p.data += uint64(meta)
-	// placeAt rounds the headroom up, which must not become part of the frame.
+	// placeAt rounds up the headroom; the padding must not become part of the frame.
 	p.min = p.data - xdpHeadroom
 	if err := p.bound(); err != nil {
 		return nil, err
@@ -33,7 +33,8 @@ func (h *Host) NewXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Pack
 	return p, p.extend(rest, frags)
 }
 
-// NewSkb places the packet of an sk_buff. The Ethernet header counts as sent already when l2 is false: Out puts zeroes in its place.
+// NewSkb places the packet of an sk_buff. If l2 is false, the Ethernet header counts as already removed, and Out puts
+// zeros in its place.
 func (h *Host) NewSkb(data []byte, l2, readOnly, cloned bool, frags [][]byte) (*Packet, error) {
 	lead := 0
 	if !l2 {
@@ -47,7 +48,7 @@ func (h *Host) NewSkb(data []byte, l2, readOnly, cloned bool, frags [][]byte) (*
 	return p, p.extend(nil, frags)
 }
 
-// extend puts what lies after the linear part into fragments: bytes that it had no room for, then the given ones.
+// extend adds fragments after the linear part: bytes that did not fit into it, then the given ones.
 func (p *Packet) extend(rest []byte, frags [][]byte) error {
 	if err := p.addFrags(rest); err != nil {
 		return err
@@ -69,10 +70,10 @@ func (p *Packet) extend(rest []byte, frags [][]byte) error {
 // XDP reports whether the packet is that of an XDP program.
 func (p *Packet) XDP() bool { return p.xdp }
 
-// Lead returns the length of the link header that lies before the data, 0 when the data begins with it.
+// Lead returns the length in bytes of the link header before the data, 0 if the data begins with it.
 func (p *Packet) Lead() int { return p.lead }
 
-// Word returns where the value of a field of packet addresses is kept, nil for other fields.
+// Word returns the storage of a packet address field, nil for other fields.
 func (p *Packet) Word(kind fieldKind) *uint64 {
 	switch kind {
 	case DataField:
@@ -92,10 +93,10 @@ type Reuse struct {
 	frame []byte // of the packet's whole memory
 	start int    // of the data in it
 	head  int    // of the headroom
-	tail  uint64 // bytes after the data, of an sk_buff whatever its length
+	tail  uint64 // bytes after the data of an sk_buff, whatever its length
 }
 
-// Reuse prepares a packet that no program has changed yet. Nil for packets with fragments.
+// Reuse prepares a packet that no program has changed yet. It returns nil for packets with fragments.
 func (p *Packet) Reuse() *Reuse {
 	if len(p.frags) != 0 {
 		return nil
@@ -108,8 +109,9 @@ func (p *Packet) Reuse() *Reuse {
 	return r
 }
 
-// With makes the packet another frame, as if it were new. False when it cannot: the program moved the packet, or this one
-// does not fit; then it has to be made anew. called says that the program may have called functions since, which alone move the packet's bounds.
+// With replaces the packet's frame, as if it were new. It returns false if that is not possible, because the program
+// moved the packet or the frame does not fit; the packet must then be created anew. called means that the program may
+// have called functions, the only way to move the packet's bounds.
 func (r *Reuse) With(frame []byte, called bool) bool {
 	p := r.p
 	if len(frame) < LeastFrame {
@@ -137,8 +139,8 @@ func (r *Reuse) With(frame []byte, called bool) bool {
 	return true
 }
 
-// FlowSocket makes the socket that a test run gives a packet: closed, without ports, its addresses those of the packet. ip is the packet from
-// its network header on, proto its protocol.
+// FlowSocket creates the socket that a test run gives a packet: closed, without ports, with the packet's addresses. ip
+// is the packet starting with its network header, proto its protocol.
 func (h *Host) FlowSocket(proto uint16, ip []byte) *Socket {
 	s := h.newSocket("skb.sk")
 	s.vals[SockState], s.vals[sockRxQueue] = TCPClose, 0xffffffff

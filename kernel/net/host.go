@@ -7,11 +7,11 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
-// Host is the machine as its network sees it: interfaces, routes and neighbours, sockets, and the packets of contexts. Construct it with
-// [New].
+// Host is the machine from the network's point of view: interfaces, routes and neighbours, sockets, and the packets of
+// contexts. Create it with [New].
 type Host struct {
 	*object.Space `snapshot:"fixed"`
-	// OnSocketFree is called when a socket ends that was made for one context and for which something is stored under its key.
+	// OnSocketFree is called when a socket ends that was created for one context and has data stored under its key.
 	OnSocketFree func(key uint64) `snapshot:"fixed"`
 
 	network  Network
@@ -25,14 +25,14 @@ func New(s *object.Space) *Host {
 	return &Host{Space: s, network: Network{Devices: defaultDevices}, defaults: make(map[string]*Socket)}
 }
 
-// Snapshot is the state of a [Host] at one moment.
+// Snapshot is the state of a [Host] at one point in time.
 type Snapshot struct {
 	was     Host
 	packets []Packet
 	sockets []Socket
 }
 
-// Snapshot records packets and sockets. The bytes of packets are the memory's.
+// Snapshot records packets and sockets. The bytes of packets are in memory's snapshot.
 func (h *Host) Snapshot() *Snapshot {
 	s := &Snapshot{was: *h}
 	s.was.packets, s.was.sockets, s.was.defaults = slices.Clone(h.packets), slices.Clone(h.sockets), maps.Clone(h.defaults)
@@ -45,7 +45,7 @@ func (h *Host) Snapshot() *Snapshot {
 	return s
 }
 
-// Restore brings back a snapshot. Sockets and packets made since are forgotten.
+// Restore restores a snapshot. Sockets and packets created since are forgotten.
 func (h *Host) Restore(s *Snapshot) {
 	for _, sk := range h.sockets {
 		sk.forget()

@@ -40,7 +40,7 @@ const (
 	TCPNewSynRecv  = 12
 )
 
-// Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); head and tail room lie around it.
+// Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); headroom and tailroom surround it.
 type Packet struct {
 	k      *Host `snapshot:"fixed"`
 	region *mem.Region
@@ -53,13 +53,13 @@ type Packet struct {
 	ro     bool
 	lead   int // bytes that Out puts before the data
 	frags  []fragment
-	cloned bool          // another sk_buff has the same bytes
-	places []*mem.Region // where the packet is and was, see Move; nil before the first move
-	place  int           // of them, the one it is at
+	cloned bool          // another sk_buff shares the bytes
+	places []*mem.Region // current and former places of the packet, see Move; nil before the first move
+	place  int           // index of the current one
 }
 
-// DefaultPacket returns a valid Ethernet frame of 64 bytes: IPv4 and TCP (SYN and ACK) from 192.0.2.1:12345 to 198.51.100.2:80
-// with right checksums and the payload "0123456789".
+// DefaultPacket returns a valid Ethernet frame of 64 bytes: IPv4 and TCP (SYN and ACK) from 192.0.2.1:12345 to
+// 198.51.100.2:80, with correct checksums and the payload "0123456789".
 func DefaultPacket() []byte {
 	p := make([]byte, 64)
 	copy(p[0:], []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0}) // to, from, IPv4
@@ -100,7 +100,7 @@ func Checksum(b []byte, sum uint32) uint16 {
 	return ^uint16(sum)
 }
 
-// newPacket places data between head and tail room; the guest sees [data, data+len).
+// newPacket places data between headroom and tailroom; the guest sees [data, data+len).
 func (h *Host) newPacket(name string, data []byte, head, tail uint64, readOnly bool) (*Packet, error) {
 	if len(data) > MaxPacket {
 		return nil, fmt.Errorf("kernel: packet of %d bytes, at most %d", len(data), MaxPacket)
@@ -127,10 +127,10 @@ func (p *Packet) placeAt(name string, data []byte, head, tail uint64) error {
 	return p.bound()
 }
 
-// bound makes the guest's bounds those of the packet.
+// bound sets the guest's bounds to those of the packet.
 func (p *Packet) bound() error { return p.k.Mem().SetBounds(p.region, p.meta, p.end) }
 
-// save returns a copy that shares nothing that changes.
+// save returns a copy that shares nothing mutable.
 func (p *Packet) save() Packet {
 	was := *p
 	was.frags = slices.Clone(p.frags)
@@ -153,7 +153,7 @@ func (p *Packet) Data() uint64 { return p.data }
 // DataEnd returns the address after the packet's last byte.
 func (p *Packet) DataEnd() uint64 { return p.end }
 
-// Meta returns the address where metadata starts; Data when there is none.
+// Meta returns the address where metadata starts, equal to Data if there is none.
 func (p *Packet) Meta() uint64 { return p.meta }
 
 // Len returns the length of the packet in bytes, fragments included.
@@ -164,19 +164,20 @@ func (p *Packet) Len() int {
 	return p.Linear() + p.fragsLen()
 }
 
-// Headroom returns the number of bytes the packet can grow at its start without being copied.
+// Headroom returns how many bytes the packet can grow at its start without being copied.
 func (p *Packet) Headroom() int { return int(p.data - p.min) }
 
-// Tailroom returns the number of bytes the packet can grow at its end without being copied.
+// Tailroom returns how many bytes the packet can grow at its end without being copied.
 func (p *Packet) Tailroom() int { return int(p.max - p.end) }
 
-// ReadOnly reports whether the program may not store to the packet.
+// ReadOnly reports whether the program must not store to the packet.
 func (p *Packet) ReadOnly() bool { return p.ro }
 
 // Region returns the packet's memory.
 func (p *Packet) Region() *mem.Region { return p.region }
 
-// Bytes returns the bytes of the packet's linear part for trusted code; they stay valid until the packet is moved or copied.
+// Bytes returns the bytes of the packet's linear part for the simulation itself, valid until the packet is moved or
+// copied.
 func (p *Packet) Bytes() []byte { return p.window(p.data, p.end) }
 
 func (p *Packet) window(lo, hi uint64) []byte {
@@ -187,7 +188,7 @@ func (p *Packet) window(lo, hi uint64) []byte {
 func (p *Packet) Out() []byte {
 	from := p.data
 	if p.xdp {
-		from = p.meta // metadata is given back with the packet
+		from = p.meta // metadata is returned with the packet
 	}
 	out := append(make([]byte, p.lead), p.window(from, p.end)...)
 	for _, f := range p.frags {
@@ -196,8 +197,8 @@ func (p *Packet) Out() []byte {
 	return out
 }
 
-// AdjustHead is bpf_xdp_adjust_head: data moves by delta, metadata with it. -EINVAL when it would leave less than an
-// Ethernet header or the headroom (down to the 40 bytes of struct xdp_frame).
+// AdjustHead implements bpf_xdp_adjust_head: data moves by delta bytes, and metadata with it. -EINVAL if less than an
+// Ethernet header would remain, or if the headroom (down to the 40 bytes of struct xdp_frame) is exceeded.
 func (p *Packet) AdjustHead(delta int32) uapi.Errno {
 	metalen := p.data - p.meta
 	data := p.data + uint64(int64(delta))
@@ -212,8 +213,8 @@ func (p *Packet) AdjustHead(delta int32) uapi.Errno {
 	return p.rebound()
 }
 
-// AdjustTail is bpf_xdp_adjust_tail: the end moves by delta, new bytes are zero. -EINVAL when it would leave less than an
-// Ethernet header or the frame.
+// AdjustTail implements bpf_xdp_adjust_tail: the end moves by delta bytes, new bytes are zero. -EINVAL if less than an
+// Ethernet header would remain, or if the frame is exceeded.
 func (p *Packet) AdjustTail(delta int32) uapi.Errno {
 	if len(p.frags) > 0 {
 		return p.adjustFragsTail(int(delta))
@@ -229,8 +230,8 @@ func (p *Packet) AdjustTail(delta int32) uapi.Errno {
 	return p.rebound()
 }
 
-// AdjustMeta is bpf_xdp_adjust_meta: the start of metadata moves by delta. -EINVAL outside the headroom, -EACCES for
-// a length that is not a multiple of 4 or too long (32 bytes, since 6.1 252).
+// AdjustMeta implements bpf_xdp_adjust_meta: the start of metadata moves by delta bytes. -EINVAL outside the headroom,
+// -EACCES for a length that is not a multiple of 4 or too long (32 bytes; 252 from 6.1 on).
 func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 	meta := p.meta + uint64(int64(delta))
 	if int64(meta-(p.min+xdpFrameHead)) < 0 || int64(p.data-meta) < 0 {
@@ -255,8 +256,8 @@ func (p *Packet) rebound() uapi.Errno {
 	return 0
 }
 
-// Resize changes the packet as sk_buff operations do: it inserts (n > 0, zeroed) or removes (n < 0) bytes at an offset from
-// Data, which may be 0 and the length. When the room does not suffice the packet is copied to a new place, and old
+// Resize changes the packet as sk_buff operations do: it inserts (n > 0, zeroed) or removes (n < 0) bytes at an offset
+// from Data, between 0 and the length. If there is not enough room, the packet is copied to a new place and old
 // pointers are dangling, as in the kernel. Metadata is dropped. -EINVAL for a range outside the packet, -ENOMEM.
 func (p *Packet) Resize(at, n int) uapi.Errno {
 	length := p.Len()
@@ -300,8 +301,8 @@ func (p *Packet) Resize(at, n int) uapi.Errno {
 	return p.rebound()
 }
 
-// Unclone gives the packet a place of its own with at least that head and tail room, as pskb_expand_head does: old pointers are
-// dangling afterwards.
+// Unclone gives the packet a place of its own with at least that much headroom and tailroom, as pskb_expand_head does:
+// afterwards old pointers are dangling.
 func (p *Packet) Unclone(head, tail int) uapi.Errno {
 	data, region := append([]byte(nil), p.Bytes()...), p.region
 	if err := p.placeAt(region.Name, data, uint64(max(head, p.Headroom())), uint64(max(tail, p.Tailroom()))); err != nil {

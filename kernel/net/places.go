@@ -6,12 +6,14 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// mostPlaces is how many places a packet has at most; after as many moves in one run the first address means the packet again.
+// mostPlaces is the maximum number of places of a packet; after as many moves in one run, the first address is valid
+// again.
 const mostPlaces = 64
 
-// Move gives the packet another place with the same room around it, which is all that happens to its bytes. Addresses from before are
-// dangling, and a fault at one of them says why: helpers that may change the packet invalidate them, whatever they did
-// (kernel/bpf/verifier.c clear_all_pkt_pointers). Places are kept, since programs call such helpers for every packet.
+// Move moves the packet to another place with the same room around it; its bytes do not change. Earlier addresses are
+// then dangling, and a fault at one of them says why: helpers that may change the packet invalidate them, whatever they
+// did (kernel/bpf/verifier.c clear_all_pkt_pointers). Places are kept, because programs call such helpers for every
+// packet.
 func (p *Packet) Move(why string) error {
 	if p.places == nil {
 		p.places = []*mem.Region{p.region}
@@ -25,7 +27,7 @@ func (p *Packet) Move(why string) error {
 	return p.goTo(next, p.meta, p.end, why)
 }
 
-// addPlace allocates another place, which rests.
+// addPlace allocates another, inactive place.
 func (p *Packet) addPlace() error {
 	_, size := p.region.Extent()
 	r, err := p.k.Mem().Alloc(size, mem.Region{Kind: mem.Packet, Name: p.region.Name, ReadOnly: p.ro, Owner: p})
@@ -37,7 +39,7 @@ func (p *Packet) addPlace() error {
 	return nil
 }
 
-// goTo moves the packet with the bounds [lo, hi), addresses of today's place, to another place.
+// goTo moves the packet to another place; its bounds [lo, hi) are addresses in the current place.
 func (p *Packet) goTo(place int, lo, hi uint64, why string) error {
 	m, from, to := p.k.Mem(), p.region, p.places[place]
 	was, _ := from.Extent()
@@ -46,7 +48,7 @@ func (p *Packet) goTo(place int, lo, hi uint64, why string) error {
 	if err := m.Wake(to, lo+by, hi+by); err != nil {
 		return fmt.Errorf("kernel: packet: %w", err)
 	}
-	// What follows the end is written before it becomes part of the packet.
+	// Bytes past the end are written before they become part of the packet.
 	n := copy(m.ExtentBytes(to)[p.min-was:], p.window(p.min, p.end))
 	m.NoteMoved(uint64(n))
 	m.Rest(from, why)
@@ -55,7 +57,7 @@ func (p *Packet) goTo(place int, lo, hi uint64, why string) error {
 	return nil
 }
 
-// dropPlaces gives back all places but the packet's own.
+// dropPlaces frees all places but the packet's own.
 func (p *Packet) dropPlaces() {
 	for _, r := range p.places {
 		if r != p.region {
@@ -65,7 +67,7 @@ func (p *Packet) dropPlaces() {
 	p.places, p.place = nil, 0
 }
 
-// rewind brings the packet back to its first place, when that is the given one.
+// rewind moves the packet back to its first place, if that is the given one.
 func (p *Packet) rewind(first *mem.Region) bool {
 	if p.region == first {
 		return true
@@ -73,7 +75,7 @@ func (p *Packet) rewind(first *mem.Region) bool {
 	return len(p.places) != 0 && p.places[0] == first && p.goTo(0, p.meta, p.end, "belonged to the packet before") == nil
 }
 
-// leave frees the places that a packet had before it got one of another size.
+// leave frees the places of a packet that gets a place of a different size.
 func (p *Packet) leave(region *mem.Region) {
 	p.k.Mem().Free(region)
 	p.dropPlaces()

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// Network is what a packet can be sent to: interfaces, routes and neighbours. The zero value has the two default interfaces and no
-// routes.
+// Network describes where a packet can be sent: interfaces, routes and neighbours. The zero value has the two default
+// interfaces and no routes.
 type Network struct {
 	Devices    []Device
 	Routes     []Route
 	Neighbours []Neighbour
 }
 
-// RouteType describes what becomes of packets on a route (RTN_*).
+// RouteType determines what happens to packets on a route (RTN_*).
 type RouteType uint8
 
 const (
 	// RouteUnicast forwards them.
 	RouteUnicast RouteType = iota
-	// RouteLocal takes them in.
+	// RouteLocal delivers them locally.
 	RouteLocal
 	// RouteBlackhole, RouteUnreachable and RouteProhibit refuse them.
 	RouteBlackhole
@@ -31,7 +31,7 @@ const (
 type Route struct {
 	Type    RouteType
 	Dest    netip.Prefix
-	Gateway netip.Addr // invalid: the destination is on the link
+	Gateway netip.Addr // if invalid, the destination is on the link
 	Source  netip.Addr // preferred source address
 	Device  uint32
 	MTU     int // 0 = the device's
@@ -39,7 +39,7 @@ type Route struct {
 	Metric  uint32
 }
 
-// Neighbour is an address on a link whose hardware address is known.
+// Neighbour is an address on a link with a known hardware address.
 type Neighbour struct {
 	Addr   netip.Addr
 	Device uint32
@@ -48,7 +48,7 @@ type Neighbour struct {
 
 const mainTable = 254
 
-// SetNetwork gives the machine interfaces, routes and neighbours.
+// SetNetwork sets the machine's interfaces, routes and neighbours.
 func (h *Host) SetNetwork(n Network) {
 	if len(n.Devices) == 0 {
 		n.Devices = h.network.Devices
@@ -56,10 +56,11 @@ func (h *Host) SetNetwork(n Network) {
 	h.network = n
 }
 
-// Devices returns the interfaces there are.
+// Devices returns the interfaces.
 func (h *Host) Devices() []Device { return h.network.Devices }
 
-// Route returns the route to an address: that of the longest prefix, of those the one with the lowest metric. Table 0 is the main one.
+// Route returns the route to an address: the one with the longest prefix, and among those the lowest metric. Table 0 is
+// the main one.
 func (h *Host) Route(to netip.Addr, table uint32) (Route, bool) {
 	if table == 0 {
 		table = mainTable
@@ -101,11 +102,11 @@ func (d Device) MAC() [6]byte {
 	return [6]byte{2, 0, 0, 0, 0, byte(d.Index)}
 }
 
-// LoopbackIndex is the interface packets of a test run come from.
+// LoopbackIndex is the interface on which packets of a test run arrive.
 const LoopbackIndex = 1
 
-// FlowHash returns the hash of a packet's flow, from its network header on: of addresses, protocol and ports where it has
-// them. It is never 0. The kernel's depends on a random key, this one on the seed.
+// FlowHash returns the hash of a packet's flow, computed from addresses, protocol and ports if it has them; p starts
+// with the network header. It is never 0. The kernel's hash depends on a random key, this one on the seed.
 func (h *Host) FlowHash(p []byte) uint32 {
 	const ports = 4
 	var flow []byte
@@ -140,7 +141,7 @@ var defaultDevices = []Device{
 	{Index: ethernetIndex, Name: "eth0", MTU: 1500},
 }
 
-// Device returns the interface with that index; ok is false when there is none.
+// Device returns the interface with an index; ok is false if there is none.
 func (h *Host) Device(index uint32) (d Device, ok bool) {
 	for _, d := range h.network.Devices {
 		if d.Index == index {

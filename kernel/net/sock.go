@@ -15,7 +15,7 @@ const (
 	ethernetIndex = 2 // interface of the default network device
 )
 
-// SockSpec describes a TCP or UDP socket to build. Addresses are in network order; zero fields get default values.
+// SockSpec describes a TCP or UDP socket to build. Addresses are in network byte order; zero fields get default values.
 type SockSpec struct {
 	Family               uint16 // 2 IPv4 (default), 10 IPv6
 	Protocol             uint16 // 6 TCP (default), 17 UDP
@@ -37,7 +37,7 @@ func (s *SockSpec) storage() string {
 	return name + "_sock"
 }
 
-// NewSock builds a struct sock, in the tcp_sock, udp_sock, tcp6_sock or udp6_sock it is.
+// NewSock builds a struct sock within the tcp_sock, udp_sock, tcp6_sock or udp6_sock that contains it.
 func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
 	o, err := h.NewIn(role, "sock", s.storage(), "")
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
 	return o, h.Err()
 }
 
-// unconnected makes a socket one without a peer, whose address is any unless it is given.
+// unconnected turns a socket into one without a peer, bound to any address unless one is given.
 func unconnected(b object.Builder, s *SockSpec) {
 	if s.State == 0 {
 		b.Num("__sk_common.skc_state", TCPClose)
@@ -152,7 +152,7 @@ func (h *Host) fillInetSock(b object.Builder) {
 	b.Null("inet_opt pinet6 mc_list")
 }
 
-// fillTCPSock gives a connection its counters.
+// fillTCPSock sets a connection's counters.
 func (h *Host) fillTCPSock(b object.Builder) {
 	b = b.As("tcp_sock")
 	b.Num("srtt_us", b.Within("srtt", 1000, 500000))
@@ -229,7 +229,7 @@ func (h *Host) fillNetDevice(b object.Builder) {
 	b.Null("ifalias master real_dev rtnl_link_ops xdp_prog ip6_ptr")
 }
 
-// fillSkb puts the default packet behind a sk_buff: data is the IP header, as most functions see it.
+// fillSkb sets up the default packet of a sk_buff: data points to the IP header, as most functions see it.
 func (h *Host) fillSkb(b object.Builder) {
 	const head, shared = 64, 512
 	frame := DefaultPacket()
@@ -284,7 +284,7 @@ func (h *Host) fillSkb(b object.Builder) {
 	b.Null("next prev destructor frag_list _nfct extensions active_extensions")
 }
 
-// fillMsghdr gives a message an address.
+// fillMsghdr sets a message's address.
 func (h *Host) fillMsghdr(b object.Builder) {
 	if l := h.LayoutNamed("sockaddr_in"); l != nil {
 		if o, err := h.Make(b.Role("msg_name"), l, 1, b.Object); err == nil {
@@ -299,7 +299,7 @@ func (h *Host) fillMsghdr(b object.Builder) {
 	b.Null("msg_control msg_iocb msg_ubuf sg_from_iter")
 }
 
-// fillIter makes an iterator over one piece of user memory.
+// fillIter sets up an iterator over one piece of user memory.
 func (h *Host) fillIter(b object.Builder, prefix string) {
 	count := b.Within("count", 16, 240)
 	if v := b.Array(prefix+"__iov|"+prefix+"iov", 1); v != nil {
@@ -319,7 +319,7 @@ func (h *Host) fillIter(b object.Builder, prefix string) {
 	b.Num(prefix+"iov_offset", 0)
 }
 
-// fillSockaddr gives an address family, port and address.
+// fillSockaddr sets family, port and address.
 func (h *Host) fillSockaddr(b object.Builder) {
 	role := strings.TrimPrefix(b.Object.Role(), "args.")
 	b.Num("sin_family", uapi.AFInet)
@@ -328,7 +328,7 @@ func (h *Host) fillSockaddr(b object.Builder) {
 	b.Bytes("sin_addr.s_addr", ip[:])
 }
 
-// netFillers give objects of the network's types their default content, by type name.
+// netFillers set the default content of network objects, by type name.
 var netFillers = map[string]func(*Host, object.Builder){
 	"sock":        (*Host).fillSock,
 	"inet_sock":   (*Host).fillInetSock,
@@ -342,7 +342,7 @@ var netFillers = map[string]func(*Host, object.Builder){
 	"net":         (*Host).fillNet,
 }
 
-// Fill gives an object the default content of a type; false when the host has none for it.
+// Fill sets the default content of a type; it returns false if the host has none for it.
 func (h *Host) Fill(typ string, b object.Builder) bool {
 	f := netFillers[typ]
 	if f != nil {

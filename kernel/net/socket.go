@@ -11,29 +11,29 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// A Socket is a socket as programs of the socket world see it: by pointers to struct bpf_sock and struct bpf_tcp_sock, whose
-// fields the verifier rewrites. After it is a struct sock of the target's BTF, made when somebody asks for it, to which every
-// change goes too. The three kinds of pointers are three addresses, because one address has one meaning in simulated
-// memory: a socket of __sk_buff shows less than the one bpf_sk_fullsock makes of it.
+// A Socket is a socket as seen by networking programs: through pointers to struct bpf_sock and struct bpf_tcp_sock,
+// whose accesses the verifier rewrites. It is backed by a struct sock of the target's BTF, created on demand, which
+// receives every change. The three kinds of pointers are three addresses, because an address has only one meaning in
+// simulated memory: a socket of __sk_buff shows less than the result of bpf_sk_fullsock.
 type Socket struct {
 	k    *Host  `snapshot:"fixed"`
 	role string `snapshot:"fixed"`
 	obj  *object.Object
-	made bool // obj was made for the socket, not the socket for it
+	made bool // obj was created for the socket, not the socket for obj
 	vals [numSockVals]uint64
 	was  [numSockVals]uint64 // before the first address was given out
 	opts map[SockOption][]byte
 	syn  []byte // the SYN's headers, when TCP_SAVE_SYN kept them
 	open bool   // lookups find it
-	key  uint64 // once it was asked for
-	// common, full and tcp are the addresses: of a sock_common, of a socket, of a TCP socket.
+	key  uint64 // 0 until it is needed
+	// common, full and tcp are the addresses of a sock_common, a socket and a TCP socket.
 	common, full, tcp *mem.Region
 }
 
 // SockOption is a socket option by level and name.
 type SockOption struct{ Level, Name int32 }
 
-// socketOf returns the socket of a struct sock, with the values that has now.
+// socketOf returns the socket for a struct sock, with its current values.
 func (h *Host) socketOf(o *object.Object) *Socket {
 	i := slices.IndexFunc(h.sockets, func(s *Socket) bool { return s.obj == o })
 	if i < 0 {
@@ -48,10 +48,10 @@ func (h *Host) socketOf(o *object.Object) *Socket {
 	return s
 }
 
-// newSocket makes a socket without a struct sock, which lives as long as a context.
+// newSocket creates a socket without a struct sock, which lives as long as a context.
 func (h *Host) newSocket(role string) *Socket { return &Socket{k: h, role: role} }
 
-// DefaultSocket returns the socket of a role that programs get when nobody chose one. All contexts of the role share it.
+// DefaultSocket returns the default socket for a role. All contexts with that role share it.
 func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
 	if s := h.defaults[role]; s != nil {
 		if s.obj != nil {
@@ -85,7 +85,7 @@ var socketTypes = map[string]bool{
 	"inet_timewait_sock": true, "tcp_timewait_sock": true, "request_sock": true, "inet_request_sock": true, "tcp_request_sock": true,
 }
 
-// OpenSocket makes lookups find the socket of an object.
+// OpenSocket makes lookups find an object's socket.
 func (h *Host) OpenSocket(o *object.Object) error {
 	s, err := h.SocketOf(o)
 	if err == nil {
@@ -94,14 +94,14 @@ func (h *Host) OpenSocket(o *object.Object) error {
 	return err
 }
 
-// socketContext is a context whose bytes are those of a socket: of a program that gets a struct bpf_sock.
+// socketContext is a context that shows a socket: for a program that gets a struct bpf_sock.
 type socketContext interface {
-	// SocketIn returns the socket that a region of the context shows, nil when it shows none.
+	// SocketIn returns the socket that a region of the context shows, or nil.
 	SocketIn(r *mem.Region) *Socket
 }
 
-// SocketAt returns the socket at an address that a program has: of a struct bpf_sock or bpf_tcp_sock, or of the struct
-// sock itself. Nil when there is none.
+// SocketAt returns the socket at an address used by a program, that of a struct bpf_sock or bpf_tcp_sock or of the
+// struct sock itself, or nil.
 func (h *Host) SocketAt(addr uint64) *Socket {
 	r := h.Mem().Find(addr)
 	if r == nil {
@@ -126,7 +126,7 @@ func (h *Host) SocketAt(addr uint64) *Socket {
 	return nil
 }
 
-// IsSocket reports whether addr is that of a socket programs see as struct bpf_sock or bpf_tcp_sock.
+// IsSocket reports whether addr is that of a struct bpf_sock or bpf_tcp_sock.
 func (h *Host) IsSocket(addr uint64) bool {
 	r := h.Mem().Find(addr)
 	if r == nil || r.Base != h.Mem().Truncate(addr) {
@@ -136,7 +136,7 @@ func (h *Host) IsSocket(addr uint64) bool {
 	return ok
 }
 
-// read takes the values the object has.
+// read copies the values from the object.
 func (s *Socket) read() {
 	b := object.Build(s.obj)
 	for i := range sockPlaces {
@@ -159,7 +159,7 @@ func (h *Host) scalar(o *object.Object, f object.Field, at int) uint64 {
 	return uint64(h.Order().Uint32(b[at:]))
 }
 
-// Set changes a value, of the object too.
+// Set changes a value, in the object as well.
 func (s *Socket) Set(v Value, x uint64) {
 	s.vals[v] = x
 	if s.obj == nil {
@@ -187,7 +187,7 @@ func (s *Socket) Set(v Value, x uint64) {
 // Abort closes a connection at once.
 func (s *Socket) Abort() { s.Set(SockState, TCPClose) }
 
-// view gives out the address of the socket as one of its kinds.
+// view returns the address of the socket as one of its kinds.
 func (s *Socket) view(at **mem.Region, layout *progtype.Context, fields []Field, rules *progtype.Access) uint64 {
 	if *at != nil {
 		return (*at).Base
@@ -216,7 +216,7 @@ func (s *Socket) FullAddr() uint64 {
 	return s.view(&s.full, progtype.Sock, SockFields, progtype.FullSock)
 }
 
-// Key returns the address that stands for the socket, of its struct sock when it has one.
+// Key returns the address that identifies the socket, that of its struct sock if it has one.
 func (s *Socket) Key() uint64 {
 	switch {
 	case s.key != 0:
@@ -233,8 +233,8 @@ func (s *Socket) TCPAddr() uint64 {
 	return s.view(&s.tcp, progtype.TCPSock, tcpSockFields, progtype.FullTCPSock)
 }
 
-// Object returns the struct sock, which is made when the socket has none yet. The error is that the target's BTF has no
-// such type.
+// Object returns the struct sock, which is created if necessary. The error means that the target's BTF has no such
+// type.
 func (s *Socket) Object() (*object.Object, error) {
 	if s.obj != nil {
 		return s.obj, nil
@@ -263,7 +263,7 @@ func (s *Socket) Type() uint16 { return uint16(s.vals[SockType]) }
 // State returns the TCP state.
 func (s *Socket) State() uint8 { return uint8(s.vals[SockState]) }
 
-// Full reports whether it is a whole socket: neither a time-wait nor a request socket (sk_fullsock).
+// Full reports whether it is a full socket: neither a time-wait nor a request socket (sk_fullsock).
 func (s *Socket) Full() bool { return s.State() != TCPTimeWait && s.State() != TCPNewSynRecv }
 
 // RCUFree reports whether the socket is used without a reference: listening TCP and UDP sockets (SOCK_RCU_FREE).
@@ -278,26 +278,27 @@ func (s *Socket) Reuseport() bool { return s.vals[sockReuseport] != 0 }
 // IPv6Only reports whether an IPv6 socket refuses IPv4.
 func (s *Socket) IPv6Only() bool { return s.vals[sockIPv6Only] != 0 }
 
-// Cookie identifies the socket.
+// Cookie returns the socket's cookie.
 func (s *Socket) Cookie() uint64 { return s.vals[sockCookie] }
 
-// UID returns the owner of the socket.
+// UID returns the socket's owner.
 func (s *Socket) UID() uint32 { return uint32(s.vals[sockUID]) }
 
-// CallbackFlags returns the events a sockops program asked for (bpf_sock_ops_cb_flags).
+// CallbackFlags returns the events that a sockops program asked for (bpf_sock_ops_cb_flags).
 func (s *Socket) CallbackFlags() uint32 { return uint32(s.vals[SockCBFlags]) }
 
-// SetCallbackFlags changes them.
+// SetCallbackFlags sets the events.
 func (s *Socket) SetCallbackFlags(flags uint32) { s.Set(SockCBFlags, uint64(flags)) }
 
-// SavedSYN returns the SYN the connection began with, from its network header on; nil when it was not kept.
+// SavedSYN returns the SYN that the connection began with, starting with its network header, or nil if it was not
+// saved.
 func (s *Socket) SavedSYN() []byte { return s.syn }
 
-// Role names the socket in messages.
+// Role returns the socket's name in messages.
 func (s *Socket) Role() string { return s.role }
 
-// Bind gives the socket a local address, 4 or 16 bytes, and port (__inet_bind): -EINVAL for one that has a port, is
-// connected, or gets an address of another family.
+// Bind sets the socket's local address, 4 or 16 bytes, and port (__inet_bind): -EINVAL for a socket that has a port or
+// is connected, and for an address of another family.
 func (s *Socket) Bind(addr []byte, port uint16) uapi.Errno {
 	if s.vals[SockSrcPort] != 0 || s.State() != TCPClose && s.State() != TCPEstablished {
 		return uapi.EINVAL
@@ -318,7 +319,7 @@ func (s *Socket) Bind(addr []byte, port uint16) uapi.Errno {
 	return 0
 }
 
-// forget takes back what a socket got after a snapshot.
+// forget reverts what a socket got after a snapshot.
 func (s *Socket) forget() {
 	s.common, s.full, s.tcp, s.vals, s.opts, s.key = nil, nil, nil, s.was, nil, 0
 	if s.made {
@@ -326,14 +327,14 @@ func (s *Socket) forget() {
 	}
 }
 
-// save returns a copy that shares nothing that changes.
+// save returns a copy that shares nothing mutable.
 func (s *Socket) save() Socket {
 	was := *s
 	was.opts = maps.Clone(s.opts)
 	return was
 }
 
-// Free gives back the addresses of a socket that lives as long as a context.
+// Free releases the addresses of a socket that lives as long as a context.
 func (s *Socket) Free() {
 	if s.key != 0 && s.k.OnSocketFree != nil {
 		s.k.OnSocketFree(s.key)
@@ -348,9 +349,9 @@ func (s *Socket) Free() {
 	s.k.sockets = slices.DeleteFunc(s.k.sockets, func(o *Socket) bool { return o == s })
 }
 
-// LookupSocket finds the open socket a packet with these addresses is for, as the kernel's tables do: a connection by
-// all of its addresses, else the listening or unconnected socket that is bound the closest. Addresses are 4 or 16 bytes, from
-// is the sender's; ports are numbers.
+// LookupSocket finds the open socket for a packet with these addresses, as the kernel's tables do: a connection by all
+// of its addresses, else the listening or unconnected socket with the most specific binding. Addresses are 4 or 16
+// bytes; from is the sender's; ports are in host byte order.
 func (h *Host) LookupSocket(protocol uint16, from []byte, fromPort uint16, to []byte, toPort uint16, device uint32) *Socket {
 	var best *Socket
 	most := -1
@@ -365,7 +366,8 @@ func (h *Host) LookupSocket(protocol uint16, from []byte, fromPort uint16, to []
 	return best
 }
 
-// score describes how well a socket fits a packet for its port, -1 when not at all (compute_score in net/ipv4/udp.c and inet_hashtables.c).
+// score rates how well a socket matches a packet for its port, -1 if it does not (compute_score in net/ipv4/udp.c and
+// inet_hashtables.c).
 func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) int {
 	n := 0
 	if s.Family() == uapi.AFInet {
@@ -400,15 +402,16 @@ func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) i
 	return n
 }
 
-// netPort returns a port in network order, as it was loaded, as a number.
+// netPort converts a port in network byte order, as loaded, to a number.
 func (h *Host) netPort(v uint64) uint16 {
 	var b [2]byte
 	h.Order().PutUint16(b[:], uint16(v))
 	return uint16(b[0])<<8 | uint16(b[1])
 }
 
-// address returns an address of the socket in network order, as one of IPv4 or IPv6. ok is false when it has none of that family.
-// An IPv6 socket that is not for IPv6 only also has the IPv4 address its own is made of, and any when it has any.
+// address returns an address of the socket in network byte order, as IPv4 or IPv6. ok is false if it has none of that
+// family. An IPv6 socket that is not restricted to IPv6 also has the IPv4 address that its own embeds, and any IPv4
+// address if its own is any.
 func (s *Socket) address(v6 bool, four, six Value) (addr []byte, ok bool) {
 	words := s.vals[four : four+1]
 	if s.Family() == uapi.AFInet6 {
@@ -429,13 +432,13 @@ func (s *Socket) address(v6 bool, four, six Value) (addr []byte, ok bool) {
 	return b[12:], ZeroBytes(b[:10]) && b[10] == 0xff && b[11] == 0xff
 }
 
-// Option returns the value somebody gave an option; ok is false when the socket has the kernel's default.
+// Option returns the value set for an option; ok is false if the socket has the kernel's default.
 func (s *Socket) Option(o SockOption) (value []byte, ok bool) {
 	value, ok = s.opts[o]
 	return value, ok
 }
 
-// SetOption keeps the value of an option.
+// SetOption stores the value of an option.
 func (s *Socket) SetOption(o SockOption, value []byte) {
 	if s.opts == nil {
 		s.opts = map[SockOption][]byte{}
@@ -443,8 +446,8 @@ func (s *Socket) SetOption(o SockOption, value []byte) {
 	s.opts[o] = slices.Clone(value)
 }
 
-// Number returns a value of a socket by the name programs know it by: of struct bpf_sock ("mark") or bpf_tcp_sock
-// ("snd_cwnd"). ok is false for a name that is none.
+// Number returns a value of a socket by its name in struct bpf_sock ("mark") or bpf_tcp_sock ("snd_cwnd"). ok is false
+// for an unknown name.
 func (s *Socket) Number(name string) (v uint64, ok bool) {
 	if i, ok := sockNames[name]; ok {
 		return s.vals[i], true
@@ -452,14 +455,14 @@ func (s *Socket) Number(name string) (v uint64, ok bool) {
 	return 0, false
 }
 
-// SetNumber changes a value by its name, in the kernel's struct too.
+// SetNumber changes a value by name, in the kernel's struct as well.
 func (s *Socket) SetNumber(name string, v uint64) {
 	if i, ok := sockNames[name]; ok {
 		s.Set(i, v)
 	}
 }
 
-// sockNames are the values that helpers and options reach by name.
+// sockNames are the values that helpers and options access by name.
 var sockNames = func() map[string]Value {
 	m := map[string]Value{
 		"bound_dev_if": SockBoundDev, "mark": SockMark, "priority": SockPriority, "reuseport": sockReuseport, "state": SockState,
@@ -471,7 +474,7 @@ var sockNames = func() map[string]Value {
 	return m
 }()
 
-// PortWord returns a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
+// PortWord returns a port in network byte order in the upper half of a number, as in __sk_buff and bpf_sock_ops.
 func (h *Host) PortWord(v uint64) uint64 {
 	if h.BigEndian() {
 		return v
@@ -479,7 +482,7 @@ func (h *Host) PortWord(v uint64) uint64 {
 	return v << 16
 }
 
-// plain gives a socket without struct sock the values of a description.
+// plain sets the values of a socket without struct sock from a description.
 func (s *Socket) plain(spec SockSpec) {
 	or := func(v, otherwise uint64) uint64 {
 		if v == 0 {

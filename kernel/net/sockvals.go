@@ -2,8 +2,8 @@ package net
 
 import "github.com/bpfrun/bpfrun/progtype"
 
-// Value names a value of a socket. Programs read them as fields of struct bpf_sock, bpf_tcp_sock, bpf_sock_ops and
-// __sk_buff; in the kernel they lie in struct sock and what follows it.
+// Value identifies a value of a socket. Programs read them as fields of struct bpf_sock, bpf_tcp_sock, bpf_sock_ops and
+// __sk_buff; the kernel stores them in struct sock and the structs that contain it.
 type Value uint8
 
 const (
@@ -63,7 +63,7 @@ const (
 	numSockVals
 )
 
-// sockPlace is where a value lies in the kernel's types.
+// sockPlace locates a value in the kernel's types.
 type sockPlace struct {
 	val  Value
 	in   string // the type of path: "sock", "tcp_sock"
@@ -71,7 +71,7 @@ type sockPlace struct {
 	at   int    // bytes from the start of the field, of a word of an address
 }
 
-// sockPlaces lists the values that the kernel keeps in struct sock and struct tcp_sock.
+// sockPlaces lists the values that the kernel stores in struct sock and struct tcp_sock.
 var sockPlaces = func() []sockPlace {
 	p := []sockPlace{
 		{SockBoundDev, "sock", "__sk_common.skc_bound_dev_if", 0}, {SockFamily, "sock", "__sk_common.skc_family", 0},
@@ -101,7 +101,7 @@ var sockPlaces = func() []sockPlace {
 	return p
 }()
 
-// OfSocket makes a value of the view's socket the value of a field.
+// OfSocket binds a field to a value of the view's socket.
 func OfSocket(v Value) Source {
 	return Source{From: func(w *View) uint64 { return w.Socket.vals[v] }}
 }
@@ -131,7 +131,7 @@ var tcpSockFields = Bind(progtype.TCPSock, func() map[string]Source {
 	return m
 }())
 
-// tcpNumber is a value of a connection with the name programs know it by.
+// tcpNumber is a value of a connection with its name in programs.
 type tcpNumber struct {
 	Name string
 	Val  Value

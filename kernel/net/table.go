@@ -5,8 +5,9 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Table returns the sockets of a small system as an iterator visits them: of "tcp" a listener, connections over IPv4 and IPv6, one that waits
-// for stray packets and a request, of "udp" a bound socket of each family. Nil for other names.
+// Table returns the sockets of a small system as visited by an iterator: for "tcp" a listener, connections over IPv4
+// and IPv6, a time-wait socket and a request socket; for "udp" a bound socket of each family. It returns nil for other
+// names.
 func (h *Host) Table(protocol string) []*object.Object {
 	var out []*object.Object
 	add := func(role string, build func(role string) (*object.Object, error)) *object.Object {
@@ -48,7 +49,7 @@ func (h *Host) Table(protocol string) []*object.Object {
 	return out
 }
 
-// minisock builds what stands for a connection that is not, or no longer, a whole socket.
+// minisock builds the object of a connection that is not, or no longer, a full socket.
 func (h *Host) minisock(role, typ, common string, state uint64) (*object.Object, error) {
 	o, err := h.NewIn(role, "sock_common", typ, "")
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// fieldKind describes what a load of a user ABI field yields.
+// fieldKind is the kind of value that a load of a user ABI field yields.
 type fieldKind uint8
 
 const (
-	PlainField fieldKind = iota // a value kept in the view
+	PlainField fieldKind = iota // a value stored in the view
 	DataField                   // the address of the packet's first byte
 	DataEndField
 	DataMetaField
@@ -24,26 +24,26 @@ const (
 	SocketField // the socket's struct bpf_sock, by its address
 )
 
-// Field is a field of a [progtype.Context] and where its value is kept.
+// Field is a field of a [progtype.Context] with the place where its value is stored.
 type Field struct {
 	Name string
 	Off  uint16
 	Size uint16
 	Kind fieldKind
 	ID   int // index of the value, and number of the field
-	// From and To reach a value that is kept elsewhere: of the socket of the view.
+	// From and To access a value stored elsewhere: in the view's socket.
 	From func(v *View) uint64
 	To   func(v *View, x uint64)
 }
 
-// Source is what makes the value of a field.
+// Source provides the value of a field.
 type Source struct {
 	Kind fieldKind
 	From func(v *View) uint64
 	To   func(v *View, x uint64)
 }
 
-// Bind gives the fields of a context their values, those without a source values of their own.
+// Bind binds the fields of a context to values; those without a source are stored in the view.
 func Bind(c *progtype.Context, sources map[string]Source) []Field {
 	out := make([]Field, len(c.Fields))
 	for i, f := range c.Fields {
@@ -56,8 +56,8 @@ func Bind(c *progtype.Context, sources map[string]Source) []Field {
 	return out
 }
 
-// View is a context whose fields the verifier rewrites (convert_ctx_access): loads and stores go to values of the
-// simulated kernel, not to bytes.
+// View is a context whose accesses the verifier rewrites (convert_ctx_access): loads and stores access values of the
+// simulated kernel instead of bytes.
 type View struct {
 	Host   *Host             `snapshot:"fixed"`
 	Layout *progtype.Context `snapshot:"fixed"`
@@ -65,12 +65,12 @@ type View struct {
 	Who    string            `snapshot:"fixed"` // the program type, for messages
 	Fields []Field           // by number, as those of Layout
 	Packet *Packet
-	Socket *Socket // whose fields from and to speak of
+	Socket *Socket // socket that From and To of the fields access
 	Values []uint64
 	Out    func(v *View) []byte `snapshot:"fixed"`
 }
 
-// Save returns a copy that shares nothing that changes.
+// Save returns a copy that shares nothing mutable.
 func (v *View) Save() View {
 	was := *v
 	was.Values, was.Fields = slices.Clone(v.Values), slices.Clone(v.Fields)
@@ -102,7 +102,7 @@ func (v *View) Readable(f *Field) bool {
 	return err == nil
 }
 
-// pairAt returns the second half of an access of two fields of an array at once, nil when it is none.
+// pairAt returns the second half of an access to two fields of an array at once, or nil.
 func (v *View) pairAt(f *Field, off uint64, size int) *Field {
 	if j := v.Layout.Pair(v.release(), f.ID, int(off), size); j >= 0 {
 		return &v.Fields[j]
@@ -114,7 +114,7 @@ func (v *View) refuse(format string, args ...any) *mem.Fault {
 	return &mem.Fault{Kind: mem.NotPermitted, Detail: fmt.Sprintf(format, args...)}
 }
 
-// The control block of __sk_buff is the one array that takes accesses of any size and alignment of it.
+// The control block of __sk_buff is the only array that allows accesses of any size and alignment.
 const cbStart, cbEnd = 48, 68
 
 func (v *View) inCB(off uint64, size int) bool {
@@ -160,7 +160,7 @@ func (v *View) SetValue(f *Field, x uint64) {
 	v.Values[f.ID] = x
 }
 
-// Load implements [mem.View]: packet pointers come as whole addresses whatever the width.
+// Load implements [mem.View]: packet pointers are loaded as whole addresses, whatever the width.
 func (v *View) Load(off uint64, size int) (uint64, *mem.Fault) {
 	f, fault := v.access(off, size, false)
 	if fault != nil {
@@ -225,7 +225,7 @@ func (v *View) Store(off uint64, size int, x uint64) *mem.Fault {
 	return nil
 }
 
-// Read implements [mem.View]: a context is no memory for helpers.
+// Read implements [mem.View]: helpers cannot read a context as memory.
 func (v *View) Read(uint64, []byte) *mem.Fault {
 	return v.refuse("struct %s is a context, not memory: copy its fields first", v.Layout.User)
 }
@@ -244,7 +244,7 @@ func (v *View) Index(name string) int {
 	return -1
 }
 
-// Get and Put reach values by field name for the kernel itself.
+// Get and Put access values by field name for the kernel itself.
 func (v *View) Get(name string) uint64 {
 	if i := v.Index(name); i >= 0 {
 		return v.Value(&v.Fields[i])
@@ -258,7 +258,7 @@ func (v *View) Put(name string, x uint64) {
 	}
 }
 
-// Field returns the field of a name, which there must be.
+// Field returns the field with a name, which must exist.
 func (v *View) Field(name string) *Field { return &v.Fields[v.Index(name)] }
 
 func (v *View) CtxOut() []byte {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// AbsentError is a hook the target's BTF does not have.
+// AbsentError is a hook that the target's BTF lacks.
 type AbsentError struct {
 	Hook, What string
 	Nearest    []string
 }
 
-// Error reports what was looked for.
+// Error names what was looked for.
 func (e *AbsentError) Error() string {
 	s := fmt.Sprintf("%s: the kernel has no %s", e.Hook, e.What)
 	if len(e.Nearest) > 0 {

@@ -14,7 +14,7 @@ func (o *Object) valueError(f Field, v any, why string) error {
 	return &ValueError{Role: o.role, Path: f.Path, Type: f.Spec.TypeString(f.Type), Value: v, Why: why}
 }
 
-// put is Set with the state the bytes get.
+// put is Set with an explicit state for the bytes.
 func (o *Object) put(path string, v any, how byteState) error {
 	at, f, err := o.find(path, true, how)
 	if err != nil {
@@ -62,7 +62,7 @@ func (o *Object) putField(f Field, v any, how byteState) error {
 	if f.BitSize != 0 {
 		width = f.BitSize
 	}
-	// Both readings of a width are welcome: -1 in an unsigned field and 0xffffffff in a signed one.
+	// Both interpretations of a width are accepted: -1 in an unsigned field and 0xffffffff in a signed one.
 	if s := int64(u); width < 64 && u>>width != 0 && (s >= 0 || s < -(1<<(width-1))) {
 		return o.valueError(f, v, fmt.Sprintf("out of range of %d bits", width))
 	}
@@ -170,7 +170,7 @@ func (o *Object) putArray(f Field, t *btf.Type, v any, how byteState) error {
 	return nil
 }
 
-// putMembers sets members by name or path, in the order of their names.
+// putMembers sets members by name or path, sorted by name.
 func (o *Object) putMembers(f Field, t *btf.Type, members map[string]any, how byteState) error {
 	names := make([]string, 0, len(members))
 	for n := range members {
@@ -189,7 +189,7 @@ func (o *Object) putMembers(f Field, t *btf.Type, members map[string]any, how by
 	return nil
 }
 
-// Enumerator finds an enumerator by name: of an enum the own ones, of an integer any of the BTF.
+// Enumerator finds an enumerator by name: for an enum among its own, for an integer among all in the BTF.
 func Enumerator(spec *btf.Spec, t *btf.Type, name string) (uint64, bool) {
 	for _, v := range t.Values {
 		if v.Name == name {

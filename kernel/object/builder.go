@@ -6,21 +6,21 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Builder puts values into an object for those who know its type. Paths are alternatives separated by |, of which the first
-// that exists is meant; what the BTF does not have is left out.
+// Builder sets the fields of an object for code that knows its type. Paths are alternatives separated by |, of which
+// the first existing one is used; if the BTF has none of them, the call has no effect.
 type Builder struct {
 	Object *Object
-	how    byteState // made: only where nobody has set a value
-	in     *Layout   // type whose paths are meant, when it is another view of the same memory
+	how    byteState // Made: only fields that were not set
+	in     *Layout   // type that paths refer to, if it is another view of the same memory
 }
 
-// Build returns a builder whose values count as given.
+// Build returns a builder whose values count as set by the user.
 func Build(o *Object) Builder { return Builder{Object: o, how: Given} }
 
-// Fill returns a builder whose values are defaults: it leaves alone what somebody set.
+// Fill returns a builder whose values are defaults: it does not change fields that were set.
 func Fill(o *Object) Builder { return Builder{Object: o, how: Made} }
 
-// As speaks of the same memory as another type that starts at the same address.
+// As returns a builder for another type that starts at the same address.
 func (b Builder) As(typ string) Builder {
 	b.in = b.Object.k.LayoutNamed(typ)
 	return b
@@ -47,7 +47,7 @@ func (b Builder) Field(paths string) (Field, bool) {
 	return Field{}, false
 }
 
-// Taken reports whether someone else set the field.
+// Taken reports whether the field was set by the user.
 func (b Builder) Taken(f Field) bool {
 	if b.how != Made || b.Object.st.flags == nil {
 		return false
@@ -60,21 +60,21 @@ func (b Builder) Taken(f Field) bool {
 	return false
 }
 
-// Num is put for numbers that are truncated to the field.
+// Num sets a number, truncated to the field.
 func (b Builder) Num(paths string, v uint64) {
 	if f, ok := b.Field(paths); ok && !b.Taken(f) && IsScalar(f) {
 		b.Object.StoreField(f, v, b.how)
 	}
 }
 
-// Bytes is put for arrays and numbers given as they lie in memory.
+// Bytes sets an array or a number from its bytes in memory.
 func (b Builder) Bytes(paths string, p []byte) {
 	if f, ok := b.Field(paths); ok && !b.Taken(f) && f.BitSize == 0 {
 		b.Object.Poke(f.Off, p[:min(uint64(len(p)), f.Size)], b.how)
 	}
 }
 
-// All gives the object the bytes of its whole type.
+// All sets the bytes of the whole object.
 func (b Builder) All(p []byte) {
 	for i := range min(uint64(len(p)), b.Object.size-b.Object.faceOff) {
 		if at := b.Object.faceOff + i; b.how != Made || b.Object.status(at, 1) != Given {
@@ -83,7 +83,7 @@ func (b Builder) All(p []byte) {
 	}
 }
 
-// Text gives an array of characters or a char pointer a string.
+// Text sets a string in an array of characters or through a char pointer.
 func (b Builder) Text(paths, s string) {
 	f, ok := b.Field(paths)
 	if !ok || b.Taken(f) {
@@ -97,21 +97,21 @@ func (b Builder) Text(paths, s string) {
 	}
 }
 
-// Ptr makes a field point to an object; a nil object leaves the field alone.
+// Ptr makes a field point to an object; for a nil object it has no effect.
 func (b Builder) Ptr(paths string, to *Object) {
 	if to != nil {
 		b.Num(paths, to.Addr())
 	}
 }
 
-// Null makes pointer fields NULL, given by names separated by spaces.
+// Null sets pointer fields to NULL; names are separated by spaces.
 func (b Builder) Null(fields string) {
 	for p := range strings.FieldsSeq(fields) {
 		b.Num(p, 0)
 	}
 }
 
-// Child makes an object for a pointer field and links it; nil when the BTF lacks the field or its type.
+// Child creates an object for a pointer field and links it; it returns nil if the BTF lacks the field or its type.
 func (b Builder) Child(paths string) *Object {
 	f, ok := b.Field(paths)
 	if !ok {
@@ -167,7 +167,7 @@ func (b Builder) Array(paths string, n uint64) *Object {
 
 func (b Builder) Role(path string) string { return b.Object.role + dotted2(b.Object.role, path) }
 
-// Hash derives a value for the object's own key, which does not depend on how a kernel calls the field.
+// Hash derives a value for one of the object's own keys, independent of field names on different kernels.
 func (b Builder) Hash(key string) uint64 { return b.Object.k.Hash(b.Object.role, key) }
 
 // Within chooses a number in a range: base + hash % n.

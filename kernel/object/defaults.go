@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// defaultValue makes up the value of a scalar or pointer field nobody has set.
+// defaultValue generates the value of a scalar or pointer field that was not set.
 func (s *Space) defaultValue(o *Object, l *Layout, base uint64, f Field) uint64 {
 	if l.Name != "" && s.zeroByDefault(l, f) {
 		return 0
@@ -47,7 +47,7 @@ func LastName(path string) string {
 	return path
 }
 
-// zeroTypes are types whose zeroed bytes are their sensible idle state: unlocked locks, empty trees and lists.
+// zeroTypes are types for which all zeros is a valid idle state: unlocked locks, empty trees and lists.
 var zeroTypes = map[string]bool{
 	"spinlock": true, "raw_spinlock": true, "mutex": true, "rt_mutex": true, "rt_mutex_base": true, "rw_semaphore": true, "semaphore": true,
 	"rwbase_rt": true, "percpu_rw_semaphore": true, "seqcount": true, "seqcount_spinlock": true, "seqlock_t": true,
@@ -113,7 +113,7 @@ func (s *Space) selfLink(o *Object, l *Layout, base uint64, f Field) (uint64, bo
 // valueRange is a range of sensible values: base + hash % n.
 type valueRange struct{ base, n uint64 }
 
-// typeRanges gives ranges by the name of a typedef or struct the value is declared with.
+// typeRanges lists ranges by the name of the typedef or struct that a value is declared with.
 var typeRanges = map[string]valueRange{
 	"pid_t": {100, 32000}, "__kernel_pid_t": {100, 32000}, "uid_t": {1000, 9000}, "gid_t": {1000, 9000}, "kuid_t": {1000, 9000}, "kgid_t": {1000, 9000},
 	"__kernel_uid32_t": {1000, 9000}, "__kernel_gid32_t": {1000, 9000},
@@ -124,7 +124,7 @@ var typeRanges = map[string]valueRange{
 	"sa_family_t": {2, 1}, "__kernel_sa_family_t": {2, 1},
 }
 
-// nameRanges gives ranges by the name of the field, where its meaning demands one.
+// nameRanges lists ranges by field name, for names whose meaning requires one.
 var nameRanges = map[string]valueRange{
 	"refs": {1, 7}, "counter": {1, 7}, "refcount": {1, 7}, "refcnt": {1, 7}, "usage": {1, 7},
 	"cpu": {0, 1}, "target_cpu": {0, 1}, "orig_cpu": {0, 1}, "dest_cpu": {0, 1}, "on_cpu": {1, 1}, "src_cpu": {0, 1}, "dst_cpu": {0, 1},
@@ -139,7 +139,7 @@ var nameRanges = map[string]valueRange{
 	"msec": {1, 1000}, "usec": {1, 1000}, "nsec": {1, 1000000},
 }
 
-// NamedDefault chooses a value by h for a number whose name says what range is sensible; ok is false for other names.
+// NamedDefault chooses a value by h for a number whose name implies a range; ok is false for other names.
 func NamedDefault(name string, h uint64) (v uint64, ok bool) {
 	r, ok := nameRanges[name]
 	if !ok {
@@ -159,7 +159,7 @@ func (s *Space) DefaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits
 	if bits != 0 {
 		width = uint64(bits)
 	}
-	if width == 0 { // a type without a size, of a damaged BTF
+	if width == 0 { // a type without a size, in malformed BTF
 		return 0
 	}
 	limit := ^uint64(0)
@@ -200,11 +200,11 @@ func (s *Space) DefaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits
 	if t.Signed() && width < 64 {
 		limit >>= 1
 	}
-	// Small numbers are easy to tell apart in a table, and do not look like pointers or errors.
+	// Small numbers are easy to distinguish in a table, and do not look like pointers or errors.
 	return 1 + h%min(limit, 99991)
 }
 
-// rangeOf looks a range up by the names a type was declared with.
+// rangeOf looks up a range by the names that a type was declared with.
 func rangeOf(spec *btf.Spec, id btf.ID) (valueRange, bool) {
 	for range MaxNesting {
 		t, err := spec.Type(id)
@@ -224,7 +224,7 @@ func rangeOf(spec *btf.Spec, id btf.ID) (valueRange, bool) {
 	return valueRange{}, false
 }
 
-// timeDefault gives fields that hold a time a moment of the ten minutes before the run began.
+// timeDefault sets fields that contain a time to a moment within ten minutes before the run began.
 func (s *Space) timeDefault(name string, width, h uint64) (uint64, bool) {
 	if width != 64 {
 		return 0, false

@@ -26,7 +26,7 @@ func (ts *Types) Functions(spec *btf.Spec) []btf.ID {
 	return ids
 }
 
-// WithProto returns the FUNCs of a prototype.
+// WithProto returns the FUNCs with a prototype.
 func (ts *Types) WithProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -46,12 +46,12 @@ func (ts *Types) WithProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID 
 	return ts.protos[typeKey{spec, proto}]
 }
 
-// Signature returns the parameters of an event's functions as a key; names count, because all functions of an
+// Signature returns the parameters of an event's functions as a key. It includes names, because all functions of an
 // event class are declared by one macro argument.
 func Signature(p *btf.Type) string {
 	var b strings.Builder
 	for i, param := range p.Params {
-		if i > 0 { // the first is the registration's data
+		if i > 0 { // the first is the data of the registration
 			b.WriteString(param.Name)
 			b.WriteByte(':')
 			b.WriteString(strconv.FormatUint(uint64(param.Type), 10))
@@ -61,7 +61,7 @@ func Signature(p *btf.Type) string {
 	return b.String()
 }
 
-// Classes returns the event classes, those of a single event left out, whose recording functions have a signature.
+// Classes returns the event classes whose recording functions have a signature, except those with a single event.
 func (ts *Types) Classes(spec *btf.Spec, funcs []btf.ID, sig string) []string {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

@@ -13,7 +13,7 @@ func Hash(seed uint64, parts ...string) uint64 {
 	return Mix(h)
 }
 
-// Mix returns the output function of splitmix64, a bijection.
+// Mix is the output function of splitmix64, a bijection.
 func Mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

@@ -2,8 +2,9 @@ package object
 
 import "slices"
 
-// NewDefault makes an object of a struct by name with the default content its type gets in a default run, in every
-// [Mode]: a sk_buff with a packet, a linux_binprm with a file. Types without a builder stay as NewObjectNamed makes them.
+// NewDefault creates an object of a struct by name, with the default content that its type has in a default run, in
+// every [Mode]: a sk_buff with a packet, a linux_binprm with a file. Types without a builder are the same as from
+// NewObjectNamed.
 func (s *Space) NewDefault(role, typ string) (*Object, error) {
 	o, err := s.NewObjectNamed(role, typ)
 	if err == nil {
@@ -12,8 +13,8 @@ func (s *Space) NewDefault(role, typ string) (*Object, error) {
 	return o, err
 }
 
-// Peek returns a field and a copy of its bytes without logging; the offsets of the Field count from the start of those bytes. They are
-// nil when a pointer on the way points to nothing.
+// Peek returns a field and a copy of its bytes without logging; offsets in the Field are relative to these bytes. The
+// bytes are nil if a pointer on the path is NULL.
 func (o *Object) Peek(path string) (Field, []byte, error) {
 	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
@@ -25,7 +26,7 @@ func (o *Object) Peek(path string) (Field, []byte, error) {
 	return f, data, nil
 }
 
-// FieldAddr returns the address of a field, making objects for pointers on the way that are not set.
+// FieldAddr returns the address of a field, creating objects for pointers on the path that are not set.
 func (o *Object) FieldAddr(path string) (uint64, error) {
 	at, f, err := o.find(path, true, Given)
 	if err != nil {

@@ -14,7 +14,8 @@ func (s *Space) EmptyList(o *Object, path string) {
 	}
 }
 
-// Link appends a member of one object to the list whose head is a field of another. A head that nobody set is an empty list.
+// Link appends a member of one object to the list whose head is a field of another. A head that was not set is an empty
+// list.
 func (s *Space) Link(head *Object, headPath string, o *Object, path string) error {
 	at, err := head.FieldAddr(headPath)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// materialise gives default values to the never-set bytes among storage bytes [off, off+size).
+// materialise assigns default values to the never-set bytes among storage bytes [off, off+size).
 func (o *Object) materialise(off, size uint64) {
 	o.Populate()
 	s := o.touch()
@@ -30,8 +30,8 @@ func (o *Object) Populate() {
 	}
 }
 
-// materialiseAt fills the field that contains storage byte b and returns the next byte to look at. off and size are
-// the access, which decides between the members of a union.
+// materialiseAt fills the field that contains storage byte b and returns the next byte to process. off and size are
+// those of the access, which selects between the members of a union.
 func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 	l, base := o.element(b)
 	if l == nil {
@@ -40,7 +40,7 @@ func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 	}
 	f := l.FieldAt(b-base, 1)
 	if off >= base && size <= 8 && off+size <= base+l.Size+maxFlexible {
-		// A field that is exactly what the access reads is preferred to what comes first in a union.
+		// A field that matches the access exactly is preferred to the first member of a union.
 		if g := l.FieldAt(off-base, size); g.BitSize == 0 && IsScalar(g) && base+g.Off <= b && b < base+g.Off+g.Size {
 			f = g
 		}
@@ -64,7 +64,7 @@ func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 		if o.st.flags[lo+i] != never {
 			continue
 		}
-		text := zero // damaged types have numbers of any size
+		text := zero // malformed types have numbers of any size
 		if i < 8 {
 			text = v[i : i+1]
 		}
@@ -73,7 +73,7 @@ func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 	return max(lo+f.Size, b+1)
 }
 
-// element returns the layout that governs storage byte b and where it starts.
+// element returns the layout of the element at storage byte b, and where it starts.
 func (o *Object) element(b uint64) (*Layout, uint64) {
 	if o.face != nil && b >= o.faceOff && b < o.faceOff+o.face.Size {
 		return o.face, o.faceOff
@@ -97,14 +97,14 @@ func IsScalar(f Field) bool {
 	return false
 }
 
-// fillUntyped gives a byte of untyped memory its value; strings are complete from the start.
+// fillUntyped sets a byte of untyped memory; strings are complete from the start.
 func (o *Object) fillUntyped(b uint64) {
 	v := o.k.Hash(o.role, "byte", strconv.FormatUint(b/8, 10)) >> (8 * (b % 8))
 	o.Poke(b, []byte{byte(v)}, Made)
 }
 
-// fillBits gives all bitfields of one byte their values, bit by bit, so that fields over several bytes
-// come out the same whichever byte is read first.
+// fillBits sets all bitfields in one byte, bit by bit, so that fields over several bytes get the same value whichever
+// byte is read first.
 func (o *Object) fillBits(l *Layout, base, b uint64) {
 	var out byte
 	for _, f := range l.bitfields(b - base) {
@@ -116,8 +116,8 @@ func (o *Object) fillBits(l *Layout, base, b uint64) {
 	o.Poke(b, []byte{out}, Made)
 }
 
-// fillText fills an array of characters that f is an element of, with a word made of its name. It reports whether f
-// was such an element and the whole array untouched.
+// fillText fills the array of characters that contains element f with a word derived from its name. It reports whether
+// f was such an element and no part of the array had been set.
 func (o *Object) fillText(l *Layout, base uint64, f Field) bool {
 	if f.Size != 1 || !strings.HasSuffix(f.Path, "]") {
 		return false
@@ -150,7 +150,7 @@ func isChar(spec *btf.Spec, id btf.ID) bool {
 	return t != nil && t.Kind == btf.KindInt && t.Size == 1 && (t.Name == "char" || t.Int.Encoding&btf.IntChar != 0)
 }
 
-// Word makes a readable string of a field's name and its role: "name-3fa2".
+// Word returns a readable string for a field's name and its role: "name-3fa2".
 func (s *Space) Word(role, name string) string {
 	const hex = "0123456789abcdef"
 	h := s.Hash(role, "text")

@@ -10,21 +10,21 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// byteState describes where the value of a byte comes from.
+// byteState is the origin of a byte's value.
 type byteState uint8
 
 const (
-	never  byteState = iota // nobody gave it a value
-	Given                   // the user, a builder or the program
+	never  byteState = iota // no value
+	Given                   // set by the user, a builder or the program
 	Made                    // a default value
-	zeroed                  // known to be zero (padding, cleared memory): as good as set
+	zeroed                  // known to be zero (padding, cleared memory), which counts as set
 )
 
-// Object is kernel memory of one type, or an array of it. It implements [mem.View]: the offsets of the View count
-// from the start of its storage.
+// Object is kernel memory of one type, or an array of it. It implements [mem.View]: offsets of the View are relative to
+// the start of its storage.
 //
 // An object may be stored inside a larger one whose type the kernel reaches by container_of or by a cast: a struct sock
-// is the first part of a struct tcp_sock. Type and Addr speak of the object meant, the face; what lies outside it is
+// is the first part of a struct tcp_sock. Type and Addr are those of the object itself, the face; memory outside it is
 // named in terms of the storage.
 type Object struct {
 	k      *Space
@@ -38,11 +38,11 @@ type Object struct {
 	face    *Layout // nil = the storage itself
 	faceOff uint64
 
-	parent  *Object // whose pointer led here first
+	parent  *Object // the object whose pointer first led here
 	depth   int
 	char    bool      // untyped memory that holds a string
 	frozen  bool      // never populated by builders
-	builtin bool      // populated in every mode: made by the kernel itself
+	builtin bool      // populated in every mode, because the kernel itself creates it
 	parts   []*Object // objects inside untyped memory, see Embed
 
 	st *state
@@ -52,12 +52,12 @@ type Object struct {
 type state struct {
 	data      []byte
 	flags     []byteState // per byte
-	members   []member    // fields that were set one by one
+	members   []member    // fields that were set individually
 	populated bool
 	shared    bool `snapshot:"fixed"` // with a snapshot
 }
 
-// NewObject makes an object of a type of the vmlinux BTF. The error is a [*TypeError] or an allocation's.
+// NewObject creates an object of a type in the vmlinux BTF. The error is a [*TypeError] or an allocation's.
 func (s *Space) NewObject(role string, typ btf.ID) (*Object, error) {
 	return s.NewObjectOf(s.btf, role, typ)
 }
@@ -84,7 +84,7 @@ func (s *Space) NewObjectNamed(role, typ string) (*Object, error) {
 	return s.Make(role, l, 1, nil)
 }
 
-// TypeError is a type no object can be made of.
+// TypeError is a type that no object can have.
 type TypeError struct{ Type, Role, Why string }
 
 // Error names the type, the object and the reason.
@@ -92,7 +92,7 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("kernel: object %s: type %s %s", e.Role, e.Type, e.Why)
 }
 
-// LayoutNamed finds a struct, union or typedef by name; nil when no BTF has it.
+// LayoutNamed finds a struct, union or typedef by name; nil if no BTF has it.
 func (s *Space) LayoutNamed(name string) *Layout {
 	if s.btf == nil {
 		return nil
@@ -114,7 +114,7 @@ func (s *Space) LayoutNamed(name string) *Layout {
 	return nil
 }
 
-// Make makes an object of count elements; a struct is stored in its container when there is one.
+// Make creates an object of count elements. A struct is stored in its container if there is one.
 func (s *Space) Make(role string, l *Layout, count uint64, parent *Object) (*Object, error) {
 	o := &Object{k: s, role: role, layout: l, count: count, parent: parent}
 	if count == 1 {
@@ -129,8 +129,9 @@ func (s *Space) Make(role string, l *Layout, count uint64, parent *Object) (*Obj
 	return o, s.place(o)
 }
 
-// NewIn makes an object of a type that is part of an outer one, at a path of it, "" for its start: a struct sock in a udp_sock, the work_struct of a
-// user_namespace. Without such an outer type in the target's BTF it is NewObjectNamed.
+// NewIn creates an object of a type that is part of an outer type, at a path in it ("" for its start): a struct sock in
+// a udp_sock, the work_struct of a user_namespace. If the target's BTF lacks the outer type, it is the same as
+// NewObjectNamed.
 func (s *Space) NewIn(role, typ, outer, path string) (*Object, error) {
 	l, c := s.LayoutNamed(typ), s.LayoutNamed(outer)
 	off := uint64(0)
@@ -148,13 +149,13 @@ func (s *Space) NewIn(role, typ, outer, path string) (*Object, error) {
 	return o, s.place(o)
 }
 
-// Detached makes an object outside guest memory, to collect bytes by the type's fields. It has no default content of its own.
+// Detached creates an object outside guest memory, to assemble bytes by the type's fields. It has no default content.
 func (s *Space) Detached(role string, l *Layout) *Object {
 	return &Object{k: s, role: role, layout: l, count: 1, size: l.Size, frozen: true, st: &state{}}
 }
 
-// MakeAt makes an object of size bytes that lies in a region already, at base. l may be nil or larger than size:
-// then the memory is untyped.
+// MakeAt creates an object of size bytes within an existing region, at base. If l is nil or larger than size, the
+// memory is untyped.
 func (s *Space) MakeAt(role string, l *Layout, size uint64, region *mem.Region, base uint64) *Object {
 	o := &Object{k: s, role: role, layout: l, count: 1, size: size, base: base, region: region, st: &state{}}
 	if l != nil && l.Size > 0 && size > l.Size {
@@ -167,8 +168,8 @@ func (s *Space) MakeAt(role string, l *Layout, size uint64, region *mem.Region, 
 	return o
 }
 
-// Elements makes an array of n elements of what the pointer field at path points to, and gives it the bytes in data. The
-// field itself stays as it is.
+// Elements creates an array of n elements of the pointee type of the pointer field at path, with the contents data. The
+// field itself is not changed.
 func (o *Object) Elements(path string, n uint64, fill func(i uint64, size uint64) []byte) (*Object, error) {
 	at, f, err := o.find(path, true, Given)
 	if err != nil {
@@ -190,13 +191,13 @@ func (o *Object) Elements(path string, n uint64, fill func(i uint64, size uint64
 	return a, nil
 }
 
-// MakeBytes makes untyped memory.
+// MakeBytes creates untyped memory.
 func (s *Space) MakeBytes(role string, size uint64, parent *Object) (*Object, error) {
 	o := &Object{k: s, role: role, count: 1, size: size, parent: parent}
 	return o, s.place(o)
 }
 
-// place gives an object its address.
+// place assigns an address to the object.
 func (s *Space) place(o *Object) error {
 	if o.parent != nil {
 		o.depth = o.parent.depth + 1
@@ -217,13 +218,13 @@ func (s *Space) place(o *Object) error {
 // describe names the object for messages: "current (task_struct)".
 func (o *Object) describe() string { return o.role + " (" + o.TypeName() + ")" }
 
-// Role returns what the object is in the kernel: "current", "current.cred", an argument's name.
+// Role returns the role of the object in the kernel: "current", "current.cred", an argument's name.
 func (o *Object) Role() string { return o.role }
 
-// Addr returns the address pointers to the object hold.
+// Addr returns the address that pointers to the object contain.
 func (o *Object) Addr() uint64 { return o.base + o.faceOff }
 
-// Size returns the size of the object in bytes, of an array all elements.
+// Size returns the size of the object in bytes; for an array, of all elements.
 func (o *Object) Size() uint64 {
 	if o.face != nil {
 		return o.face.Size
@@ -231,7 +232,7 @@ func (o *Object) Size() uint64 {
 	return o.size
 }
 
-// Spec returns the BTF of Type; nil for untyped memory.
+// Spec returns the BTF of Type, or nil for untyped memory.
 func (o *Object) Spec() *btf.Spec {
 	if l := o.Layout(); l != nil {
 		return l.Spec
@@ -239,7 +240,7 @@ func (o *Object) Spec() *btf.Spec {
 	return nil
 }
 
-// Type returns the type of the object (of an element), modifiers and typedefs skipped; 0 for untyped memory.
+// Type returns the type of the object (or element), without modifiers and typedefs; 0 for untyped memory.
 func (o *Object) Type() btf.ID {
 	if l := o.Layout(); l != nil {
 		return l.Type.ID
@@ -261,19 +262,19 @@ func (o *Object) TypeName() string {
 // Region returns the object's memory region.
 func (o *Object) Region() *mem.Region { return o.region }
 
-// Base returns the address of the storage, which Addr lies in.
+// Base returns the address of the storage, which contains Addr.
 func (o *Object) Base() uint64 { return o.base }
 
 // StorageSize returns the size of the storage in bytes.
 func (o *Object) StorageSize() uint64 { return o.size }
 
-// Parent returns the object whose pointer led to this one first, nil for an object made by itself.
+// Parent returns the object whose pointer first led to this one, nil for an object created on its own.
 func (o *Object) Parent() *Object { return o.parent }
 
-// Below makes the object one that a pointer of parent leads to.
+// Below records that a pointer of parent leads to the object.
 func (o *Object) Below(parent *Object) { o.parent, o.depth = parent, parent.depth+1 }
 
-// MarkBuiltin makes the object one of the kernel's own, which has the default content of its type in every [Mode].
+// MarkBuiltin marks the object as one of the kernel's own, which has the default content of its type in every [Mode].
 func (o *Object) MarkBuiltin() { o.builtin = true }
 
 // IsBuiltin reports whether MarkBuiltin was called.
@@ -282,16 +283,16 @@ func (o *Object) IsBuiltin() bool { return o.builtin }
 // Space returns the space the object belongs to.
 func (o *Object) Space() *Space { return o.k }
 
-// Face returns the layout of the object meant when that lies inside a larger one, else nil.
+// Face returns the layout of the object itself if it is stored inside a larger one, else nil.
 func (o *Object) Face() *Layout { return o.face }
 
-// Storage returns the layout of the storage, of one element; nil for untyped memory.
+// Storage returns the layout of the storage (of one element), or nil for untyped memory.
 func (o *Object) Storage() *Layout { return o.layout }
 
 // Count returns the number of elements in the storage.
 func (o *Object) Count() uint64 { return o.count }
 
-// Layout returns the layout paths of the object are in.
+// Layout returns the layout that paths of the object refer to.
 func (o *Object) Layout() *Layout {
 	if o.face != nil {
 		return o.face
@@ -299,8 +300,8 @@ func (o *Object) Layout() *Layout {
 	return o.layout
 }
 
-// terms returns the layout in whose terms storage bytes [off, off+size) are named, and the offset from its start; of an
-// array, from that of the first element.
+// terms returns the layout in whose terms storage bytes [off, off+size) are named, and the offset from its start; for
+// an array, from the start of the first element.
 func (o *Object) terms(off, size uint64) (*Layout, uint64) {
 	if o.face != nil && off >= o.faceOff && off+size <= o.faceOff+o.face.Size {
 		return o.face, off - o.faceOff
@@ -327,7 +328,7 @@ func Dotted(path string) string {
 	return "." + path
 }
 
-// touch makes the state writable.
+// touch makes the state modifiable.
 func (o *Object) touch() *state {
 	switch s := o.st; {
 	case s.data == nil && !s.shared:
@@ -342,7 +343,7 @@ func (o *Object) touch() *state {
 	return o.st
 }
 
-// status sums up the bytes [off, off+size): never if any of them is, else made if any is.
+// status summarises the bytes [off, off+size): never if any of them was never set, else made if any has a default.
 func (o *Object) status(off, size uint64) byteState {
 	if o.st.flags == nil {
 		return never
@@ -359,7 +360,7 @@ func (o *Object) status(off, size uint64) byteState {
 	return s
 }
 
-// read makes [off, off+size) readable by the rules of the mode and returns the bytes, and what they were before.
+// read makes [off, off+size) readable according to the mode, and returns the bytes and their previous state.
 func (o *Object) read(off, size uint64) ([]byte, byteState, *mem.Fault) {
 	was := o.status(off, size)
 	if was == never && o.builtin && o.k.mode != ModeDefault {
@@ -416,7 +417,7 @@ func (o *Object) Read(off uint64, p []byte) *mem.Fault {
 	return o.readOwn(off, p)
 }
 
-// readOwn reads bytes that are the object's own, not those of a part.
+// readOwn reads bytes that belong to the object itself, not to a part.
 func (o *Object) readOwn(off uint64, p []byte) *mem.Fault {
 	b, was, f := o.read(off, uint64(len(p)))
 	if f != nil {
@@ -427,14 +428,14 @@ func (o *Object) readOwn(off uint64, p []byte) *mem.Fault {
 	return nil
 }
 
-// Store implements [mem.View]: only fields the program type may write take it.
+// Store implements [mem.View]: only fields that the program type may write are accepted.
 func (o *Object) Store(off uint64, size int, v uint64) *mem.Fault {
 	var b [8]byte
 	endian.PutUint(o.k.Order(), b[:size], v)
 	return o.Write(off, b[:size])
 }
 
-// Write implements [mem.View]: only fields the program type may write take it.
+// Write implements [mem.View]: only fields that the program type may write are accepted.
 func (o *Object) Write(off uint64, p []byte) *mem.Fault {
 	if len(o.parts) != 0 {
 		return o.eachPart(off, uint64(len(p)), func(q *Object, at, from, to uint64) *mem.Fault { return q.writeOwn(at, p[from:to]) })
@@ -442,7 +443,7 @@ func (o *Object) Write(off uint64, p []byte) *mem.Fault {
 	return o.writeOwn(off, p)
 }
 
-// writeOwn writes bytes that are the object's own, not those of a part.
+// writeOwn writes bytes that belong to the object itself, not to a part.
 func (o *Object) writeOwn(off uint64, p []byte) *mem.Fault {
 	if !o.k.mayWrite(o, off, uint64(len(p))) {
 		what := o.describe()
@@ -456,7 +457,7 @@ func (o *Object) writeOwn(off uint64, p []byte) *mem.Fault {
 	return nil
 }
 
-// Poke writes storage bytes for trusted code.
+// Poke writes storage bytes for the simulation itself.
 func (o *Object) Poke(off uint64, p []byte, how byteState) {
 	s := o.touch()
 	copy(s.data[off:], p)
@@ -465,7 +466,7 @@ func (o *Object) Poke(off uint64, p []byte, how byteState) {
 	}
 }
 
-// Bytes returns a copy of the object's present bytes, never-set ones as 0, without logging.
+// Bytes returns a copy of the object's current bytes, never-set ones as 0, without logging.
 func (o *Object) Bytes() []byte {
 	out := make([]byte, o.Size())
 	if o.st.data != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// Embed makes an object of a type at an offset of untyped memory, which everybody who looks there finds: the registers on a kernel
-// stack. A nil layout makes size untyped bytes. Parts must not overlap.
+// Embed creates an object of a type at an offset of untyped memory, which then becomes visible there: the registers on
+// a kernel stack. With a nil layout it is size untyped bytes. Parts must not overlap.
 func (o *Object) Embed(role string, l *Layout, off, size uint64) (*Object, error) {
 	if l != nil {
 		size = l.Size
@@ -26,8 +26,8 @@ func (o *Object) Embed(role string, l *Layout, off, size uint64) (*Object, error
 	return p, nil
 }
 
-// part returns the part that storage byte off lies in, and the end of what the answer holds for: that of the part, or the start
-// of the next one.
+// part returns the part that contains storage byte off, and the end of the range for which the result is valid: the end
+// of the part, or the start of the next one.
 func (o *Object) part(off uint64) (p *Object, end uint64) {
 	end = o.size
 	for _, q := range o.parts {
@@ -42,8 +42,8 @@ func (o *Object) part(off uint64) (p *Object, end uint64) {
 	return nil, end
 }
 
-// eachPart calls do for the pieces of [off, off+size) by whom they belong to: the object itself or one of its parts, with the
-// offset there.
+// eachPart calls do for the pieces of [off, off+size) by owner, the object itself or one of its parts, with the offset
+// there.
 func (o *Object) eachPart(off, size uint64, do func(p *Object, off, from, to uint64) *mem.Fault) *mem.Fault {
 	for done := uint64(0); done < size; {
 		p, end := o.part(off + done)
@@ -62,7 +62,7 @@ func (o *Object) eachPart(off, size uint64, do func(p *Object, off, from, to uin
 	return nil
 }
 
-// Forget makes an object as if nobody had set or read anything of it.
+// Forget resets an object, as if nothing in it had been set or read.
 func (o *Object) Forget() {
 	s := o.touch()
 	clear(s.data)

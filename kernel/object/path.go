@@ -10,10 +10,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// ErrNoField is the kind of a [PathError] whose path names a field the type has not.
+// ErrNoField: a path names a field that the type lacks.
 var ErrNoField = errors.New("no such field")
 
-// ErrBadPath is the kind of a [PathError] whose path does not fit the types it meets, such as an index of a struct.
+// ErrBadPath: a path does not fit the types on it, such as an index into a struct.
 var ErrBadPath = errors.New("path does not fit the type")
 
 // PathError is a path that does not lead to a field.
@@ -25,7 +25,7 @@ type PathError struct {
 	Err     error // ErrNoField, ErrBadPath
 }
 
-// Error reports which step failed in which type, and what comes near.
+// Error names the step that failed, its type, and similar names.
 func (e *PathError) Error() string {
 	s := fmt.Sprintf("%s: %v: %q in %s", e.Path, e.Err, e.Name, e.Type)
 	if len(e.Nearest) > 0 {
@@ -34,10 +34,10 @@ func (e *PathError) Error() string {
 	return s
 }
 
-// Unwrap returns the kind.
+// Unwrap returns Err.
 func (e *PathError) Unwrap() error { return e.Err }
 
-// cutIndex cuts an index, and what separates it from the next step, off the start of a path, as of an object that is one of several.
+// cutIndex cuts an index, and the separator after it, off the start of a path, for an object that is one of several.
 func cutIndex(path string) (index uint64, rest string, ok bool) {
 	digits, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
 	if !ok || !strings.HasPrefix(path, "[") {
@@ -75,7 +75,7 @@ func (l *Layout) walk(path string) (Field, string, error) {
 	return l.field(f), rest, nil
 }
 
-// pathError words what btf says of one type as an error of a path that may lead through several.
+// pathError converts an error of btf about one type to an error of a path that may cross several.
 func pathError(spec *btf.Spec, path string, wrong *btf.PathError) error {
 	e := &PathError{Type: "void", Path: path, Name: wrong.At, Err: ErrBadPath}
 	t := Strip(spec, wrong.In)
@@ -95,7 +95,7 @@ func pathError(spec *btf.Spec, path string, wrong *btf.PathError) error {
 	return e
 }
 
-// field returns a field of the type as objects describe it.
+// field converts a btf.Field to a Field.
 func (l *Layout) field(f btf.Field) Field {
 	out := Field{Path: f.Path, Spec: l.Spec, Type: f.Type, Off: uint64(f.Offset())}
 	if f.BitSize != 0 {
@@ -107,7 +107,7 @@ func (l *Layout) field(f btf.Field) Field {
 	return out
 }
 
-// NearestMembers returns up to three member names that look like name.
+// NearestMembers returns up to three member names that resemble name.
 func NearestMembers(spec *btf.Spec, t *btf.Type, name string) []string {
 	return nearest.Like(name, spec.MemberNames(t.ID))
 }

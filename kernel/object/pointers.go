@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Sizes of memory behind pointers whose type does not say.
+// Sizes of pointees whose type does not determine it.
 const (
 	OpaqueSize   = 256  // behind void * and pointers to types the BTF does not define
 	scalarElems  = 8    // elements behind a pointer to a number
@@ -14,14 +14,14 @@ const (
 	stringRoom   = 4096 // at least, after char *: tools copy names by the size of their own buffers
 )
 
-// Pointee is what a pointer type says about its target.
+// Pointee describes what a pointer type points to.
 type Pointee struct {
 	ID                 btf.ID // of the target; 0 for void
 	Type               *btf.Type
 	User, percpu, Fine bool
 }
 
-// Target follows a pointer type to what it points to, and collects the type tags on the way.
+// Target follows a pointer type to its target and collects the type tags on the way.
 func Target(spec *btf.Spec, ptr btf.ID) Pointee {
 	p := Strip(spec, ptr)
 	if p == nil || p.Kind != btf.KindPtr {
@@ -50,11 +50,11 @@ func Target(spec *btf.Spec, ptr btf.ID) Pointee {
 	return out
 }
 
-// IsText reports whether a pointer may be one to a string: to characters, or to anything.
+// IsText reports whether a pointer may point to a string: it points to characters, or to void.
 func (p Pointee) IsText(spec *btf.Spec) bool { return p.Type == nil || isChar(spec, p.Type.ID) }
 
-// containers says inside which type the kernel allocates a type, because its code goes from the one to the other
-// by container_of or a cast. Path is the first of the alternatives that exists.
+// containers lists the types inside which the kernel allocates a type, because its code converts between them by
+// container_of or a cast. Path is the first existing alternative.
 var containers = map[string][]struct{ typ, path string }{
 	"sock":                 {{"tcp_sock", "inet_conn.icsk_inet.sk"}},
 	"sock_common":          {{"tcp_sock", "inet_conn.icsk_inet.sk.__sk_common"}},
@@ -82,7 +82,7 @@ func (s *Space) container(l *Layout) (*Layout, uint64, bool) {
 	return nil, 0, false
 }
 
-// defaultPointer makes what a pointer field of o points to and returns its address.
+// defaultPointer creates the pointee of a pointer field of o and returns its address.
 func (s *Space) defaultPointer(o *Object, role string, spec *btf.Spec, ptr btf.ID) uint64 {
 	to := Target(spec, ptr)
 	if !to.Fine || o.depth >= MaxDepth {
@@ -104,7 +104,7 @@ func (s *Space) defaultPointer(o *Object, role string, spec *btf.Spec, ptr btf.I
 	return p.Addr()
 }
 
-// newPointee makes the object behind a pointer; nil ends a chain of pointers, or when memory is exhausted.
+// newPointee creates the pointee; it returns nil to end a chain of pointers, or if memory is exhausted.
 func (s *Space) newPointee(role string, spec *btf.Spec, to Pointee, from *Object) *Object {
 	var o *Object
 	var err error
@@ -147,7 +147,7 @@ func (s *Space) newPointee(role string, spec *btf.Spec, to Pointee, from *Object
 	return o
 }
 
-// NewArgument makes what a pointer that no object holds points to.
+// NewArgument creates the pointee of a pointer that is not stored in an object.
 func (s *Space) NewArgument(role string, spec *btf.Spec, to Pointee) *Object {
 	root := &Object{k: s, role: "args"}
 	o := s.newPointee(role, spec, to, root)
@@ -157,10 +157,10 @@ func (s *Space) NewArgument(role string, spec *btf.Spec, to Pointee) *Object {
 	return o
 }
 
-// voidNames describes what is behind fields declared void *, by their names: those of trace events.
+// voidNames maps names of void * fields, those of trace events, to the types behind them.
 var voidNames = map[string]string{"skaddr": "sock", "skbaddr": "sk_buff", "sk": "sock", "skb": "sk_buff"}
 
-// BehindVoid returns the object behind a void * of a name that tells what it points to, nil for other names.
+// BehindVoid returns the object behind a void * whose name determines its type, or nil.
 func (s *Space) BehindVoid(name string) *Object {
 	typ := voidNames[name]
 	if typ == "" {
@@ -182,7 +182,7 @@ func RoleName(role string) string {
 	return strings.TrimSuffix(role, "()")
 }
 
-// Chain counts the objects of a type among o and those that led to it.
+// Chain counts the objects of a type among o and its ancestors.
 func (o *Object) Chain(name string) int {
 	n := 0
 	for ; o != nil; o = o.parent {
@@ -193,7 +193,7 @@ func (o *Object) Chain(name string) int {
 	return n
 }
 
-// newString makes a NUL-terminated string in kernel memory.
+// newString creates a NUL-terminated string in kernel memory.
 func (s *Space) newString(role, text string, from *Object) (*Object, error) {
 	o := &Object{k: s, role: role, count: 1, size: max(uint64(len(text))+1, stringRoom), parent: from, char: true, frozen: true}
 	if err := s.place(o); err != nil {
@@ -207,14 +207,14 @@ func (s *Space) newString(role, text string, from *Object) (*Object, error) {
 	return o, nil
 }
 
-// fillString sets the whole content: the text and zeroes.
+// fillString sets the whole content: the string, then zeros.
 func (o *Object) fillString(text string, how byteState) {
 	b := make([]byte, o.size)
 	copy(b, text)
 	o.Poke(0, b, how)
 }
 
-// NewString makes a NUL-terminated string in kernel memory, for fields of type char *.
+// NewString creates a NUL-terminated string in kernel memory, for fields of type char *.
 func (s *Space) NewString(role, text string) (*Object, error) {
 	o, err := s.newString(role, text, nil)
 	if err == nil {
@@ -223,7 +223,7 @@ func (s *Space) NewString(role, text string) (*Object, error) {
 	return o, err
 }
 
-// NewBytes makes untyped kernel memory with the given content.
+// NewBytes creates untyped kernel memory with the given content.
 func (s *Space) NewBytes(role string, data []byte) (*Object, error) {
 	o, err := s.MakeBytes(role, uint64(len(data)), nil)
 	if err == nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// ErrValue is the kind of a [ValueError].
+// ErrValue is wrapped by [*ValueError].
 var ErrValue = errors.New("value does not fit the field")
 
-// ValueError is a value that cannot be put into a field.
+// ValueError is a value that does not fit a field.
 type ValueError struct {
 	Role, Path, Type string
 	Value            any
 	Why              string
 }
 
-// Error names field, type, value and reason.
+// Error names the field, its type, the value and the reason.
 func (e *ValueError) Error() string {
 	return fmt.Sprintf("%s%s (%s): cannot set to %v: %s", e.Role, Dotted(e.Path), e.Type, e.Value, e.Why)
 }
@@ -31,16 +31,16 @@ func (e *ValueError) Unwrap() error { return ErrValue }
 // Pointer is an address as a value for [Object.Set].
 type Pointer uint64
 
-// Set gives the field at path a value. Path steps over members, anonymous ones included, indices and
-// pointers ("cred.uid.val", "comm[3]", "real_parent->tgid"); a pointer on the way that is not set yet gets a new object.
+// Set sets the field at path. A path consists of members (including those of anonymous structs), indices and pointers:
+// "cred.uid.val", "comm[3]", "real_parent->tgid". A pointer on the path that is not set yet gets a new object.
 //
-// Values: integers and bool (truncated to the field, refused when out of its range), an enumerator's name for enums,
-// string and []byte for arrays of characters and bytes (the rest is zeroed) and, a string, for char * (a new
-// string object); *Object, Pointer or nil for pointers; []any for arrays; map[string]any for structs and, through a
-// new object, for pointers to structs. The errors are [*PathError] and [*ValueError].
+// Values: integers and bool (refused if out of the field's range), an enumerator's name for enums, string and []byte
+// for arrays of characters and bytes (the rest is zeroed), a string for char * (a new string object); *Object, Pointer
+// or nil for pointers; []any for arrays; map[string]any for structs and, through a new object, for pointers to structs.
+// The errors are [*PathError] and [*ValueError].
 func (o *Object) Set(path string, v any) error { return o.put(path, v, Given) }
 
-// SetUint gives an integer, enum or pointer field a value, truncated to its width.
+// SetUint sets an integer, enum or pointer field, truncating the value to its width.
 func (o *Object) SetUint(path string, v uint64) error {
 	at, f, err := o.find(path, true, Given)
 	if err != nil {
@@ -50,7 +50,7 @@ func (o *Object) SetUint(path string, v uint64) error {
 	return nil
 }
 
-// SetBytes sets the bytes of a field of any type, beginning with its first; p may be shorter, not longer, than it.
+// SetBytes sets the first bytes of a field of any type; p must not be longer than the field.
 func (o *Object) SetBytes(path string, p []byte) error {
 	at, f, err := o.find(path, true, Given)
 	if err != nil {
@@ -63,7 +63,7 @@ func (o *Object) SetBytes(path string, p []byte) error {
 	return nil
 }
 
-// SetPtr makes a pointer field point to an object, nil for NULL.
+// SetPtr makes a pointer field point to an object; nil means NULL.
 func (o *Object) SetPtr(path string, to *Object) error {
 	if to == nil {
 		return o.Set(path, nil)
@@ -71,13 +71,13 @@ func (o *Object) SetPtr(path string, to *Object) error {
 	return o.Set(path, to)
 }
 
-// Has reports whether a path exists in the type, pointers on the way included.
+// Has reports whether a path exists in the type, following pointers.
 func (o *Object) Has(path string) bool {
 	l := o.Layout()
 	if l == nil {
 		return false
 	}
-	// An object is the first of an array, as what a pointer points to is.
+	// An object counts as the first of an array, like the target of a pointer.
 	if index, next, ok := cutIndex(path); ok && l.Type.Kind != btf.KindArray {
 		if index >= o.count {
 			return false
@@ -87,8 +87,8 @@ func (o *Object) Has(path string) bool {
 	return o.k.types.has(l, path)
 }
 
-// HasField reports whether a path exists in a type of vmlinux BTF, pointers on the way included; the error says what is
-// missing and what comes near.
+// HasField reports whether a path exists in a type of the vmlinux BTF, following pointers; the error names what is
+// missing and similar names.
 func (s *Space) HasField(typ btf.ID, path string) error {
 	l := s.types.Of(s.btf, typ)
 	if l == nil {
@@ -124,8 +124,8 @@ func (ts *Types) check(l *Layout, path string) error {
 	return &PathError{Type: l.Name, Path: whole, Name: path, Err: ErrBadPath}
 }
 
-// Uint returns the value of an integer, enum, bitfield or pointer field, zero-extended, without logging. Fields
-// nobody has set get their value by the mode, as for the guest, but read 0 in strict mode.
+// Uint returns the value of an integer, enum, bitfield or pointer field, zero-extended, without logging. A field that
+// was not set gets its value according to the mode, as for the guest, but reads as 0 in strict mode.
 func (o *Object) Uint(path string) (uint64, error) {
 	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
@@ -134,7 +134,7 @@ func (o *Object) Uint(path string) (uint64, error) {
 	return at.LoadField(f), nil
 }
 
-// Num is Uint for builders and the kernel itself: 0 when there is no such field. Paths are alternatives separated by |.
+// Num is Uint for builders and the kernel itself: 0 if there is no such field. Paths are alternatives separated by |.
 func (o *Object) Num(paths string) uint64 {
 	if o == nil {
 		return 0
@@ -147,7 +147,7 @@ func (o *Object) Num(paths string) uint64 {
 	return 0
 }
 
-// GetBytes returns a copy of the bytes of a field, never-set ones by the mode, without logging.
+// GetBytes returns a copy of the bytes of a field, never-set ones according to the mode, without logging.
 func (o *Object) GetBytes(path string) ([]byte, error) {
 	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
@@ -157,7 +157,7 @@ func (o *Object) GetBytes(path string) ([]byte, error) {
 	return slices.Clone(b), nil
 }
 
-// String returns the text of a character array, or behind a char pointer, up to the first NUL.
+// String returns the text of a character array, or that a char pointer points to, up to the first NUL.
 func (o *Object) String(path string) (string, error) {
 	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
@@ -179,7 +179,7 @@ func (o *Object) String(path string) (string, error) {
 	return string(b), nil
 }
 
-// Pointee returns the object a pointer field points to; nil for NULL and for addresses of no object.
+// Pointee returns the object that a pointer field points to; nil for NULL and for addresses without an object.
 func (o *Object) Pointee(path string) (*Object, error) {
 	v, err := o.Uint(path)
 	if err != nil {
@@ -194,7 +194,7 @@ func (o *Object) IsSet(path string) bool {
 	return err == nil && at != nil && at.status(f.Off, max(f.Size, 1)) == Given
 }
 
-// Present returns storage bytes after the mode's rules, without logging and faults.
+// Present returns storage bytes according to the mode, without logging and faults.
 func (o *Object) Present(off, size uint64) []byte {
 	if o.status(off, size) == never {
 		switch {
@@ -210,8 +210,8 @@ func (o *Object) Present(off, size uint64) []byte {
 	return o.st.data[off : off+size]
 }
 
-// find walks a path. The Field's offset is relative to the storage of the object returned. create makes objects for
-// pointers that are not set; without, a pointer to nothing ends the walk with a nil object.
+// find resolves a path. The Field's offset is relative to the storage of the returned object. With create it creates
+// objects for pointers that are not set; otherwise such a pointer ends the walk with a nil object.
 func (o *Object) find(path string, create bool, how byteState) (*Object, Field, error) {
 	whole, at := path, o
 	for range MaxNesting {
@@ -280,7 +280,7 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 
 func (s *Space) typeString(f Field) string { return f.Spec.TypeString(f.Type) }
 
-// LoadField returns the value of a scalar field by the mode's rules, zero-extended.
+// LoadField returns the value of a scalar field according to the mode, zero-extended.
 func (o *Object) LoadField(f Field) uint64 {
 	b := o.Present(f.Off, f.Size)
 	if f.BitSize == 0 {

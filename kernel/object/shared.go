@@ -2,7 +2,7 @@ package object
 
 import "strings"
 
-// Shared returns the object of a type that arguments of a name share.
+// Shared returns the object of a type that arguments with a name share.
 func (s *Space) Shared(name string, l *Layout) *Object {
 	name = OneName(l.Name, name)
 	key := "arg:" + name + ":" + l.Spec.TypeString(l.Type.ID)
@@ -18,8 +18,8 @@ func (s *Space) Shared(name string, l *Layout) *Object {
 	return o
 }
 
-// usualNames lists what kernel functions call their one argument of a type, besides the type's own name. All of them mean the
-// same object; other names ("newsk", "old_dentry") mean others.
+// usualNames lists the usual names of a kernel function's only argument of a type, besides the type's own name. All of
+// them denote the same object; other names ("newsk", "old_dentry") denote others.
 var usualNames = map[string]string{
 	"sock": "sk skaddr", "sk_buff": "skb skbaddr", "request": "rq req", "request_queue": "q", "net_device": "dev", "block_device": "bdev",
 	"super_block": "sb", "mm_struct": "mm", "vm_area_struct": "vma", "linux_binprm": "bprm", "kmem_cache": "s", "cgroup": "cgrp",
@@ -35,7 +35,7 @@ func UsualName(typ string) string {
 	return typ
 }
 
-// OneName returns the name that stands for all usual names of a type.
+// OneName returns one name for all usual names of a type.
 func OneName(typ, name string) string {
 	names, ok := usualNames[typ]
 	if !ok {
@@ -52,8 +52,8 @@ func OneName(typ, name string) string {
 	return name
 }
 
-// Singleton returns the one object of a type of which a kernel has one that matters, such as the initial network
-// namespace; nil for all other types.
+// Singleton returns the object of a type of which only one matters in a kernel, such as the initial network namespace;
+// nil for all other types.
 func (s *Space) Singleton(typ string) *Object {
 	switch typ {
 	case "net":
@@ -66,16 +66,16 @@ func (s *Space) Singleton(typ string) *Object {
 	return nil
 }
 
-// Kept returns the object that was kept under a key: a singleton by its role, an argument by its name and type. Nil when there is none.
+// Kept returns the object stored under a key, or nil: a singleton by its role, an argument by its name and type.
 func (s *Space) Kept(key string) *Object { return s.byRole[key] }
 
-// Keep makes [Space.Kept] return o for key.
+// Keep stores o under key for [Space.Kept].
 func (s *Space) Keep(key string, o *Object) { s.byRole[key] = o }
 
-// Objects returns the objects in the order in which they were made.
+// Objects returns the objects in order of creation.
 func (s *Space) Objects() []*Object { return s.objects }
 
-// Builtin is namedObject with the default content of its type in every mode.
+// Builtin is like Named, with the default content of the type in every mode.
 func (s *Space) Builtin(name, typ string) *Object {
 	o := s.Named(name, typ)
 	if o != nil {
@@ -84,7 +84,7 @@ func (s *Space) Builtin(name, typ string) *Object {
 	return o
 }
 
-// Named returns the object of a global variable, made on first use; nil when the BTF lacks the type.
+// Named returns the object of a global variable, created on first use; nil if the BTF lacks the type.
 func (s *Space) Named(name, typ string) *Object {
 	if o := s.byRole[name]; o != nil {
 		return o

@@ -13,11 +13,11 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Mode describes what a read of a field nobody has set yields.
+// Mode selects what a read of a never-set field yields.
 type Mode uint8
 
 const (
-	// ModeDefault makes up a value from seed, role and path and keeps it.
+	// ModeDefault generates a value from seed, role and path and keeps it.
 	ModeDefault Mode = iota
 	// ModeScenario yields 0 and logs the access as never set.
 	ModeScenario
@@ -25,21 +25,21 @@ const (
 	ModeStrict
 )
 
-// ErrNoMemory is the kind of errors that mean the simulated kernel cannot hold more objects.
+// ErrNoMemory: the simulated kernel cannot hold more objects.
 var ErrNoMemory = errors.New("simulated kernel memory exhausted")
 
 // Limits of one space.
 const (
 	maxObjects    = 1 << 16
 	maxObjectSize = 8 << 20
-	maxTypedSize  = 1 << 20 // of an object with a type, whose fields get values one by one; the largest of real kernels has a third of it
+	maxTypedSize  = 1 << 20 // bytes in a typed object, whose fields are set one by one; the largest in real kernels is a third of it
 	MaxDepth      = 32      // pointers followed from a root object
 	maxSameType   = 5       // objects of one type in a chain of pointers
-	flexibleElems = 16      // elements a flexible array at the end of an object gets
+	flexibleElems = 16      // number of elements of a flexible array at the end of an object
 	maxFlexible   = 2048
 )
 
-// Config describes a Space. Mem and Around are required, BTF may be nil.
+// Config configures a Space. Mem and Around are required, BTF may be nil.
 type Config struct {
 	Mem     *mem.Memory
 	BTF     *btf.Spec
@@ -50,11 +50,11 @@ type Config struct {
 	Seed    uint64
 	CPUs    int
 	Mode    Mode
-	Began   clock.Clock // when the run begins; made-up times are before it
+	Began   clock.Clock // when the run begins; generated times are before it
 	Around  Surroundings
 }
 
-// Space is where the objects of one kernel live. Construct it with [New].
+// Space holds the objects of one kernel. Create it with [New].
 type Space struct {
 	mem     *mem.Memory   `snapshot:"fixed"`
 	btf     *btf.Spec     `snapshot:"fixed"`
@@ -69,30 +69,30 @@ type Space struct {
 	sink    func(*Access) `snapshot:"fixed"` // of the run, not of the kernel
 
 	mode    Mode
-	prog    uapi.ProgType // what runs: decides which fields stores may change
+	prog    uapi.ProgType // type of the running program: determines which fields stores may change
 	noLoads bool          // the running program has no typed pointers to kernel memory
 	failed  error         // the first allocation that failed
 	objects []*Object
 	byRole  map[string]*Object // singletons and arguments, by their key
 }
 
-// Surroundings are what objects need of the rest of the kernel: the default content of well-known types, and what pointers to other
-// kinds of memory point to. Addresses of 0 make the pointer NULL.
+// Surroundings provides what objects need from the rest of the kernel: the default content of well-known types, and the
+// targets of pointers to other kinds of memory. An address of 0 makes the pointer NULL.
 type Surroundings interface {
-	// Populate gives an object the default content of its type.
+	// Populate sets the default content of an object's type.
 	Populate(o *Object)
-	// UserPointer makes what a pointer to user memory points to, UserString a string there.
+	// UserPointer creates the target of a pointer to user memory, UserString a string there.
 	UserPointer(role string, spec *btf.Spec, to Pointee) uint64
 	UserString(text string) uint64
-	// FuncPointer chooses a function of a prototype.
+	// FuncPointer chooses a function with a prototype.
 	FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64
 	// PercpuPointer allocates per-CPU memory for a type.
 	PercpuPointer(role string, spec *btf.Spec, id btf.ID) uint64
-	// ObjectAt finds objects that lie in a region of their own kind: per-CPU variables.
+	// ObjectAt finds objects in regions of another kind: per-CPU variables.
 	ObjectAt(addr uint64) *Object
 }
 
-// New returns a space without objects.
+// New returns an empty space.
 func New(c Config) *Space {
 	return &Space{
 		mem: c.Mem, btf: c.BTF, modules: c.Modules, types: c.Types, arch: c.Arch, version: c.Version, seed: c.Seed, cpus: c.CPUs, mode: c.Mode,
@@ -100,7 +100,7 @@ func New(c Config) *Space {
 	}
 }
 
-// Snapshot is the state of a [Space] at one moment.
+// Snapshot is the state of a [Space] at one point in time.
 type Snapshot struct {
 	was    Space
 	states []*state
@@ -117,7 +117,7 @@ func (s *Space) Snapshot() *Snapshot {
 	return c
 }
 
-// Restore brings back a snapshot taken from this space. Objects made since are forgotten.
+// Restore restores a snapshot of this space. Objects created since are forgotten.
 func (s *Space) Restore(c *Snapshot) {
 	sink := s.sink
 	*s = c.was
@@ -132,10 +132,10 @@ func (s *Space) Restore(c *Snapshot) {
 // Began returns the time at which the run began.
 func (s *Space) Began() clock.Clock { return s.began }
 
-// Mem returns the memory the kernel lives in.
+// Mem returns the simulated memory that contains the objects.
 func (s *Space) Mem() *mem.Memory { return s.mem }
 
-// BTF returns the target's BTF, nil when there is none.
+// BTF returns the target's BTF, or nil.
 func (s *Space) BTF() *btf.Spec { return s.btf }
 
 // Modules returns the BTF of modules.
@@ -144,7 +144,7 @@ func (s *Space) Modules() []*btf.Spec { return s.modules }
 // Types returns the layout cache, to share it with other kernels of the target.
 func (s *Space) Types() *Types { return s.types }
 
-// Arch returns the architecture ("x86", "arm64", "riscv", "arm", "s390"), empty when unknown.
+// Arch returns the architecture ("x86", "arm64", "riscv", "arm", "s390"), or "" if unknown.
 func (s *Space) Arch() string { return s.arch }
 
 // Version returns the kernel version as LINUX_VERSION_CODE.
@@ -162,7 +162,7 @@ func (s *Space) SetMode(m Mode) { s.mode = m }
 // CPUs returns the number of CPUs.
 func (s *Space) CPUs() int { return s.cpus }
 
-// Err returns the first failure to make an object or string a field should have pointed to; such a field reads NULL.
+// Err returns the first failure to create an object or string for a pointer field; such a field reads as NULL.
 func (s *Space) Err() error { return s.failed }
 
 func (s *Space) Fail(err error) {

@@ -8,11 +8,11 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// MaxNesting limits the walk into nested types, so that malformed BTF ends it.
+// MaxNesting limits the depth of walks into nested types, so that they end for malformed BTF.
 const MaxNesting = 48
 
-// Types answers questions about offsets and paths in the types of one target, and remembers the answers. It is safe
-// for concurrent use, so that many kernels of one target may share it ([Config.Types]).
+// Types looks up offsets and paths in the types of one target, and caches the results. It is safe for concurrent use,
+// so that many kernels for one target can share it ([Config.Types]).
 type Types struct {
 	mu      sync.Mutex
 	layouts map[typeKey]*Layout
@@ -34,21 +34,21 @@ type Field struct {
 	Path string    // "cred.uid.val", "comm[3]"; empty for the whole object
 	Spec *btf.Spec // the BTF of Type
 	Type btf.ID    // as declared, with typedefs and modifiers
-	Off  uint64    // bytes from the start of the object; of a bitfield, of its first byte
-	Size uint64    // bytes; of a bitfield, the bytes it touches
+	Off  uint64    // bytes from the start of the object; for a bitfield, of its first byte
+	Size uint64    // bytes; for a bitfield, those that it touches
 	// BitOff and BitSize describe a bitfield: bits from the start of the object in BTF's counting, and width. BitSize is
 	// 0 for anything else.
 	BitOff  uint64
 	BitSize uint32
 }
 
-// Layout is what is known of one type.
+// Layout is what is known about one type.
 type Layout struct {
 	Spec *btf.Spec
 	Type *btf.Type // modifiers and typedefs skipped
 	Size uint64
 	Name string
-	// flexElem is the size of an element of the flexible array at the end, 0 without one.
+	// flexElem is the element size in bytes of the flexible array at the end, or 0.
 	flexElem uint64
 
 	mu     sync.Mutex
@@ -61,14 +61,14 @@ type fieldKey struct {
 	off, size uint64
 }
 
-// place is the result of a path as far as one object goes; rest is what follows a pointer.
+// place is the part of a path within one object; rest is the part after a pointer.
 type place struct {
 	field Field
 	rest  string
 	err   error
 }
 
-// Home returns the BTF that owns a type id: ids below those of a split BTF belong to its base.
+// Home returns the BTF that contains a type id: for split BTF, lower ids belong to its base.
 func Home(spec *btf.Spec, id btf.ID) *btf.Spec {
 	for b := spec.Base(); b != nil && id < spec.FirstID(); b = spec.Base() {
 		spec = b
@@ -85,7 +85,7 @@ func Strip(spec *btf.Spec, id btf.ID) *btf.Type {
 	return t
 }
 
-// Of returns the layout of a sized type; nil when the type has no size (void, function, forward declaration).
+// Of returns the layout of a type, or nil for types without a size (void, function, forward declaration).
 func (ts *Types) Of(spec *btf.Spec, id btf.ID) *Layout {
 	if spec == nil {
 		return nil
@@ -156,8 +156,8 @@ func (l *Layout) flexible() uint64 {
 	return 0
 }
 
-// FieldAt returns the innermost field that contains [off, off+size), as [btf.Spec.FieldAt] does. A range of at most eight
-// bytes that holds several bitfields gets the names of all of them.
+// FieldAt returns the innermost field that contains [off, off+size), as [btf.Spec.FieldAt] does. For a range of at most
+// eight bytes that holds several bitfields, Path lists all of them.
 func (l *Layout) FieldAt(off, size uint64) Field {
 	key := fieldKey{off, size}
 	l.mu.Lock()
@@ -174,7 +174,7 @@ func (l *Layout) FieldAt(off, size uint64) Field {
 }
 
 func (l *Layout) search(off, size uint64) Field {
-	if off+size > math.MaxUint32/8 || off+size < off { // more than a type can have
+	if off+size > math.MaxUint32/8 || off+size < off { // larger than any type
 		return l.field(btf.Field{Type: l.Type.ID})
 	}
 	_, found, _ := l.Spec.FieldAt(l.Type.ID, uint32(off), int(size))
@@ -196,7 +196,7 @@ func (l *Layout) search(off, size uint64) Field {
 	return Field{Path: strings.Join(names, ","), Spec: l.Spec, Type: unit, Off: off, Size: size}
 }
 
-// bitfields returns the bitfields that touch the byte at off, of a union those of the first member that has any.
+// bitfields returns the bitfields that touch the byte at off; for a union, those of the first member that has any.
 func (l *Layout) bitfields(off uint64) []Field {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,7 +216,7 @@ func (l *Layout) bitfields(off uint64) []Field {
 	return out
 }
 
-// FollowProto goes from a FUNC, a typedef or a pointer to the FUNC_PROTO.
+// FollowProto follows a FUNC, a typedef or a pointer to the FUNC_PROTO.
 func FollowProto(spec *btf.Spec, id btf.ID) *btf.Type {
 	for range MaxNesting {
 		t, err := spec.Type(id)

@@ -2,13 +2,13 @@ package object
 
 import "strings"
 
-// member is a field that was given a value: what tells the members of a union apart, which share their bytes.
+// member is a field that was set. It distinguishes the members of a union, which share their bytes.
 type member struct {
 	path      string
 	off, size uint64 // in the object's storage
 }
 
-// remember notes a field that was set. Structs whose members were set by name are noted member by member.
+// remember records a field that was set. Structs whose members were set by name are recorded member by member.
 func (o *Object) remember(f Field, v any) {
 	if _, byName := v.(map[string]any); byName && f.Size > 0 {
 		if t := Strip(f.Spec, f.Type); t != nil && t.Kind.IsComposite() {
@@ -23,9 +23,8 @@ func (o *Object) remember(f Field, v any) {
 	s.members = append(s.members, member{f.Path, f.Off, f.Size})
 }
 
-// OtherMember returns the path of a field that was set where the access reads, if the access means another one: a union has one value, and it is
-// not the one that was read. meant is the path of the field a relocation means, in the terms of the object's type; empty without. Empty
-// means that there is nothing to say.
+// OtherMember returns the path of the union member that was set, if the access reads a different one, else "". meant is
+// the path of the relocation's field in terms of the object's type, or "".
 func (a *Access) OtherMember(meant string) string {
 	other := ""
 	path := a.Path
@@ -45,7 +44,7 @@ func (a *Access) OtherMember(meant string) string {
 	return other
 }
 
-// samePath reports whether two paths are the same or one leads into the other.
+// samePath reports whether two paths are equal or one is a prefix of the other.
 func samePath(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

@@ -19,17 +19,17 @@ var writable = map[string][]string{
 	"bpf_dummy_ops_state":  {"val"},
 }
 
-// SetProgType tells the kernel which program runs: it decides which kernel fields stores may change.
+// SetProgType sets the type of the running program, which determines the kernel fields that stores may change.
 func (s *Space) SetProgType(t uapi.ProgType) { s.prog = t }
 
 // ProgType returns the type of the program that runs.
 func (s *Space) ProgType() uapi.ProgType { return s.prog }
 
-// ForbidLoads makes direct loads from kernel memory fault until the event of the context made last ends: its program has no
-// pointer the verifier knows to be one. Helpers that copy are not concerned.
+// ForbidLoads makes direct loads from kernel memory fault until the event of the most recent context ends: its program
+// has no pointer that the verifier would accept. Helpers that copy memory are not affected.
 func (s *Space) ForbidLoads() { s.noLoads = true }
 
-// AllowLoads takes back ForbidLoads.
+// AllowLoads reverts ForbidLoads.
 func (s *Space) AllowLoads() { s.noLoads = false }
 
 // LoadsForbidden reports whether ForbidLoads holds.
@@ -45,7 +45,7 @@ func (s *Space) mayWrite(o *Object, off, size uint64) bool {
 		if l == nil {
 			continue
 		}
-		// All types here are their containers' first part, so offsets agree from the storage's start.
+		// Each type here is the first part of its container, so offsets from the storage's start are the same.
 		if o.layout != l && (o.face != l) && !(o.layout != nil && strings.HasSuffix(o.layout.Name, "_sock") && strings.HasSuffix(typ, "sock")) {
 			continue
 		}
