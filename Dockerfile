@@ -1,4 +1,4 @@
-# The static binary alone. Build it first: `make build-static`, then `docker build -t bpfrun .`.
+# Contains only the static binary. Build that first: `make build-static`, then `docker build -t bpfrun .`.
 #
 #     docker run --rm -v "$PWD:/src" -w /src bpfrun prog.o --btf embedded
 FROM scratch

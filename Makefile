@@ -56,26 +56,26 @@ test-corpus: corpus
 differences:
 	BPFRUN_CORPUS=$(abspath $(CORPUS)) $(GO) test -count=1 -v -run TestDifferencesHaveCauses ./matrix
 
-# Builds a module against Debian's kernel headers below OUT and compares `btf resolve-ids` with the tool of the kernel's build.
+# Builds a module against Debian's kernel headers in OUT and compares `btf resolve-ids` with the tool of the kernel's build.
 btf-module: build
 	BPFRUN=$(abspath bpfrun) scripts/btf-module.sh $(or $(OUT),btf-module-out)
 
-# Compares BTF made of the DWARF of FILES (kernels, modules, objects) with pahole's.
+# Compares BTF generated from the DWARF of FILES (kernels, modules, objects) with pahole's.
 btf-pahole: build
 	BPFRUN=$(abspath bpfrun) scripts/btf-pahole.sh $(FILES)
 
-# Runs the corpus' objects on its amd64 kernels and writes what became of them into CONFORMANCE.md.
+# Runs the corpus' objects on its amd64 kernels and writes the results into CONFORMANCE.md.
 corpus-table:
 	$(GO) run ./cmd/bpfrun conformance corpus --objects '$(CORPUS)/objects/*/libbpf-tools/*.o' \
 		--objects '$(CORPUS)/objects/*/xdp-tools/*.o' --objects '$(CORPUS)/objects/*/libxdp1/*.o' \
 		--objects '$(CORPUS)/objects/*/suricata/*.o' --objects '$(CORPUS)/objects/*/ir-keytable/*.o' \
 		--btf '$(CORPUS)/btf/linux-*-amd64*.btf.xz' --into CONFORMANCE.md
 
-# Unpacks the second toolchain (clang 22, libbpf 1.7, bpf-gcc) beside the system's.
+# Unpacks the second toolchain (clang 22, libbpf 1.7, bpf-gcc) without installing it.
 toolchain:
 	scripts/toolchain.sh $(TOOLCHAIN)
 
-# The same for Rust with its core library's sources.
+# The same for Rust, with the sources of its core library.
 toolchain-rust:
 	scripts/toolchain.sh $(TOOLCHAIN)-rust sid rustc libstd-rust-dev rust-src llvm-22 clang-22 libbpf-dev coreutils dash bash findutils grep sed
 
@@ -95,8 +95,8 @@ check-objects:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-# The profile for profile-guided optimisation of the command, which go build picks up: the interpreter on the
-# benchmark programs. It is a few KB and committed; make it anew when the interpreter changes.
+# The profile that go build uses for profile-guided optimisation of the command: the interpreter on the
+# benchmark programs. It is a few KB and committed; make it again when the interpreter changes.
 pgo:
 	$(GO) test -pgo=off -run '^$$' -bench '^BenchmarkInterp$$' -benchtime 300ms -cpuprofile $(abspath cmd/bpfrun/default.pgo) -o /dev/null ./bench
 
@@ -104,7 +104,7 @@ pgo:
 benchmarks:
 	BENCH_COMPARE=1 BENCH_COMMAND=1 $(GO) test -pgo $(abspath cmd/bpfrun/default.pgo) -count=1 -timeout 30m -v -run 'TestCompare|TestCommandTime' ./bench
 
-# Rewrites golden files, generated documentation and transcripts in every package that has some; look at the difference before you commit.
+# Rewrites golden files, generated documentation and transcripts in every package that has some. Review the diff before you commit.
 update:
 	$(GO) test -count=1 $$($(GO) list -f '{{range .TestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}' ./...) -update
 
@@ -114,15 +114,15 @@ clean:
 
 .PHONY: btf-module btf-pahole update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
-# Generated programs: interpreter = reference evaluator, and = the running kernel (root, Linux).
+# Generated programs: the interpreter compared with the reference evaluator, and with the running kernel (root, Linux).
 differential:
 	$(GO) run ./cmd/bpfrun conformance generate --count 1000000 --seed 2026
 
 differential-kernel:
 	$(GO) run ./cmd/bpfrun conformance generate --kernel --count 100000 --seed 2026 -v
 
-# Native code as first compiled = native code with loops optimised = interpreter = reference evaluator, on programs that end well and on
-# programs that fault.
+# Native code, as first compiled and with loops optimised, compared with the interpreter and the reference evaluator, on programs that end
+# normally and on programs that fault.
 differential-jit:
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --count 1000000 --seed 2026
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --mutate --runs 1 --count 100000 --seed 2027
@@ -136,7 +136,7 @@ soak:
 	BPFRUN_SOAK=2m $(GO) test -race -count=1 -timeout 10m -v -run TestSoak ./jit
 
 # Correct programs by three compilers (clang-14 and clang-19 of Debian 12, clang-22 of the second toolchain), -O1, -O2, -Os and CPU v1 to
-# v4, on five kernels and both engines: bpfrun finds nothing wrong and warns of nothing (but instructions of v3 and v4 that old kernels do not know).
+# v4, on five kernels and both engines: bpfrun must find nothing wrong and give no warning (except for v3 and v4 instructions that old kernels do not know).
 falsealarms: build
 	$(GO) run ./scripts/falsealarms --clang clang-14 --clang clang-19 --clang 'scripts/toolchain.sh --run $(TOOLCHAIN) clang-22' \
 		--btf embedded --btf 'testdata/btf/*.btf.xz' $(if $(wildcard $(CORPUS)/btf),--btf '$(CORPUS)/btf/linux-6.*-amd64*.btf.xz') testdata/falsealarms/*.bpf.c
@@ -145,11 +145,11 @@ falsealarms: build
 exec-suite:
 	scripts/exec-suite.sh $(or $(KERNEL),embedded)
 
-# The packaged BPF tools, unmodified: with events against what they printed before, and without on each of KERNELS (names or files of types).
+# The packaged BPF tools, unmodified: with events, compared with their recorded output, and without events on each of KERNELS (names or BTF files).
 exec-tools:
 	scripts/exec-tools.sh $(KERNELS)
 
-# Puts errors into the code one by one: recorded vectors and generator have to notice 40 in the interpreter, tests those in
+# Injects faults one at a time. Recorded vectors and the generator must find 40 in the interpreter; tests must find those in
 # loader, kernel, machine, maps, helpers, scenarios, memory, matrix and the JIT's planning (half an hour).
 mutants: mutants-interpreter mutants-rules
 
@@ -161,7 +161,7 @@ mutants-rules:
 
 .PHONY: exec-suite exec-tools falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 
-# What a release holds beside the binary: manual pages and shell completions, made from the commands themselves.
+# The rest of a release: manual pages and shell completions, generated from the commands.
 DOCS := dist-docs
 man:
 	$(GO) run -tags man ./cmd/bpfrun man $(DOCS)/man
@@ -170,11 +170,11 @@ completions:
 	@mkdir -p $(DOCS)/completions
 	@for shell in bash zsh fish powershell; do $(GO) run ./cmd/bpfrun completion $$shell >$(DOCS)/completions/bpfrun.$$shell || exit 1; done
 
-# The binary that the Dockerfile takes.
+# The binary that the Dockerfile copies.
 build-static:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bpfrun ./cmd/bpfrun
 
-# Everything of a release without publishing it, into dist/. Needs goreleaser on the PATH:
+# Builds a release in dist/ without publishing it. Needs goreleaser on the PATH:
 #     go install github.com/goreleaser/goreleaser/v2@v2.13.0
 release-snapshot:
 	goreleaser check

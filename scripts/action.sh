@@ -1,6 +1,6 @@
 #!/bin/bash
-# What the GitHub Action runs: `bpfrun test` and `bpfrun matrix` on every kernel, annotations on standard output, tables
-# in the job summary, the worst exit code as output and as exit status. Takes TESTS, OBJECTS, KERNELS and STRICT.
+# The GitHub Action runs this: `bpfrun test` and `bpfrun matrix` on every kernel. Annotations go to standard output, tables to the
+# job summary; the worst exit code is the output and the exit status. Input: TESTS, OBJECTS, KERNELS and STRICT in the environment.
 set -uo pipefail
 shopt -s nullglob
 
@@ -15,7 +15,7 @@ while IFS= read -r kernel; do
 done <<<"${KERNELS:-embedded}"
 [ "${STRICT:-false}" != true ] || args+=(--strict)
 
-# The first of these that a command ends with is the exit status of all, as within one command.
+# The first of these codes with which any command ends is the exit status, as in bpfrun itself.
 worst() {
 	local code
 	for code in 70 2 3 4 5 1; do
@@ -28,7 +28,7 @@ worst() {
 }
 
 status=0
-# run COMMAND PATHS: the paths are words and globs, as in a shell.
+# run COMMAND PATHS: PATHS are words and globs, as in a shell.
 run() {
 	local command=$1 code=0
 	shift

@@ -1,6 +1,6 @@
 #!/bin/sh
-# btf-module.sh OUT: builds btf/ids/testdata/module against Debian's kernel headers and compares bytes of `btf resolve-ids` with those of resolve_btfids,
-# which the build runs. Needs Debian, gcc, make and pahole; no root. KERNEL is a release of linux-headers that apt knows, BPFRUN the command.
+# btf-module.sh OUT: builds btf/ids/testdata/module against Debian's kernel headers and compares the output of `btf resolve-ids`, byte for byte, with that of
+# resolve_btfids, which the build runs. Needs Debian, gcc, make and pahole; no root. KERNEL is a release of linux-headers that apt knows, BPFRUN the bpfrun to use.
 set -eu
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,7 +14,7 @@ if [ ! -d "$root/usr/src" ]; then
 	for deb in "$out"/*.deb; do
 		dpkg-deb -x "$deb" "$root"
 	done
-	# The packages name each other by absolute paths.
+	# The packages refer to each other by absolute paths.
 	find "$root/usr/src" "$root"/usr/lib/linux-kbuild-* -type f \( -name Makefile -o -name .kernelvariables \) -exec sed -i "s,/usr/src/,$root/usr/src/,g; s,/usr/lib/linux-kbuild,$root/usr/lib/linux-kbuild,g" {} +
 fi
 headers=$root/usr/src/linux-headers-$kernel
@@ -24,7 +24,7 @@ rm -rf "$work"
 mkdir -p "$work"
 cp "$here/btf/ids/testdata/module/kfuncs.c" "$work/"
 echo 'obj-m := kfuncs.o' >"$work/Makefile"
-# The build's resolve_btfids keeps the file as it was before.
+# Run by the build instead of resolve_btfids: keeps a copy of the file as it was before.
 cat >"$work/resolve" <<EOF
 #!/bin/sh
 for file; do :; done

@@ -1,7 +1,7 @@
 #!/bin/sh
-# btf-pahole.sh FILE...: makes BTF of each ELF file with `bpfrun btf gen` and with pahole and compares them as sets of types, functions and variables
-# (scripts/btfset). Prints the processor time and the most memory of both; exit code 1 when a set differs. Needs pahole and GNU time; no root.
-# BPFRUN is the command, PAHOLE the other one, JOBS pahole's threads: with more than one it writes some functions more than once.
+# btf-pahole.sh FILE...: generates BTF from each ELF file with `bpfrun btf gen` and with pahole, and compares them as sets of types, functions and variables
+# (scripts/btfset). Prints processor time and peak memory of both; exit code 1 when a set differs. Needs pahole and GNU time; no root.
+# BPFRUN and PAHOLE are the commands to use, JOBS is the number of pahole's threads (with more than one it writes some functions more than once).
 set -eu
 bpfrun=${BPFRUN:-bpfrun}
 pahole=${PAHOLE:-pahole}

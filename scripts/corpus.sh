@@ -4,12 +4,12 @@
 # Fetches real kernels' BTF and real BPF objects from Debian packages into DIR, for the tests that BPFRUN_CORPUS=DIR enables:
 #
 #     DIR/btf/linux-VERSION-ARCH[-FLAVOUR].btf.xz        one per kernel package below
-#     DIR/objects/debian-bookworm/PACKAGE/NAME.o          as shipped, or cut out of executables (BPF skeletons)
+#     DIR/objects/debian-bookworm/PACKAGE/NAME.o          as shipped, or extracted from executables (BPF skeletons)
 #
-# Only what is missing is fetched. Nothing is installed: apt works with a state of its own under DIR/.apt. The objects are
-# under their packages' own licences; they are test input and are never committed.
+# Fetches only what is missing. Nothing is installed: apt keeps its state under DIR/.apt. The objects are
+# under the licences of their packages; they are test input and are never committed.
 #
-# A package that cannot be had is reported and left out; the exit status is 1 only when nothing at all was obtained.
+# Packages that cannot be fetched are reported and left out; the exit status is 1 only if nothing at all was fetched.
 set -euo pipefail
 
 MIRROR=${MIRROR:-http://deb.debian.org/debian}

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The test suite of cilium/ebpf, at the version of go.mod, on a simulated kernel: `scripts/exec-suite.sh [KERNEL]`. As root it runs as nobody. Prints the
-# counts of each package and the tests that fail; DIR keeps sources, test binaries and outputs.
+# exec-suite.sh [KERNEL]: runs the test suite of cilium/ebpf, at the version of go.mod, on a simulated kernel. When started as root, the tests run as nobody.
+# Prints the counts of each package and the tests that fail. Sources, test binaries and outputs are kept in DIR.
 set -euo pipefail
 kernel=${1:-embedded}
 packages=${PACKAGES:-features ringbuf perf btf link .}

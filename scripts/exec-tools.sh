@@ -1,7 +1,8 @@
 #!/bin/bash
-# exec-tools.sh [KERNEL...]: run the packaged BPF tools under bpfrun exec. First with events, on the embedded kernel, against what they printed when
-# testdata was written; then each program of libbpf-tools without events on each KERNEL (a name or a file of types): does it reach its loop, and why not.
-# BPFRUN_MODULES are modules of that kernel, for --module-btf. Tools are looked for in BPFRUN_TOOLS, a list of directories, and in /usr/sbin. BPFRUN is the command to use; unset, it is built.
+# exec-tools.sh [KERNEL...]: runs packaged BPF tools under bpfrun exec. First with events, on the embedded kernel, compared with the recorded output in
+# testdata; then each program of libbpf-tools without events on each KERNEL (a name or a BTF file): does it reach its loop, and if not, why?
+# BPFRUN_MODULES are modules of that kernel, for --module-btf. Tools are searched for in BPFRUN_TOOLS, a list of directories, and in /usr/sbin. BPFRUN is the bpfrun
+# to use; if unset, the script builds it.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 tmp=$(mktemp -d)

@@ -3,7 +3,7 @@
 #
 # Compiles the programs of the kernel's BPF selftests (LINUX/tools/testing/selftests/bpf/progs) for the types in BTF (raw) into OUT, as
 # their own Makefile does, for `bpfrun conformance corpus --optional --brief --objects 'OUT/*.o'`. Sources and objects are GPL-2.0:
-# nothing of them belongs into this repository. Programs that do not compile are named and left out.
+# nothing of them belongs in this repository. Programs that do not compile are listed and left out.
 #
 # Tools: clang (CLANG, 18 or newer), bpftool (BPFTOOL, 7.5 or newer: it writes the kfuncs' prototypes).
 set -euo pipefail

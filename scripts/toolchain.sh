@@ -1,10 +1,9 @@
 #!/bin/bash
 # toolchain.sh DIR [SUITE] [PACKAGE...]
 #
-# Unpacks a BPF toolchain of another Debian suite (default: sid) into DIR, beside
-# the system's own and without touching it: apt gets a sources list, a state and a
-# cache of its own, the packages are only unpacked, no maintainer script is run.
-# Tools are then run inside of it:
+# Unpacks a BPF toolchain of another Debian suite (default: sid) into DIR without
+# touching the system: apt uses its own sources list, state and cache, packages
+# are only unpacked, and no maintainer scripts run. Run its tools in a chroot:
 #
 #     sudo chroot DIR clang --version
 #     sudo scripts/toolchain.sh --run DIR clang -target bpf -c /src/prog.c   # binds the current directory to /src
@@ -24,7 +23,7 @@ if [ "${1:-}" = --run ]; then
 	dir=$2; shift 2
 	[ -e "$dir/READY" ] || die "$dir is no finished toolchain"
 	mkdir -p "$dir/src" "$dir/sys" "$dir/proc"
-	# A mount namespace of its own: the bind mounts end with the command.
+	# In its own mount namespace, so that the bind mounts end with the command.
 	exec unshare --mount -- bash -euc '
 		mount --bind "$PWD" "$0/src"
 		mount --rbind /sys "$0/sys"

@@ -2,8 +2,8 @@
 # verdicts-vm.sh KERNEL OUT.jsonl.gz OBJECTS [GENERATED.jsonl.gz]
 # MUTANTS=N verdicts-vm.sh KERNEL OUT.jsonl.gz
 #
-# Boots KERNEL (a vmlinuz, as in Debian's linux-image packages) in qemu without KVM, asks its verifier about every program of the
-# objects below the directory OBJECTS, and of the generated programs of a recording, and writes their verdicts:
+# Boots KERNEL (a vmlinuz, as in Debian's linux-image packages) in qemu without KVM, loads every program of the objects in the directory
+# OBJECTS, and optionally the generated programs of a recording, and writes the verdicts of its verifier:
 #
 #     apt-get download linux-image-6.1.0-56-cloud-amd64 && dpkg-deb -x linux-image-*.deb kernel
 #     scripts/verdicts-vm.sh kernel/boot/vmlinuz-6.1.0-56-cloud-amd64 verdicts-6.1.jsonl.gz objects
@@ -12,7 +12,7 @@
 # With MUTANTS the kernel is asked about N mutants of each built-in BTF instead (bpfrun conformance btf OUT.jsonl.gz judges them).
 #
 # The machine has an initramfs of static Go programs and the objects, no disk and no network. Needs qemu-system-x86_64 and cpio.
-# MEMORY (3G), CPU (max) and LIMIT (120s for each program) may be set. The console is kept in OUT.jsonl.gz.console.
+# MEMORY (3G), CPU (max) and LIMIT (120s per program) can be set. The console output is kept in OUT.jsonl.gz.console.
 set -euo pipefail
 
 [ $# -ge 3 ] || [ -n "${MUTANTS:-}" ] && [ $# = 2 ] || { sed -n 's/^# \{0,1\}//; 2,17p' "$0" >&2; exit 2; }
