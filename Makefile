@@ -64,6 +64,10 @@ btf-module: build
 btf-pahole: build
 	BPFRUN=$(abspath bpfrun) scripts/btf-pahole.sh $(FILES)
 
+# Compares btf layout with pahole on 200 structs of KERNEL, raw BTF.
+btf-layout: build
+	$(GO) run ./scripts/btflayout -bpfrun $(abspath bpfrun) -pahole $(or $(PAHOLE),pahole) $(KERNEL)
+
 # Runs the corpus' objects on its amd64 kernels and writes the results into CONFORMANCE.md.
 corpus-table:
 	$(GO) run ./cmd/bpfrun conformance corpus --objects '$(CORPUS)/objects/*/libbpf-tools/*.o' \
@@ -112,7 +116,7 @@ clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: btf-module btf-pahole update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
+.PHONY: btf-module btf-pahole btf-layout update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
 # Generated programs: the interpreter compared with the reference evaluator, and with the running kernel (root, Linux).
 differential:

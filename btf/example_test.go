@@ -182,7 +182,7 @@ func ExampleWriteLayout() {
 	// 	unsigned int state:3;                           /*     8: 0  4 */
 	//
 	// 	/* size: 12, members: 3 */
-	// 	/* padding: 3 */
+	// 	/* bit_padding: 29 bits */
 	// };
 }
 

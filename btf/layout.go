@@ -23,7 +23,13 @@ type Layout struct {
 	// SumBitHoles their bits.
 	Holes, BitHoles       int
 	SumHoles, SumBitHoles int64
-	Padding               int64 // bytes after the last member
+	// Sum counts the bytes of members that are no bitfields, SumBits the bits of bitfields; of a union nothing.
+	Sum, SumBits int64
+	// Padding is bytes after the last member, BitPadding bits after it in its storage unit, when it is a bitfield.
+	Padding, BitPadding int64
+	// Paddings are members that are structs with padding of their own, SumPaddings its bytes.
+	Paddings    int
+	SumPaddings int64
 }
 
 // WriteLayout writes the members of a STRUCT or UNION with offset and size, in the style of pahole(1): it marks holes,
@@ -81,13 +87,14 @@ func (lw *layoutWriter) line(indent, decl, comment string) {
 // members writes the members of t, located at byte base of the outermost type, and counts the gaps between them.
 func (lw *layoutWriter) members(t *Type, base uint32, indent string, depth int) Layout {
 	l := Layout{Size: int64(t.Size), Members: len(t.Members)}
-	end := uint64(0) // first bit after the last member
-	bits := false    // the last member is a bitfield
+	end := uint64(0)  // bit after the last member
+	bits := false     // the last member was a bitfield
+	unit := uint64(0) // bit after the storage unit of the last bitfield
 	for i := range t.Members {
 		m := &t.Members[i]
 		off, width := lw.s.MemberBits(t, m)
 		if t.Kind == KindStruct {
-			lw.hole(&l, end, uint64(off), bits, width != 0, indent)
+			lw.hole(&l, end, uint64(off), unit, bits, width != 0, indent)
 		}
 		if t.Kind == KindStruct {
 			lw.boundary(base+off/8, indent)
@@ -96,6 +103,15 @@ func (lw *layoutWriter) members(t *Type, base uint32, indent string, depth int) 
 		size := uint64(width)
 		if width == 0 {
 			size = uint64(lw.s.size(m.Type)) * 8
+			if t.Kind == KindStruct {
+				lw.inner(&l, m.Type, indent)
+			}
+		} else if n := uint64(lw.s.size(m.Type)) * 8; n > 0 {
+			unit = uint64(off) - uint64(off)%n + n
+		}
+		if t.Kind == KindStruct {
+			l.SumBits += int64(width)
+			l.Sum += int64(size-uint64(width)) / 8
 		}
 		if e := uint64(off) + size; e > end || t.Kind == KindUnion {
 			end = max(end, e)
@@ -103,25 +119,63 @@ func (lw *layoutWriter) members(t *Type, base uint32, indent string, depth int) 
 		bits = width != 0
 	}
 	if total := uint64(t.Size) * 8; t.Kind == KindStruct && end < total {
-		if pad := (total - end) / 8; pad > 0 {
-			l.Padding = int64(pad)
-		} else {
-			l.BitHoles++
-			l.SumBitHoles += int64(total - end)
+		if bits && unit > end {
+			l.BitPadding = int64(min(unit, total) - end)
 		}
+		l.Padding = (int64(total-end) - l.BitPadding) / 8
 	}
 	return l
 }
 
-// hole writes the gap between two members, if any.
-func (lw *layoutWriter) hole(l *Layout, end, off uint64, wasBits, isBits bool, indent string) {
+// inner counts and shows the padding of a member that is a struct.
+func (lw *layoutWriter) inner(l *Layout, id ID, indent string) {
+	t := lw.s.SkipMods(id)
+	if t.Kind != KindStruct || len(t.Members) == 0 {
+		return
+	}
+	end := uint64(0)
+	for i := range t.Members {
+		m := &t.Members[i]
+		off, width := lw.s.MemberBits(t, m)
+		size := uint64(width)
+		if width == 0 {
+			size = uint64(lw.s.size(m.Type)) * 8
+		}
+		end = max(end, uint64(off)+size)
+	}
+	pad := (int64(t.Size)*8 - int64(end)) / 8
+	if pad <= 0 {
+		return
+	}
+	l.Paddings++
+	l.SumPaddings += pad
+	fmt.Fprintf(lw.w, "\n%s/* XXX last struct has %s of padding */\n\n", indent, countOf(pad, "byte"))
+}
+
+// anonymous reports whether a type is a struct or union without a name of its own or by typedef.
+func (lw *layoutWriter) anonymous(id ID) bool {
+	for range maxDepth {
+		t, err := lw.s.Type(id)
+		if err != nil || t.Kind == KindTypedef {
+			return false
+		}
+		if !t.Kind.IsMod() {
+			return t.Kind.IsComposite() && t.Name == ""
+		}
+		id = t.Ref
+	}
+	return false
+}
+
+// hole writes the gap between two members, if there is one.
+func (lw *layoutWriter) hole(l *Layout, end, off, unit uint64, wasBits, isBits bool, indent string) {
 	if off <= end {
 		return
 	}
 	gap := off - end
 	said := false
-	if rest := (8 - end%8) % 8; wasBits && rest != 0 {
-		n := min(gap, rest)
+	if wasBits && unit > end { // what is left of the bitfield's storage unit
+		n := min(gap, unit-end)
 		l.BitHoles++
 		l.SumBitHoles += int64(n)
 		lw.gap(indent, int64(n), "bit")
@@ -164,7 +218,7 @@ func (lw *layoutWriter) member(m *Member, base, off, width uint32, indent string
 		at = fmt.Sprintf("%5d:%2d %2d", base+off/unit*unit/8, off%unit, size)
 	}
 	in := lw.s.SkipMods(m.Type)
-	open := in.Kind.IsComposite() && depth < maxDepth && width == 0 && (in.Name == "" || lw.opt.Expand)
+	open := in.Kind.IsComposite() && depth < maxDepth && width == 0 && (lw.opt.Expand || lw.anonymous(m.Type))
 	if !open {
 		decl := lw.s.Declare(m.Type, m.Name)
 		if width != 0 {
@@ -178,10 +232,7 @@ func (lw *layoutWriter) member(m *Member, base, off, width uint32, indent string
 		head += " " + in.Name
 	}
 	fmt.Fprintf(lw.w, "%s%s {\n", indent, head)
-	inner := lw.members(in, base+off/8, indent+"\t", depth+1)
-	if inner.Padding > 0 {
-		fmt.Fprintf(lw.w, "\n%s\t/* XXX %s of padding */\n", indent, countOf(inner.Padding, "byte"))
-	}
+	lw.members(in, base+off/8, indent+"\t", depth+1)
 	tail := "}"
 	if m.Name != "" {
 		tail += " " + m.Name
@@ -202,17 +253,34 @@ func (lw *layoutWriter) summary(l *Layout) {
 		lines = fmt.Sprintf(", cachelines: %d", (l.Size+n-1)/n)
 	}
 	fmt.Fprintf(lw.w, "\n\t/* size: %d%s, members: %d */\n", l.Size, lines, l.Members)
-	if l.Holes > 0 {
-		fmt.Fprintf(lw.w, "\t/* holes: %d, sum holes: %d */\n", l.Holes, l.SumHoles)
-	}
-	if l.BitHoles > 0 {
-		fmt.Fprintf(lw.w, "\t/* bit holes: %d, sum bit holes: %s */\n", l.BitHoles, countOf(l.SumBitHoles, "bit"))
+	if l.Holes+l.BitHoles > 0 {
+		holes, bits := "", ""
+		if l.Holes > 0 {
+			holes = fmt.Sprintf(", holes: %d, sum holes: %d", l.Holes, l.SumHoles)
+		}
+		if l.BitHoles > 0 {
+			bits = fmt.Sprintf(", bit holes: %d, sum bit holes: %d bits", l.BitHoles, l.SumBitHoles)
+		} else if l.SumBits%8 == 0 {
+			bits = fmt.Sprintf(" (%d bytes)", l.SumBits/8)
+		}
+		if l.Sum > 0 {
+			fmt.Fprintf(lw.w, "\t/* sum members: %d%s */\n", l.Sum, holes)
+		}
+		if l.SumBits > 0 {
+			fmt.Fprintf(lw.w, "\t/* sum bitfield members: %d bits%s */\n", l.SumBits, bits)
+		}
 	}
 	if l.Padding > 0 {
 		fmt.Fprintf(lw.w, "\t/* padding: %d */\n", l.Padding)
 	}
+	if l.BitPadding > 0 {
+		fmt.Fprintf(lw.w, "\t/* bit_padding: %d bits */\n", l.BitPadding)
+	}
+	if l.Paddings > 0 {
+		fmt.Fprintf(lw.w, "\t/* paddings: %d, sum paddings: %d */\n", l.Paddings, l.SumPaddings)
+	}
 	if n := int64(lw.opt.CacheLine); n > 0 && l.Size%n != 0 {
-		fmt.Fprintf(lw.w, "\t/* last cacheline: %s */\n", countOf(l.Size%n, "byte"))
+		fmt.Fprintf(lw.w, "\t/* last cacheline: %d bytes */\n", l.Size%n)
 	}
 }
 

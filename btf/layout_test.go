@@ -44,7 +44,7 @@ func TestWriteLayout(t *testing.T) {
 	var out strings.Builder
 	l, err := WriteLayout(&out, s, id, LayoutOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, Layout{Size: 72, Members: 11, Holes: 3, SumHoles: 13, BitHoles: 1, SumBitHoles: 1, Padding: 13}, l)
+	assert.Equal(t, Layout{Size: 72, Members: 11, Holes: 2, SumHoles: 12, BitHoles: 1, SumBitHoles: 9, Sum: 45, SumBits: 7, Padding: 13, Paddings: 2, SumPaddings: 7}, l)
 	const want = `struct s {
 	unsigned char c;                                /*     0     1 */
 
@@ -54,9 +54,7 @@ func TestWriteLayout(t *testing.T) {
 	int f:3;                                        /*    16: 0  4 */
 	int g:4;                                        /*    16: 3  4 */
 
-	/* XXX 1 bit hole, try to pack */
-
-	/* XXX 1 byte hole, try to pack */
+	/* XXX 9 bits hole, try to pack */
 
 	unsigned char h;                                /*    18     1 */
 
@@ -67,19 +65,24 @@ func TestWriteLayout(t *testing.T) {
 		long unsigned int b;                    /*    24     8 */
 	};                                              /*    24     8 */
 	struct inner in;                                /*    32     8 */
+
+	/* XXX last struct has 4 bytes of padding */
+
 	int (*call)(struct inner *);                    /*    40     8 */
 	struct {
 		unsigned char y;                        /*    48     1 */
-
-		/* XXX 3 bytes of padding */
 	} n;                                            /*    48     4 */
+
+	/* XXX last struct has 3 bytes of padding */
+
 	enum color col;                                 /*    52     4 */
 	unsigned char arr[3];                           /*    56     3 */
 
 	/* size: 72, members: 11 */
-	/* holes: 3, sum holes: 13 */
-	/* bit holes: 1, sum bit holes: 1 bit */
+	/* sum members: 45, holes: 2, sum holes: 12 */
+	/* sum bitfield members: 7 bits, bit holes: 1, sum bit holes: 9 bits */
 	/* padding: 13 */
+	/* paddings: 2, sum paddings: 7 */
 };
 `
 	assert.Equal(t, want, out.String())

@@ -15,7 +15,8 @@ var _ vm.Engine = (*Engine)(nil)
 // Compiled is native code as Compile makes it.
 type Compiled struct {
 	plan.Code
-	program *plan.Program
+	program     *plan.Program
+	disassemble func(code []byte, at int) (text string, n int)
 }
 
 // Inline reports whether an instruction is a call that the code makes itself.

@@ -36,6 +36,3 @@ func (*Engine) Close() {}
 
 // Run leaves everything to the interpreter.
 func (*Engine) Run(*vm.Thread, uint64) bool { return false }
-
-// Compile returns ErrUnsupported.
-func Compile(*vm.Image, []*uint64, bool, *Compiled) (*Compiled, error) { return nil, ErrUnsupported }

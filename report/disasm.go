@@ -14,8 +14,9 @@ import (
 type Disassembly struct {
 	W        io.Writer
 	Raw      bool           // also print the bytes of each instruction
-	Native   bool           // below each instruction what the JIT makes of it
+	Native   string         // the processor whose native code is shown below each instruction, one of jit.Processors
 	Loops    bool           // with its loops optimised
+	Bpftool  bool           // as bpftool writes programs as JSON
 	Config   machine.Config // for native code
 	Programs []string       // by name; none means all
 
@@ -26,6 +27,12 @@ type Disassembly struct {
 func (d *Disassembly) printf(format string, args ...any) {
 	if d.err == nil {
 		_, d.err = fmt.Fprintf(d.W, format, args...)
+	}
+}
+
+func (d *Disassembly) document(doc any) {
+	if d.err == nil {
+		d.err = WriteJSON(d.W, doc)
 	}
 }
 
@@ -41,7 +48,7 @@ func (d *Disassembly) Object(o *loader.Object) error {
 // Linked shows programs as the kernel would get them, with what CO-RE changed. The error names programs without native code.
 func (d *Disassembly) Linked(l *loader.Linked) error {
 	var m *machine.Machine
-	if d.Native {
+	if d.Native != "" {
 		var err error
 		if m, err = machine.New(l, d.Config); err == nil {
 			defer m.Close()
@@ -53,13 +60,20 @@ func (d *Disassembly) Linked(l *loader.Linked) error {
 			continue
 		}
 		var code *jit.Compiled
-		if d.Native {
+		if d.Native != "" {
 			var err error
-			if code, err = nativeCode(m, lp, d.Loops); err != nil { // the others have some
+			if code, err = nativeCode(d.Native, m, lp, d.Loops); err != nil { // the others have some
 				failed = errors.Join(failed, fmt.Errorf("%s has no native code: %w", lp.Name, err))
 			}
 		}
-		d.program(l, lp, code)
+		switch {
+		case !d.Bpftool:
+			d.program(l, lp, code)
+		case code != nil:
+			d.document(NewBpftoolJited(l, lp, code, d.Raw))
+		case d.Native == "":
+			d.document(NewBpftoolXlated(l, lp, d.Raw))
+		}
 	}
 	return errors.Join(failed, d.err)
 }

@@ -10,7 +10,7 @@ import (
 
 // nativeCode compiles a program as it is when it runs in a machine. What cannot be run, or for which there is no machine (nil), is compiled bound to nothing: addresses
 // of maps are 0, and all calls go to the same function. With loops it is compiled as when it has run for long.
-func nativeCode(m *machine.Machine, lp *loader.LinkedProgram, loops bool) (*jit.Compiled, error) {
+func nativeCode(processor string, m *machine.Machine, lp *loader.LinkedProgram, loops bool) (*jit.Compiled, error) {
 	var img *vm.Image
 	if m != nil {
 		img, _ = m.ImageOf(lp.Name)
@@ -21,7 +21,7 @@ func nativeCode(m *machine.Machine, lp *loader.LinkedProgram, loops bool) (*jit.
 			_, words = m.Thread().Context()
 			s.Leave()
 		}
-		return jit.Compile(img, words, loops, nil)
+		return jit.CompileFor(processor, img, words, loops, nil)
 	}
 	none := &vm.Func{Name: "none", Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }}
 	img, err := vm.Lower(vm.LowerConfig{
@@ -32,7 +32,7 @@ func nativeCode(m *machine.Machine, lp *loader.LinkedProgram, loops bool) (*jit.
 	if err != nil {
 		return nil, err
 	}
-	return jit.Compile(img, nil, loops, nil)
+	return jit.CompileFor(processor, img, nil, loops, nil)
 }
 
 // nativeInsn shows the native code of the instruction at pc, up to where that of the next one begins.
@@ -73,7 +73,7 @@ func (d *Disassembly) copies(c *jit.Compiled, l *loader.Linked, lp *loader.Linke
 
 func (d *Disassembly) nativeRange(c *jit.Compiled, from, to int) {
 	for at := from; at < to; {
-		text, n := jit.Disassemble(c.Text[at:to], at)
+		text, n := c.Disassemble(at, to)
 		d.printf("%16s%5x  %s\n", "", at, text)
 		at += n
 	}

@@ -15,15 +15,25 @@ var (
 	atomicNames = map[int32]string{opAdd | fetch: "fetch_add", opAnd | fetch: "fetch_and", opOr | fetch: "fetch_or", opXor | fetch: "fetch_xor", xchg: "xchg", cmpxchg: "cmpxchg"}
 )
 
-// insnText formats an instruction as the kernel's log does (print_bpf_insn). Addresses are 0, as for callers that may
-// not see them.
+// insnText is an instruction as the kernel's log has it.
 func insnText(e *position, i int) string {
-	in := &e.insns[i]
+	return InsnText(e.insns, i, func(i int) string {
+		if k := e.aux[i].kfunc; k != nil {
+			return k.name
+		}
+		return ""
+	})
+}
+
+// InsnText returns an instruction as kernels' logs and bpftool have it (print_bpf_insn): "r1 = *(u64 *)(r1 +0)". Addresses are 0, as in the
+// logs of loads that may not see them. kfunc names the kernel function that a call leads to, "" where it is not known.
+func InsnText(insns []decode.Insn, i int, kfunc func(i int) string) string {
+	in := &insns[i]
 	switch class(in) {
 	case clsALU, clsALU64:
 		return aluText(in)
 	case clsLD:
-		return loadImmText(e.insns, i)
+		return loadImmText(insns, i)
 	case clsLDX:
 		signed := ""
 		if mode(in) == modeMEMSX {
@@ -39,7 +49,11 @@ func insnText(e *position, i int) string {
 		return fmt.Sprintf("*(%s *)(r%d %+d) = r%d", memSize(in, ""), in.Dst, in.Off, in.Src)
 	}
 	if opOf(in) == opCall {
-		return callText(e, i)
+		name := ""
+		if isKfuncCall(in) {
+			name = kfunc(i)
+		}
+		return callText(in, name)
 	}
 	return jumpText(in)
 }
@@ -131,8 +145,7 @@ func atomicText(in *decode.Insn) string {
 	return fmt.Sprintf("BUG_%02x", in.Code)
 }
 
-func callText(e *position, i int) string {
-	in := &e.insns[i]
+func callText(in *decode.Insn, kfunc string) string {
 	name := "unknown"
 	switch {
 	case isLocalCall(in):
@@ -143,8 +156,8 @@ func callText(e *position, i int) string {
 		}
 	case isKfuncCall(in):
 		name = "kernel-function"
-		if k := e.aux[i].kfunc; k != nil {
-			name = k.name
+		if kfunc != "" {
+			name = kfunc
 		}
 	}
 	return fmt.Sprintf("call %s#%d", name, in.Imm)

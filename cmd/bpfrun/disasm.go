@@ -2,11 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -16,8 +20,9 @@ type disasmCommand struct {
 	linker
 	sim *machineFlags
 
-	progs              []string
-	raw, native, loops bool
+	progs               []string
+	native              string // the processor, "" without native code
+	raw, loops, bpftool bool
 }
 
 func newDisasmCommand(a *app) *cobra.Command {
@@ -38,23 +43,14 @@ func newDisasmCommand(a *app) *cobra.Command {
 					return usagef("-p %s: no such program in %s (available: %s)", name, obj.Name, programNames(obj))
 				}
 			}
-			if c.loops && !c.native {
-				return usagef("--loops shows native code: add --jit")
-			}
-			if c.json && c.native {
-				return usagef("disasm --jit has no --json: native code is shown for people to read")
+			if err := c.check(obj); err != nil {
+				return err
 			}
 			if c.json {
 				return c.document(obj)
 			}
-			d := report.Disassembly{W: c.stdout, Raw: c.raw, Native: c.native, Loops: c.loops, Programs: c.progs}
-			if c.native && !machine.NativeCode() {
-				return codeError{exitNotSimulated, errors.New("--jit: native code is not supported on this system")}
-			}
-			if c.native && report.ByteOrderName(obj.ByteOrder) == "big" {
-				return codeError{exitNotSimulated, errors.New("--jit: big-endian programs cannot run here, so they have no native code")}
-			}
-			if len(c.kernels.btf) == 0 && !c.native {
+			d := report.Disassembly{W: c.stdout, Raw: c.raw, Native: c.native, Loops: c.loops, Bpftool: c.bpftool, Programs: c.progs}
+			if len(c.kernels.btf) == 0 && c.native == "" && !c.bpftool {
 				return d.Object(obj)
 			}
 			if d.Config, err = c.sim.config(false); err != nil {
@@ -72,9 +68,32 @@ func newDisasmCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVarP(&c.progs, "prog", "p", nil, "`PROGRAM` to show; repeatable")
 	cmd.Flags().BoolVar(&c.raw, "raw", false, "also print the bytes of each instruction")
-	cmd.Flags().BoolVar(&c.native, "jit", false, "also print the native code of each instruction")
+	cmd.Flags().StringVar(&c.native, "jit", "", "also print the native code of each instruction, for `PROCESSOR` (amd64, arm64; default: this machine's)")
+	cmd.Flags().Lookup("jit").NoOptDefVal = runtime.GOARCH
+	cmd.Flags().BoolVar(&c.bpftool, "bpftool", false, "write the JSON of bpftool prog dump xlated, with --jit that of jited; with --raw with opcodes")
 	cmd.Flags().BoolVar(&c.loops, "loops", false, "with --jit: show the native code of long-running programs, after loop versioning")
 	return cmd
+}
+
+// check refuses flags that do not go together, and native code of what has none.
+func (c *disasmCommand) check(obj *loader.Object) error {
+	switch {
+	case c.loops && c.native == "":
+		return usagef("--loops shows native code: add --jit")
+	case c.json && c.bpftool:
+		return usagef("--json and --bpftool are two forms of JSON: give one")
+	case c.json && c.native != "":
+		return usagef("disasm --jit has no --json: native code is shown for people to read; --bpftool writes JSON")
+	case c.bpftool && len(c.progs) != 1 && len(obj.Programs) != 1:
+		return usagef("--bpftool writes one program: add -p PROGRAM (available: %s)", programNames(obj))
+	case c.native == "":
+		return nil
+	case !slices.Contains(jit.Processors(), c.native):
+		return codeError{exitNotSimulated, fmt.Errorf("--jit: there is no native code for %s, only for %s (--jit=PROCESSOR)", c.native, strings.Join(jit.Processors(), " and "))}
+	case report.ByteOrderName(obj.ByteOrder) == "big":
+		return codeError{exitNotSimulated, errors.New("--jit: big-endian programs cannot run here, so they have no native code")}
+	}
+	return nil
 }
 
 // document writes what disasm shows, as JSON.

@@ -1,0 +1,83 @@
+package jit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"golang.org/x/arch/arm64/arm64asm"
+
+	"github.com/bpfrun/bpfrun/jit/amd64"
+	"github.com/bpfrun/bpfrun/jit/arm64"
+	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// processor makes native code and shows it, on every machine; running it takes an [Engine].
+type processor struct {
+	compile     func(p *plan.Program, t plan.Target, out *plan.Code) error
+	disassemble func(code []byte, at int) (text string, n int)
+}
+
+var processors = map[string]processor{
+	"amd64": {amd64.Compile, amd64.Disassemble},
+	"arm64": {arm64.Compile, disassembleARM64},
+}
+
+// Processors returns the processors that there is native code for, by Go's names of them.
+func Processors() []string { return []string{"amd64", "arm64"} }
+
+// Compile makes the native code of a program without running it, as an engine for a memory of the usual size would, to look at it
+// or to measure how long that takes. Words are those of [vm.Thread.SetContext]; with loops these are optimised, as engines do when a
+// program has run for long. Memory of an earlier result may be used again.
+func Compile(img *vm.Image, words []*uint64, loops bool, old *Compiled) (*Compiled, error) {
+	if !Supported() {
+		return nil, ErrUnsupported
+	}
+	return CompileFor(runtime.GOARCH, img, words, loops, old)
+}
+
+// CompileFor is [Compile] for one of [Processors], which need not be the machine's own.
+func CompileFor(name string, img *vm.Image, words []*uint64, loops bool, old *Compiled) (*Compiled, error) {
+	proc, ok := processors[name]
+	if !ok {
+		return nil, fmt.Errorf("%w for %s, only for %s", ErrUnsupported, name, strings.Join(Processors(), " and "))
+	}
+	c := old
+	if c == nil {
+		c = &Compiled{}
+	}
+	p := plan.New(img, words, c.program)
+	if p == nil {
+		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
+	}
+	if loops {
+		p.Optimise(func(int32) bool { return true }, nil)
+	}
+	c.program, c.disassemble = p, proc.disassemble
+	c.Code.Reset(len(p.Insns))
+	t := plan.Target{Base: mem.DefaultBase, ShadowDelta: -mem.DefaultSize / 8, StateDelta: -1 << 14}
+	if err := proc.compile(p, t, &c.Code); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Disassemble returns the text of the instruction at an offset in Text, of which those before to are shown, and its length.
+func (c *Compiled) Disassemble(at, to int) (text string, n int) {
+	return c.disassemble(c.Text[at:to], at)
+}
+
+// disassembleARM64 shows jumps with their distance.
+func disassembleARM64(code []byte, _ int) (text string, n int) {
+	if len(code) < 4 {
+		return fmt.Sprintf(".byte %x", code), len(code)
+	}
+	in, err := arm64asm.Decode(code)
+	if err != nil { // newer than the table
+		return fmt.Sprintf(".word %#08x", binary.LittleEndian.Uint32(code)), 4
+	}
+	return arm64asm.GNUSyntax(in), 4
+}
