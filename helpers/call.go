@@ -271,7 +271,6 @@ var (
 	onPrograms = onMap[maps.ProgArray]
 	onPerf     = onMap[maps.PerfArray]
 	onStorage  = onMap[maps.LocalStorage]
-	onArena    = onMap[maps.Arena]
 )
 
 // onMap makes implementations for maps that do something others do not.

@@ -1,6 +1,8 @@
 package helpers
 
 import (
+	"fmt"
+
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
@@ -59,6 +61,9 @@ func (at *finder) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
 	}
 	if c := at.kernel.ContextOfKernel(addr); c != nil && c.Packet != nil {
 		return c, nil // programs may have the kernel's struct instead
+	}
+	if o := at.kernel.ObjectAt(addr); o != nil && (o.TypeName() == "sk_buff" || o.TypeName() == "xdp_buff") {
+		return nil, notSimulated(fmt.Sprintf("the bytes of a struct %s that is not the program's own packet are not simulated", o.TypeName()))
 	}
 	return nil, badArg("%#x is not the context of a program with a packet", addr)
 }

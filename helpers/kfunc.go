@@ -57,7 +57,7 @@ var basicKfuncs = []kfuncRow{
 	{Name: "bpf_rcu_read_unlock", Do: leaveSection("bpf_rcu_read_unlock", held.RCU)},
 	{Name: "bpf_preempt_disable", Do: enterSection(held.Preempt)},
 	{Name: "bpf_preempt_enable", Do: leaveSection("bpf_preempt_enable", held.Preempt)},
-	{Name: "bpf_rdonly_cast", Wide: true, Args: []proto.Arg{argPtr, argAny}, Do: sameAddress},
+	{Name: "bpf_rdonly_cast", Wide: true, Args: []proto.Arg{argPtr, argAny}, Do: readonlyCast},
 	{Name: "bpf_cast_to_kern_ctx", Wide: true, Args: []proto.Arg{argPtr}, Do: castToKernel},
 	{Name: "bpf_sock_destroy", Args: []proto.Arg{argObject}, Do: sockDestroy},
 	{Name: "bpf_throw", Wide: true, Args: []proto.Arg{argAny}, Do: throw},
@@ -128,7 +128,28 @@ func leaveSection(by string, k held.Kind) Impl {
 	}
 }
 
-func sameAddress(c *Call) (uint64, *vm.Action) { return c.Args[0], nil }
+// readonlyCast is bpf_rdonly_cast, which changes the type alone. Where programs have a struct of the user ABI, a kernel has its own
+// behind it: the context's, or a struct sock.
+func readonlyCast(c *Call) (uint64, *vm.Action) {
+	addr := c.Args[0]
+	if addr == 0 {
+		return 0, nil
+	}
+	if ctx := c.contextAt(addr); ctx != nil {
+		if o, err := c.Kernel.KernelContext(ctx); err == nil {
+			return o.Addr(), nil
+		}
+		return addr, nil
+	}
+	if s := c.Kernel.SocketView(addr); s != nil {
+		o, err := s.Object()
+		if err != nil {
+			return 0, notSimulated(err.Error())
+		}
+		return o.Addr(), nil
+	}
+	return addr, nil
+}
 
 func throw(c *Call) (uint64, *vm.Action) { return 0, vm.Throw(c.Args[0]) }
 

@@ -24,9 +24,9 @@ var objectKfuncs = []kfuncRow{
 	{Name: "bpf_get_task_exe_file", Wide: true, Args: []proto.Arg{argObject}, Do: getTaskExeFile},
 	{Name: "bpf_put_file", Args: []proto.Arg{argObject}, Do: releaseObject},
 	{Name: "bpf_path_d_path", Args: []proto.Arg{argObject, argOut, argSize}, Do: dPath},
-	{Name: "bpf_arena_alloc_pages", Wide: true, Args: []proto.Arg{argMap, argAny, argAny, argAny, argAny}, Do: onArena(arenaAllocPages)},
-	{Name: "bpf_arena_free_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: onArena(arenaFreePages)},
-	{Name: "bpf_arena_reserve_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: onArena(arenaReservePages)},
+	{Name: "bpf_arena_alloc_pages", Wide: true, Args: []proto.Arg{argMap, argAny, argAny, argAny, argAny}, Do: onArena(0, arenaAllocPages)},
+	{Name: "bpf_arena_free_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: onArena(0, arenaFreePages)},
+	{Name: "bpf_arena_reserve_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: onArena(uapi.EINVAL, arenaReservePages)},
 	{Name: "bpf_res_spin_lock", Args: []proto.Arg{argLock}, Do: resSpinLock},
 	{Name: "bpf_res_spin_unlock", Args: []proto.Arg{argLock}, Do: spinUnlock},
 	{Name: "bpf_copy_from_user_str", Args: []proto.Arg{argOut, argSize, argPtr, argAny}, Do: copyFromUserStr},
@@ -115,6 +115,17 @@ func getTaskExeFile(c *Call) (uint64, *vm.Action) {
 }
 
 // arenaAllocPages returns NULL for flags, for no pages and when the arena is full.
+// onArena makes implementations that give another map back with an error (bpf_arena_alloc_pages and its like look at the map's type).
+func onArena(otherwise uapi.Errno, do func(*Call, maps.Arena) (uint64, *vm.Action)) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		arena, ok := c.ref.m.(maps.Arena)
+		if !ok {
+			return errnoRet(otherwise), nil
+		}
+		return do(c, arena)
+	}
+}
+
 func arenaAllocPages(c *Call, arena maps.Arena) (uint64, *vm.Action) {
 	const anyNode = -1 // NUMA_NO_NODE; the machine has one node
 	if node := int32(uint32(c.Args[3])); c.Args[4] != 0 || uint32(c.Args[2]) == 0 || node != anyNode && node != 0 {

@@ -107,6 +107,25 @@ func TestCastToKernelContext(t *testing.T) {
 	assert.Equal(t, c.Packet.DataEnd(), end)
 }
 
+// TestReadonlyCastLeadsToTheKernelsStruct: a cast of what the user ABI shows gives the kernel's own struct; other addresses stay.
+func TestReadonlyCastLeadsToTheKernelsStruct(t *testing.T) {
+	r := newRig(t, newest)
+	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	o := r.kernel.ObjectAt(r.kok("bpf_rdonly_cast", c.Addr, 0))
+	require.NotNil(t, o)
+	assert.Equal(t, "sk_buff", o.TypeName())
+	sk, ok := c.Field("sk")
+	require.True(t, ok)
+	require.NotZero(t, sk)
+	require.Nil(t, r.kernel.ObjectAt(sk), "struct bpf_sock")
+	o = r.kernel.ObjectAt(r.kok("bpf_rdonly_cast", sk, 0))
+	require.NotNil(t, o)
+	assert.Equal(t, "sock", o.TypeName())
+	buf := r.space(8)
+	assert.Equal(t, buf, r.kok("bpf_rdonly_cast", buf, 0))
+	assert.Zero(t, r.kok("bpf_rdonly_cast", 0, 0))
+}
+
 func TestSockDestroy(t *testing.T) {
 	r := newRig(t, newest)
 	o, s := r.open("sk", kernel.SockSpec{})

@@ -339,8 +339,10 @@ func TestArenaPages(t *testing.T) {
 	assert.Zero(t, r.kok("bpf_arena_alloc_pages", m.Addr(), 0, 1, ^uint64(0), 1), "flags")
 	r.kok("bpf_arena_free_pages", m.Addr(), p, 3)
 	assert.NotZero(t, r.kok("bpf_arena_alloc_pages", m.Addr(), 0, 4, ^uint64(0), 0))
-	_, f := r.kfunc("bpf_arena_alloc_pages", r.newMap(hash).Addr(), 0, 1, 0, 0)
-	require.NotNil(t, f)
+	other := r.newMap(hash).Addr()
+	assert.Zero(t, r.kok("bpf_arena_alloc_pages", other, 0, 1, 0, 0))
+	assert.Zero(t, r.kok("bpf_arena_free_pages", other, p, 1))
+	assert.Equal(t, short(uapi.EINVAL), r.kok("bpf_arena_reserve_pages", other, p, 1))
 }
 
 func TestThrow(t *testing.T) {

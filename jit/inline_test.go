@@ -33,6 +33,7 @@ type world struct {
 	now, step uint64
 	made      [vm.NumInlines]uint64 // calls by kind
 	called    int                   // of them, those that Go executed
+	pause     int                   // each pause-th of those suspends the thread, as the end of a slice of work does; 0 is none
 	shut      bool
 	arrays    map[uint64]*testArray
 	buffer    *mem.Region
@@ -143,6 +144,9 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 				w.made[kind]++
 				w.now += w.step
 				w.called++
+				if w.pause != 0 && w.called%w.pause == 0 {
+					t.Suspend("slice")
+				}
 				return fn(w, t, args)
 			},
 		}
@@ -261,6 +265,33 @@ func testInlineCallsCheckClean(t *testing.T) {
 		require.Equal(t, vm.Budget, native.thread.Run(3000))
 		require.Equal(t, vm.Budget, plain.thread.Run(3000))
 		same(t, native, plain, tt.name)
+		assert.NotZero(t, native.engine.Executed())
+	}
+}
+
+// TestInlineCallsThatPauseCheckClean: a slice of work that ends in a call which native code made itself is no difference.
+func TestInlineCallsThatPauseCheckClean(t *testing.T) { eachTier(t, testInlineCallsThatPauseCheckClean) }
+
+func testInlineCallsThatPauseCheckClean(t *testing.T) {
+	const insns = 3000
+	for _, tt := range inlinePrograms {
+		native, plain := newWorld(t), newWorld(t)
+		plain.thread.SetEngine(nil)
+		native.thread.CPU, plain.thread.CPU = tt.cpu, tt.cpu
+		native.pause = 3
+		native.engine.Check(func(text string) { t.Error(tt.name, text) })
+		img := lower(t, mapNames.Replace(tt.text), functions(native))
+		native.thread.Start(img, native.buffer.Base)
+		plain.thread.Start(img, plain.buffer.Base)
+		stops := 0
+		for native.thread.Insns() < insns {
+			if native.thread.Run(insns-native.thread.Insns()) == vm.Stopped {
+				stops++
+			}
+		}
+		require.Equal(t, vm.Budget, plain.thread.Run(insns))
+		same(t, native, plain, tt.name)
+		assert.NotZero(t, stops)
 		assert.NotZero(t, native.engine.Executed())
 	}
 }

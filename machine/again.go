@@ -82,6 +82,10 @@ func (cs *contexts) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 	if in.Elements != nil {
 		return it, nil
 	}
+	if s, ok := b.(maps.LocalStorage); ok {
+		it.Elements = cs.storageElements(s)
+		return it, nil
+	}
 	it.Elements, it.Regions, err = cs.mapElements(b)
 	return it, err
 }
@@ -93,14 +97,20 @@ func mapInfo(b maps.Map) kernel.MapInfo {
 
 // iterMap returns the map that an iterator is attached to: the chosen one, else the object's first suitable map.
 func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
-	if p.lp.AttachTo != "bpf_map_elem" {
+	var visits func(uapi.MapType) bool // bpf_iter_attach_map of the target
+	switch p.lp.AttachTo {
+	case "bpf_map_elem":
+		visits = func(t uapi.MapType) bool { return t.Has(uapi.MapEachElem) }
+	case "bpf_sk_storage_map":
+		visits = func(t uapi.MapType) bool { return t == uapi.MapTypeSkStorage }
+	default:
 		return nil, nil
 	}
-	if b := cs.reg.byDef[in.MapDef]; b != nil && b.m != nil && b.def.Type.Has(uapi.MapEachElem) {
+	if b := cs.reg.byDef[in.MapDef]; b != nil && b.m != nil && visits(b.def.Type) {
 		return b.m, nil
 	}
 	for _, b := range cs.reg.maps {
-		if b.m == nil || !b.def.Type.Has(uapi.MapEachElem) || in.Map != "" && b.def.Name != in.Map || in.Map == "" && b.def.DataKind != loader.DataNone {
+		if b.m == nil || !visits(b.def.Type) || in.Map != "" && b.def.Name != in.Map || in.Map == "" && b.def.DataKind != loader.DataNone {
 			continue
 		}
 		if in.Map == "" && p.runs == 0 {
@@ -112,6 +122,38 @@ func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 		return nil, fmt.Errorf("an iterator cannot visit the elements of map %s", in.Map)
 	}
 	return nil, nil
+}
+
+// mapAt finds the map that a program passes a pointer of: its handle, or the struct bpf_map that an iterator got.
+func (m *Machine) mapAt(addr uint64) (maps.Map, bool) {
+	if b, ok := m.mapEnv.ByAddr(addr); ok {
+		return b, true
+	}
+	if id, ok := m.kernel.MapID(addr); ok {
+		return m.mapEnv.ByID(id)
+	}
+	return nil, false
+}
+
+// storageElements are the values of a socket storage map. As long as no socket has one, in default mode a first socket gets a value of zeros.
+func (cs *contexts) storageElements(s maps.LocalStorage) []kernel.MapElement {
+	owners := s.Owners()
+	if len(owners) == 0 && cs.kernel.Mode() == kernel.ModeDefault {
+		for _, o := range cs.kernel.Table("tcp") {
+			if sock := cs.kernel.SocketAt(o.Addr()); sock != nil {
+				owners = []uint64{sock.Key()}
+				break
+			}
+		}
+		cs.warnf("no socket has a value in map %s yet; assuming one with zeros", s.Spec().Name)
+	}
+	var out []kernel.MapElement
+	for _, owner := range owners {
+		if v, errno := s.Get(owner, nil, true); errno == 0 {
+			out = append(out, kernel.MapElement{Key: owner, Value: v})
+		}
+	}
+	return out
 }
 
 // mapElements places the elements of a map in memory, in regions: copies of keys, the map's own values, and for a

@@ -179,7 +179,7 @@ func (m *Machine) compose() (err error) {
 	m.env = helpers.New(helpers.Config{
 		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,
 		Strict: m.cfg.Strict, Warn: func(text string) { m.run.warn(text) },
-		MapAt: m.mapEnv.ByAddr, TailTarget: tailTarget, Local: m.linked.Object.BTF,
+		MapAt: m.mapAt, TailTarget: tailTarget, Local: m.linked.Object.BTF,
 	})
 	m.mapEnv.FreeField = m.env.FreeField
 	m.text = vm.NewText(0)

@@ -71,23 +71,12 @@ func TestDirectLoadsOfKernelMemory(t *testing.T) {
 	}
 }
 
-// global is the value of a 64-bit variable in .bss.
+// global is the value of a 64-bit variable.
 func global(t *testing.T, m *machine.Machine, name string) int64 {
 	t.Helper()
-	bss, ok := m.MapByName(".bss")
-	require.True(t, ok)
-	spec := m.Linked().Object.BTF
-	def, ok := m.Linked().Map(".bss")
-	require.True(t, ok)
-	sec, err := spec.Type(def.Datasec)
+	b, err := m.ReadVariable(name)
 	require.NoError(t, err)
-	for _, v := range sec.Vars {
-		if spec.Name(v.Type) == name {
-			return int64(m.Memory().ByteOrder().Uint64(bss.Entries()[0].Value[v.Offset:]))
-		}
-	}
-	t.Fatalf("no variable %s", name)
-	return 0
+	return int64(m.Memory().ByteOrder().Uint64(b))
 }
 
 func TestLeakedRecordIsAFault(t *testing.T) {

@@ -1,6 +1,8 @@
 package maps
 
 import (
+	"math/bits"
+
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -9,12 +11,15 @@ import (
 // handleSize is the size in bytes of a map's handle if the kernel's struct bpf_map is unknown.
 const handleSize = 256
 
-// handleView is the part of the kernel's struct bpf_map that programs may read through a map pointer: read-only
-// attributes.
+// handleView is what the kernel keeps of a map, struct bpf_map and the struct of the map's type around it, as programs may read it through
+// a map pointer (kernel/bpf/verifier.c check_ptr_to_map_access): attributes and what follows from them. Reading anything else is not
+// simulated. Nothing may be stored.
 type handleView struct {
-	env *Env
-	m   Map
-	at  map[uint64]handleField // by offset
+	env  *Env
+	m    Map
+	spec *btf.Spec // nil when the struct is not known
+	typ  btf.ID
+	at   map[uint64]handleField // by offset
 }
 
 type handleField struct {
@@ -39,6 +44,47 @@ var handleFields = []handleField{
 	}},
 }
 
+// typeFields are those of the structs of map types.
+var typeFields = map[string][]handleField{
+	"bpf_array": { // array_map_alloc
+		{"elem_size", 4, func(m Map) uint64 { return roundUp8(m.Spec().ValueSize) }},
+		{"index_mask", 4, func(m Map) uint64 { return powerOfTwo(m.Spec().MaxEntries) - 1 }},
+	},
+	"bpf_htab": { // htab_map_alloc
+		{"n_buckets", 4, func(m Map) uint64 { return powerOfTwo(m.Spec().MaxEntries) }},
+	},
+}
+
+func roundUp8(n uint32) uint64 { return (uint64(n) + 7) &^ 7 }
+
+// powerOfTwo is n rounded up to a power of two (roundup_pow_of_two).
+func powerOfTwo(n uint32) uint64 { return 1 << bits.Len32(max(n, 1)-1) }
+
+// counted is bpf_htab.count: maps whose elements are there from the start do not use it, nor do large ones where the kernel has a counter for
+// each CPU (PERCPU_COUNTER_BATCH).
+func (v *handleView) counted(perCPU bool) func(Map) uint64 {
+	const batch = 32
+	return func(m Map) uint64 {
+		s := m.Spec()
+		if s.Flags&uapi.MapNoPrealloc == 0 || perCPU && int(s.MaxEntries/2) > v.env.CPUs*batch {
+			return 0
+		}
+		return uint64(len(m.Entries()))
+	}
+}
+
+// elementSize is bpf_htab.elem_size: the head of an element, its key, and its value or the pointer to the CPUs' values (htab_map_alloc).
+func elementSize(head uint32) func(Map) uint64 {
+	return func(m Map) uint64 {
+		s := m.Spec()
+		value := roundUp8(s.ValueSize)
+		if s.Type.PerCPU() {
+			value = 8
+		}
+		return uint64(head) + roundUp8(s.KeySize) + value
+	}
+}
+
 // newHandle allocates the handle and returns its view; the caller fills in the view's map.
 func (b *base) newHandle() (*handleView, error) {
 	v := &handleView{env: b.env, at: make(map[uint64]handleField)}
@@ -46,26 +92,59 @@ func (b *base) newHandle() (*handleView, error) {
 	if k := b.env.KernelBTF; k != nil {
 		if t, ok := k.Find(btf.KindStruct, "bpf_map"); ok && t.Size > 0 {
 			size = uint64(t.Size)
-			for _, hf := range handleFields {
-				if f, ok := k.FindMember(t.ID, hf.name); ok && f.BitSize == 0 {
-					v.at[uint64(f.Offset())] = hf
-				}
-			}
-			if f, ok := k.FindMember(t.ID, "name"); ok {
-				for i := range uapi.ObjNameLen {
-					v.at[uint64(f.Offset())+uint64(i)] = handleField{"name", 1, func(m Map) uint64 {
-						if n := m.Spec().Name; i < len(n) && i < uapi.ObjNameLen-1 {
-							return uint64(n[i])
-						}
-						return 0
-					}}
-				}
-			}
+			v.spec, v.typ = k, t.ID
+			v.place(t.ID, handleFields)
+			v.placeName(t.ID)
 		}
+		size = max(size, v.placeType(b.spec.Type.Struct()))
 	}
 	r, err := b.env.Mem.Alloc(size, mem.Region{Kind: mem.MapHandle, Name: b.spec.Name, View: v})
 	b.handle = r
 	return v, err
+}
+
+func (v *handleView) place(id btf.ID, fields []handleField) {
+	for _, hf := range fields {
+		if f, ok := v.spec.FindMember(id, hf.name); ok && f.BitSize == 0 {
+			v.at[uint64(f.Offset())] = hf
+		}
+	}
+}
+
+func (v *handleView) placeName(id btf.ID) {
+	f, ok := v.spec.FindMember(id, "name")
+	if !ok {
+		return
+	}
+	for i := range uapi.ObjNameLen {
+		v.at[uint64(f.Offset())+uint64(i)] = handleField{"name", 1, func(m Map) uint64 {
+			if n := m.Spec().Name; i < len(n) && i < uapi.ObjNameLen-1 {
+				return uint64(n[i])
+			}
+			return 0
+		}}
+	}
+}
+
+// placeType adds the fields of the struct of the map's type and returns its size, 0 if it is not known. It begins with struct bpf_map.
+func (v *handleView) placeType(name string) uint64 {
+	if v.spec == nil || name == "bpf_map" {
+		return 0
+	}
+	t, ok := v.spec.Find(btf.KindStruct, name)
+	if !ok {
+		return 0
+	}
+	if f, ok := v.spec.FindMember(t.ID, "map"); !ok || f.Offset() != 0 {
+		return 0
+	}
+	v.typ = t.ID
+	v.place(t.ID, typeFields[name])
+	if head, ok := v.spec.Find(btf.KindStruct, "htab_elem"); ok && name == "bpf_htab" {
+		_, perCPU := v.spec.FindMember(t.ID, "use_percpu_counter")
+		v.place(t.ID, []handleField{{"elem_size", 4, elementSize(head.Size)}, {"count", 4, v.counted(perCPU)}})
+	}
+	return uint64(t.Size)
 }
 
 func (v *handleView) Load(off uint64, size int) (uint64, *mem.Fault) {
@@ -73,10 +152,10 @@ func (v *handleView) Load(off uint64, size int) (uint64, *mem.Fault) {
 	switch {
 	case ok && f.size == size:
 		return f.get(v.m), nil
-	case len(v.at) == 0:
+	case v.spec == nil:
 		return 0, &mem.Fault{Kind: mem.NotPermitted, Detail: "a map pointer is for helpers; without the kernel's BTF struct bpf_map is not known"}
 	}
-	return 0, &mem.Fault{Kind: mem.NotPermitted, Detail: "of struct bpf_map only attributes such as max_entries are simulated"}
+	return 0, &mem.Fault{Kind: mem.NotSimulated, Detail: "of what a kernel keeps of a map, attributes such as max_entries are simulated"}
 }
 
 func (v *handleView) Store(uint64, int, uint64) *mem.Fault {

@@ -184,6 +184,8 @@ type LocalStorage interface {
 	Get(owner uint64, init []byte, create bool) (addr uint64, err uapi.Errno)
 	// DeleteOwner deletes the owner's value.
 	DeleteOwner(owner uint64) uapi.Errno
+	// Owners returns the addresses of all owners in slot order.
+	Owners() []uint64
 }
 
 // UserRing is BPF_MAP_TYPE_USER_RINGBUF.

@@ -28,12 +28,14 @@ const (
 	NotPermitted
 	// UserPointer: a direct access to user memory in kernel mode.
 	UserPointer
+	// NotSimulated: a kernel has something there that is not simulated.
+	NotSimulated
 )
 
 var faultKindNames = [...]string{
 	OutOfBounds: "out-of-bounds", UseAfterFree: "use-after-free", Unmapped: "unmapped",
 	NullPointer: "null-pointer", ReadOnly: "read-only", Misaligned: "misaligned",
-	NeverSet: "never-set", NotPermitted: "not-permitted", UserPointer: "user-pointer",
+	NeverSet: "never-set", NotPermitted: "not-permitted", UserPointer: "user-pointer", NotSimulated: "not-simulated",
 }
 
 // String returns the kind in lower case with hyphens: "out-of-bounds".
@@ -122,6 +124,8 @@ func (f *Fault) where() string {
 		return fmt.Sprintf("offset %d of %s was never set", f.Delta, name)
 	case NotPermitted:
 		return fmt.Sprintf("access to offset %d of %s is not permitted", f.Delta, name)
+	case NotSimulated:
+		return fmt.Sprintf("offset %d of %s is not simulated", f.Delta, name)
 	case UserPointer:
 		return "direct access to user memory (needs bpf_probe_read_user)"
 	case Misaligned:

@@ -191,10 +191,11 @@ func (t *Thread) settle(end uint64) exit {
 }
 
 // Interpret executes n instructions one by one without the engine, for comparison with it. It returns false if one of
-// them did not simply continue: a fault, the end, or a call that requests an Action.
+// them did not simply continue: a fault, the end, or a call that requests an Action. A Suspend on the way, of which an engine that executes
+// the call itself does not know, takes effect at a later instruction.
 func (t *Thread) Interpret(n uint64) bool {
 	for range n {
-		if t.step() != exitGo {
+		if x := t.step(); x != exitGo && (x != exitStop || !t.suspend) {
 			return false
 		}
 	}

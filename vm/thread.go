@@ -331,6 +331,9 @@ func (t *Thread) stop(f *Fault) {
 	if f.Image == nil {
 		f.Image, f.PC = t.img, t.pc
 	}
+	if f.Kind == Memory && f.Mem != nil && f.Mem.Kind == mem.NotSimulated {
+		f.Kind = NotSimulated
+	}
 	t.fault = f
 	t.status = Faulted
 }

@@ -71,7 +71,7 @@ Programs that never reached the kernel's verifier are skipped. Exit code 1 if an
 	cmd.Flags().StringSliceVar(&c.releases, "kernel", nil, "only recordings of releases that begin so: 6.18")
 	cmd.Flags().BoolVar(&c.markdown, "table", false, "print the table alone")
 	cmd.Flags().DurationVar(&c.limit, "limit", time.Minute, "how long one verification may take")
-	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run generated programs that the kernel or bpfrun accepts with so many random inputs on both engines: they must not fault")
+	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run programs that the kernel or bpfrun accepts with so many random inputs on both engines: they must not fault")
 	cmd.Flags().BoolVar(&c.logs, "logs", false, "compare the logs of programs recorded with record verdicts --log, line by line")
 	cmd.Flags().IntVar(&c.speed, "speed", 0, "verify so many times what the kernel told the time of (record verdicts --repeat), and compare processor time with it")
 	cmd.Flags().StringVar(&c.shortest, "minimise", "", "write generated programs with another verdict, made as short as they stay so on the running kernel (root)")
@@ -130,7 +130,7 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 						return err
 					}
 				}
-				return v.runAccepted(ctx, out, &runs, c, sources)
+				return v.runAccepted(ctx, out, &runs, replay, c, sources)
 			},
 		}
 		if cfg.Objects == "" {
@@ -242,18 +242,15 @@ func (n *logTotals) add(ctx context.Context, out io.Writer, r *verdicts.Replayer
 // soundRuns counts runs of accepted programs.
 type soundRuns struct{ inputs, ran, notRun, bad int }
 
-// runAccepted runs a generated program that the kernel or the verifier accepts.
-func (v *conformanceVerdictsCommand) runAccepted(ctx context.Context, out io.Writer, runs *soundRuns, c *verdicts.Comparison, sources []btfSource) error {
+// runAccepted runs a program that the kernel or the verifier accepts. Mutated programs of objects are left out: the machine runs
+// what an object holds.
+func (v *conformanceVerdictsCommand) runAccepted(ctx context.Context, out io.Writer, runs *soundRuns, replay *verdicts.Replayer, c *verdicts.Comparison, sources []btfSource) error {
 	l := c.Line
 	accepted := l.Verdict == verdicts.Accepted || c.Ours != nil && c.Ours.Outcome == verifier.Accepted
-	if runs.inputs == 0 || l.Generated == nil || !accepted {
+	if runs.inputs == 0 || l.Patches != nil || !accepted {
 		return nil
 	}
-	target, err := v.releaseTarget(sources, l.Kernel)
-	if err != nil {
-		return err
-	}
-	err = sound.Run(ctx, l, target, v.sim.seed, runs.inputs)
+	err := v.runInputs(ctx, replay, l, runs.inputs, sources)
 	var bad *sound.Contradiction
 	switch {
 	case err == nil:
@@ -271,6 +268,21 @@ func (v *conformanceVerdictsCommand) runAccepted(ctx context.Context, out io.Wri
 		return fmt.Errorf("%s: %w", l.Key(), err)
 	}
 	return nil
+}
+
+func (v *conformanceVerdictsCommand) runInputs(ctx context.Context, replay *verdicts.Replayer, l *verdicts.Line, inputs int, sources []btfSource) error {
+	if l.Generated == nil {
+		linked, err := replay.Linked(l)
+		if err != nil {
+			return err
+		}
+		return sound.RunLinked(ctx, linked, l.Program, l.Key(), v.sim.seed, inputs)
+	}
+	target, err := v.releaseTarget(sources, l.Kernel)
+	if err != nil {
+		return err
+	}
+	return sound.Run(ctx, l, target, v.sim.seed, inputs)
 }
 
 // releaseTarget describes the kernel a recording was made on by the types of the nearest kernel there are.

@@ -192,19 +192,9 @@ func (r *Replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error)
 		p, err := l.Generated.verifierProgram(l)
 		return k, p, err
 	}
-	if err := r.openObject(l); err != nil {
+	linked, err := r.link(l, t)
+	if err != nil {
 		return nil, nil, err
-	}
-	linked := r.linked[l.Kernel]
-	if linked == nil {
-		var only []string
-		for _, p := range r.object.Programs {
-			only = append(only, p.Name)
-		}
-		if linked, err = r.object.Load(t, loader.LoadOptions{Only: only, MapSizes: Unsized(r.object)}); err != nil {
-			return nil, nil, err
-		}
-		r.linked[l.Kernel] = linked
 	}
 	lp, ok := linked.Program(l.Program)
 	if !ok {
@@ -215,6 +205,33 @@ func (r *Replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error)
 		p.Insns, err = Apply(p.Insns, l.Patches)
 	}
 	return k, p, err
+}
+
+// Linked returns the line's object, linked for the kernel of the recording with all its programs.
+func (r *Replayer) Linked(l *Line) (*loader.Linked, error) {
+	t, _, err := r.target(l.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	return r.link(l, t)
+}
+
+func (r *Replayer) link(l *Line, t *loader.Target) (*loader.Linked, error) {
+	if err := r.openObject(l); err != nil {
+		return nil, err
+	}
+	if linked := r.linked[l.Kernel]; linked != nil {
+		return linked, nil
+	}
+	var only []string
+	for _, p := range r.object.Programs {
+		only = append(only, p.Name)
+	}
+	linked, err := r.object.Load(t, loader.LoadOptions{Only: only, MapSizes: Unsized(r.object)})
+	if err == nil {
+		r.linked[l.Kernel] = linked
+	}
+	return linked, err
 }
 
 func (r *Replayer) openObject(l *Line) error {

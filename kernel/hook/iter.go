@@ -3,6 +3,7 @@ package hook
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -43,7 +44,7 @@ type ProgInfo struct {
 	Insns int
 }
 
-// MapElement is one element of a map in simulated memory.
+// MapElement is one element of a map in simulated memory. Key is where its key is; of a storage map it is the address of the owner.
 type MapElement struct{ Key, Value uint64 }
 
 // step is one call of a program that one event calls several times.
@@ -190,6 +191,8 @@ func (h *Hooks) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Typ
 		return one("prog", objects), err
 	case "bpf_map_elem":
 		return h.mapElements(c), nil
+	case "bpf_sk_storage_map":
+		return h.storageElements(c)
 	case "tcp", "udp":
 		if h.Mode() == object.ModeDefault && len(c.spec.Args) == 0 {
 			return h.tableElements(c, spec, p, h.Table(name)), nil
@@ -368,8 +371,22 @@ func (h *Hooks) mapObjects(c *Context) ([]*object.Object, error) {
 	return out, nil
 }
 
+// mapRole names the struct bpf_map that iterators get of a map.
+const mapRole = "bpf_map "
+
+// MapID returns which map a struct bpf_map stands for that an iterator handed out.
+func (h *Hooks) MapID(addr uint64) (id uint32, ok bool) {
+	o := h.ObjectAt(addr)
+	if o == nil || o.Addr() != h.Mem().Truncate(addr) {
+		return 0, false
+	}
+	text, ok := strings.CutPrefix(o.Role(), mapRole)
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), ok && err == nil
+}
+
 func (h *Hooks) mapObject(m *MapInfo) (*object.Object, error) {
-	role := fmt.Sprintf("bpf_map %d", m.ID)
+	role := mapRole + strconv.FormatUint(uint64(m.ID), 10)
 	if o := h.Kept(role); o != nil {
 		return o, nil
 	}
@@ -450,4 +467,24 @@ func (h *Hooks) mapElements(c *Context) []iterArgs {
 		out = append(out, iterArgs{"key": {Value: e.Key}, "value": {Value: e.Value}})
 	}
 	return out
+}
+
+// storageElements are the sockets that a map stores values for.
+func (h *Hooks) storageElements(c *Context) ([]iterArgs, error) {
+	if c.spec.Iter == nil {
+		return nil, nil
+	}
+	var out []iterArgs
+	for _, e := range c.spec.Iter.Elements {
+		s := h.SocketAt(e.Key)
+		if s == nil {
+			continue
+		}
+		o, err := s.Object()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, iterArgs{"sk": {Value: o.Addr(), Object: o}, "value": {Value: e.Value}})
+	}
+	return out, nil
 }

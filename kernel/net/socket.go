@@ -126,6 +126,16 @@ func (h *Host) SocketAt(addr uint64) *Socket {
 	return nil
 }
 
+// SocketView returns the socket whose struct bpf_sock or bpf_tcp_sock is at addr, nil when there is none.
+func (h *Host) SocketView(addr uint64) *Socket {
+	r := h.Mem().Find(addr)
+	if r == nil || r.Base != h.Mem().Truncate(addr) {
+		return nil
+	}
+	s, _ := r.Owner.(*Socket)
+	return s
+}
+
 // IsSocket reports whether addr is that of a struct bpf_sock or bpf_tcp_sock.
 func (h *Host) IsSocket(addr uint64) bool {
 	r := h.Mem().Find(addr)

@@ -48,16 +48,22 @@ func Run(ctx context.Context, l *verdicts.Line, target *loader.Target, seed uint
 	if err != nil {
 		return err
 	}
+	return RunLinked(ctx, linked, "main", l.Program, seed, inputs)
+}
+
+// RunLinked does so with a program of an object; title names it in a Contradiction. Elements of maps, packets, random numbers and
+// whatever else the machine derives from its seed are other ones for each input.
+func RunLinked(ctx context.Context, linked *loader.Linked, program, title string, seed uint64, inputs int) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := range inputs {
-		if err := runOnce(ctx, l, linked, rng, i); err != nil {
+		if err := runOnce(ctx, linked, program, title, rng, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func runOnce(ctx context.Context, l *verdicts.Line, linked *loader.Linked, rng *rand.Rand, input int) error {
+func runOnce(ctx context.Context, linked *loader.Linked, program, title string, rng *rand.Rand, input int) error {
 	different := ""
 	m, err := machine.New(linked, machine.Config{
 		Seed: rng.Uint64(), MaxInsns: budget, Engine: machine.EngineBoth, OnDifference: func(text string) { different = text },
@@ -74,18 +80,18 @@ func runOnce(ctx context.Context, l *verdicts.Line, linked *loader.Linked, rng *
 	for i := range packet {
 		packet[i] = byte(edge(rng))
 	}
-	res, err := m.Run(ctx, "main", machine.Input{Packet: packet})
+	res, err := m.Run(ctx, program, machine.Input{Packet: packet})
 	switch {
 	case err != nil:
 		return err
 	case !res.Ran:
-		return fmt.Errorf("%w: %s: %w", ErrNotRun, res.Status, m.ProgramError("main"))
+		return fmt.Errorf("%w: %s: %w", ErrNotRun, res.Status, m.ProgramError(program))
 	case different != "":
-		return &Contradiction{l.Program, input, "the engines differ: " + different}
+		return &Contradiction{title, input, "the engines differ: " + different}
 	case res.Fault != nil && res.Fault.Kind == vm.NotSimulated:
 		return fmt.Errorf("%w: %w", ErrNotRun, res.Fault)
 	case res.Fault != nil && !unchecked(res.Fault):
-		return &Contradiction{l.Program, input, fmt.Sprintf("instruction %d (%s): %v", res.Fault.Insn, res.Fault.Text, res.Fault.Fault)}
+		return &Contradiction{title, input, fmt.Sprintf("instruction %d (%s): %v", res.Fault.Insn, res.Fault.Text, res.Fault.Fault)}
 	}
 	return nil
 }
