@@ -23,7 +23,7 @@ type walk struct {
 }
 
 // noDepth is deeper than every frame: nothing is run through.
-const noDepth = vm.MaxFrames + 1
+const noDepth = 1 << 20
 
 // forward executes until something stops it.
 func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {

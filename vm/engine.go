@@ -142,8 +142,11 @@ func (t *Thread) Access() bool {
 // caller; on false the engine must return, and the thread does the rest.
 func (t *Thread) LeaveFunc() bool {
 	if t.depth == 0 {
-		t.left = leftEnd
-		return false
+		if len(t.below) == 0 {
+			t.left = leftEnd
+			return false
+		}
+		t.ascend()
 	}
 	return t.leaveFrame()
 }

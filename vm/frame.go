@@ -32,25 +32,26 @@ func (t *Thread) Frames() []Frame {
 	if t.img == nil {
 		return nil
 	}
-	out := make([]Frame, 0, t.depth+1)
+	n := t.Depth() + 1
+	out := make([]Frame, 0, n)
 	img, pc := t.img, t.pc
-	for d := t.depth; d >= 0; d-- {
-		f := &t.frames[d]
-		out = append(out, Frame{Image: img, PC: pc, FP: f.fp, Stack: f.stack, Callback: d > 0 && f.cont != nil})
+	for level := range n {
+		f := t.at(level)
+		out = append(out, Frame{Image: img, PC: pc, FP: f.fp, Stack: f.stack, Callback: level < n-1 && f.cont != nil})
 		img, pc = f.img, f.ret
 	}
 	return out
 }
 
 // Depth returns the number of callers of the running function.
-func (t *Thread) Depth() int { return t.depth }
+func (t *Thread) Depth() int { return t.under + t.depth }
 
 // enterFrame prepares frame d and sets r10.
 func (t *Thread) enterFrame(d int) *Fault {
 	f := &t.frames[d]
 	if f.stack == nil {
 		name := t.cfg.Name
-		if d > 0 {
+		if d += t.under; d > 0 {
 			name = fmt.Sprintf("%s frame %d", name, d)
 		}
 		r, err := t.mem.Alloc(StackSize, mem.Region{Kind: mem.Stack, Name: name})
@@ -110,7 +111,10 @@ func (t *Thread) pop() Continuation {
 // leave executes the exit instruction at t.pc.
 func (t *Thread) leave() exit {
 	if t.depth == 0 {
-		return exitDone
+		if len(t.below) == 0 {
+			return exitDone
+		}
+		t.ascend()
 	}
 	cont := t.pop()
 	if cont == nil {
@@ -161,6 +165,7 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 		}
 		t.tailCalls++
 		t.deep = true
+		t.descend()
 		t.img, t.pc = a.Image, 0
 		t.frames[t.depth].may = MaxMayGoto
 		return exitGo
@@ -183,7 +188,10 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 // throw unwinds to the first function. Its exception callback, if there is one, runs in its place with the
 // cookie; otherwise the program returns the cookie (kernel/bpf/helpers.c bpf_throw).
 func (t *Thread) throw(cookie uint64) exit {
-	for t.depth > 0 {
+	for t.Depth() > 0 {
+		if t.depth == 0 {
+			t.ascend()
+		}
 		t.pop()
 	}
 	if cb := t.img.exception; cb > 0 && t.img.begins(cb) {

@@ -29,9 +29,11 @@ func (t *Thread) Unpark(p *Parked) {
 
 // Drop frees the stacks of a run that will not be continued.
 func (t *Thread) Drop(p *Parked) {
-	for i := range p.state.frames {
-		if s := p.state.frames[i].stack; s != nil {
-			t.mem.Free(s)
+	for _, frames := range append(p.state.below, p.state.frames[:]) {
+		for i := range frames {
+			if s := frames[i].stack; s != nil {
+				t.mem.Free(s)
+			}
 		}
 	}
 }

@@ -3,16 +3,15 @@ package vm
 // FrameReg returns a register of an activation; level 0 is the innermost. For callers only r6 to r10 are known, because
 // a call preserves nothing else: ok is false for r0 to r5 there, and for levels and registers that do not exist.
 func (t *Thread) FrameReg(level, reg int) (v uint64, ok bool) {
-	d := t.depth - level
 	switch {
-	case t.img == nil || level < 0 || d < 0 || reg < 0 || reg > 10:
+	case t.img == nil || level < 0 || level > t.Depth() || reg < 0 || reg > 10:
 		return 0, false
 	case level == 0:
 		return t.regs[reg], true
 	case reg == 10:
-		return t.frames[d].fp, true
+		return t.at(level).fp, true
 	case reg >= 6:
-		return t.frames[d+1].saved[reg-6], true
+		return t.at(level - 1).saved[reg-6], true
 	}
 	return 0, false
 }
@@ -25,7 +24,7 @@ func (t *Thread) SetFrameReg(level, reg int, v uint64) (ok bool) {
 	if level == 0 {
 		t.regs[reg] = v
 	} else {
-		t.frames[t.depth-level+1].saved[reg-6] = v
+		t.at(level - 1).saved[reg-6] = v
 	}
 	t.alter()
 	return true

@@ -12,6 +12,8 @@ type Snapshot struct {
 	insns     uint64
 	status    Stop
 	frames    [MaxFrames]frame
+	below     [][]frame
+	under     int
 	tailCalls int
 	arena     [2]uint64
 	cpu       int
@@ -26,7 +28,7 @@ type Snapshot struct {
 func (t *Thread) Snapshot() *Snapshot {
 	return &Snapshot{
 		regs: [11]uint64(t.regs[:11]), img: t.img, pc: t.pc, depth: t.depth, insns: t.insns, status: t.status,
-		frames: t.frames, tailCalls: t.tailCalls, arena: [2]uint64{t.arenaKern, t.arenaUser}, cpu: t.CPU, altered: t.altered, track: t.track,
+		frames: t.frames, below: cloneLevels(t.below), under: t.under, tailCalls: t.tailCalls, arena: [2]uint64{t.arenaKern, t.arenaUser}, cpu: t.CPU, altered: t.altered, track: t.track,
 		fault: t.fault, reason: t.reason, brokeAt: t.brokeAt,
 	}
 }
@@ -36,6 +38,7 @@ func (t *Thread) Restore(s *Snapshot) {
 	copy(t.regs[:11], s.regs[:])
 	t.img, t.pc, t.depth, t.insns, t.status = s.img, s.pc, s.depth, s.insns, s.status
 	t.frames, t.tailCalls = s.frames, s.tailCalls
+	t.below, t.under = cloneLevels(s.below), s.under
 	t.arenaKern, t.arenaUser = s.arena[0], s.arena[1]
 	t.CPU, t.fault, t.reason, t.brokeAt = s.cpu, s.fault, s.reason, s.brokeAt
 	t.suspend, t.altered, t.deep, t.track = false, s.altered, true, s.track
@@ -50,8 +53,8 @@ func (s *Snapshot) Diff(o *Snapshot) string {
 		return fmt.Sprintf("at %s slot %d, not %s slot %d", s.img.Name, s.pc, o.img.Name, o.pc)
 	case s.insns != o.insns:
 		return fmt.Sprintf("%d instructions executed, not %d", s.insns, o.insns)
-	case s.depth != o.depth:
-		return fmt.Sprintf("%d calls deep, not %d", s.depth, o.depth)
+	case s.depth != o.depth || s.under != o.under:
+		return fmt.Sprintf("%d calls deep, not %d", s.under+s.depth, o.under+o.depth)
 	}
 	for i, v := range s.regs {
 		if v != o.regs[i] {

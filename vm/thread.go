@@ -91,6 +91,8 @@ type Thread struct {
 	starts    uint64
 	status    Stop
 	frames    [MaxFrames]frame
+	below     [][]frame // callers of functions that tail called, see descend; the last are the running program's
+	under     int       // how many these are
 	tailCalls int
 	garbage   [StackSize]byte // see ThreadConfig
 
@@ -170,6 +172,10 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 	}
 	if t.reason != "" {
 		t.reason = ""
+	}
+	for len(t.below) != 0 {
+		t.ascend()
+		t.deep = true
 	}
 	t.starts++
 	t.pc, t.insns, t.tailCalls, t.brokeAt, t.depth = pc, 0, 0, 0, 0
