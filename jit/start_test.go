@@ -19,7 +19,7 @@ type startProgs map[string]*vm.Image
 func newStartProgs(t *testing.T) startProgs {
 	t.Helper()
 	progs := startProgs{}
-	order := []string{"writer", "nothing"}
+	order := []string{"writer", "nothing", "fault", "nested"}
 	funcs := map[int32]*vm.Func{
 		12: {Name: "tail_call", Fn: func(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 			return 0, vm.TailCall(progs[order[args[2]]])
@@ -39,15 +39,18 @@ func newStartProgs(t *testing.T) startProgs {
 		if r2 != r10 goto l%[1]d
 		`
 	for name, text := range map[string]string{
-		"nothing":     "r0 = 0; exit",
-		"writer":      "r1 = 1; *(u64 *)(r10 - 8) = r1; *(u64 *)(r10 - 512) = r1; r0 = 0; exit",
-		"calls":       "call f; exit\nf: r1 = 1; *(u64 *)(r10 - 8) = r1; *(u64 *)(r10 - 512) = r1; r0 = 0; exit",
-		"tail":        "r3 = 0; call 12; exit",
-		"callback":    "r1 = func(f); call 2; r0 = 0; exit\nf: r1 = 1; *(u64 *)(r10 - 256) = r1; r0 = 0; exit",
-		"throw":       "call f; exit\nf: r1 = 1; *(u64 *)(r10 - 256) = r1; call 1; exit",
-		"fault":       "call f; exit\nf: r1 = 1; *(u64 *)(r10 - 256) = r1; r0 = *(u64 *)(r0 + 0); exit",
-		"in callback": "r1 = func(f); call 2; exit\nf: r1 = 1; *(u64 *)(r10 - 256) = r1; r0 = *(u64 *)(r0 + 0); exit",
-		"reads":       fmt.Sprintf(reads, 0) + "r6 = r0; call f; r0 |= r6; exit\nf: " + fmt.Sprintf(reads, 1) + "exit",
+		"nothing":          "r0 = 0; exit",
+		"writer":           "r1 = 1; *(u64 *)(r10 - 8) = r1; *(u64 *)(r10 - 512) = r1; r0 = 0; exit",
+		"calls":            "call f; exit\nf: r1 = 1; *(u64 *)(r10 - 8) = r1; *(u64 *)(r10 - 512) = r1; r0 = 0; exit",
+		"tail":             "r3 = 0; call 12; exit",
+		"callback":         "r1 = func(f); call 2; r0 = 0; exit\nf: r1 = 1; *(u64 *)(r10 - 256) = r1; r0 = 0; exit",
+		"tail in function": "r6 = 3; call f; r0 += r6; exit\nf: r1 = 1; *(u64 *)(r10 - 8) = r1; r6 = 5; r3 = 0; call 12; exit",
+		"nested":           "r6 = 7; call f; r0 += r6; exit\nf: r6 = 5; r3 = 3; call 12; r0 = 0; exit",
+		"fault in tail":    "call f; exit\nf: r3 = 2; call 12; exit",
+		"throw":            "call f; exit\nf: r1 = 1; *(u64 *)(r10 - 256) = r1; call 1; exit",
+		"fault":            "call f; exit\nf: r1 = 1; *(u64 *)(r10 - 256) = r1; r0 = *(u64 *)(r0 + 0); exit",
+		"in callback":      "r1 = func(f); call 2; exit\nf: r1 = 1; *(u64 *)(r10 - 256) = r1; r0 = *(u64 *)(r0 + 0); exit",
+		"reads":            fmt.Sprintf(reads, 0) + "r6 = r0; call f; r0 |= r6; exit\nf: " + fmt.Sprintf(reads, 1) + "exit",
 	} {
 		insns, err := decode.Assemble(text)
 		require.NoError(t, err, name)
@@ -122,7 +125,7 @@ func testStartIsFresh(t *testing.T) {
 			w.mem.Restore(s)
 		},
 	}
-	for _, name := range []string{"nothing", "writer", "calls", "tail", "callback", "throw", "fault", "in callback"} {
+	for _, name := range []string{"nothing", "writer", "calls", "tail", "tail in function", "nested", "fault in tail", "callback", "throw", "fault", "in callback"} {
 		tests[name] = func(t *testing.T, w *rig) { run(t, w, name) }
 	}
 	for name, before := range tests {

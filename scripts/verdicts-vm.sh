@@ -15,7 +15,7 @@
 # MEMORY (3G), CPU (max) and LIMIT (120s per program) can be set. The console output is kept in OUT.jsonl.gz.console.
 set -euo pipefail
 
-[ $# -ge 3 ] || [ -n "${MUTANTS:-}" ] && [ $# = 2 ] || { sed -n 's/^# \{0,1\}//; 2,17p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { [ -n "${MUTANTS:-}" ] && [ $# = 2 ]; } || { sed -n 's/^# \{0,1\}//; 2,17p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")/.." && pwd)
 kernel=$1 out=$2 objects=${3:-} generated=${4:-}
 work=$(mktemp -d)
