@@ -270,7 +270,9 @@ func testInlineCallsCheckClean(t *testing.T) {
 }
 
 // TestInlineCallsThatPauseCheckClean: a slice of work that ends in a call which native code made itself is no difference.
-func TestInlineCallsThatPauseCheckClean(t *testing.T) { eachTier(t, testInlineCallsThatPauseCheckClean) }
+func TestInlineCallsThatPauseCheckClean(t *testing.T) {
+	eachTier(t, testInlineCallsThatPauseCheckClean)
+}
 
 func testInlineCallsThatPauseCheckClean(t *testing.T) {
 	const insns = 3000
