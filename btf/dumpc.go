@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -45,8 +46,14 @@ func DumpCWithKfuncs(w io.Writer, s *Spec, ids, kfuncs []ID) error {
 	d.w.WriteString(cPop)
 	if len(kfuncs) > 0 {
 		d.w.WriteString(cKfuncs)
+		fast := s.tagged("bpf_fastcall")
 		for _, id := range kfuncs {
-			fmt.Fprintf(d.w, "extern %s __weak __ksym;\n", s.Signature(id))
+			attr := ""
+			if slices.Contains(fast, id) {
+				attr = "__bpf_fastcall "
+			}
+			c := declarator{spec: s, params: true, attributes: true}
+			fmt.Fprintf(d.w, "extern %s%s __weak __ksym;\n", attr, c.declare(id, "", 0))
 		}
 		d.w.WriteString("#endif\n\n")
 	}
@@ -78,6 +85,16 @@ const cKfuncs = `#ifndef BPF_NO_KFUNC_PROTOTYPES
 #endif
 #ifndef __weak
 #define __weak __attribute__((weak))
+#endif
+#ifndef __bpf_fastcall
+#if defined(__has_attribute)
+#if __has_attribute(bpf_fastcall)
+#define __bpf_fastcall __attribute__((bpf_fastcall))
+#endif
+#endif
+#endif
+#ifndef __bpf_fastcall
+#define __bpf_fastcall
 #endif
 
 `

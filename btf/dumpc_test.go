@@ -165,3 +165,29 @@ func TestDumpCDuplicates(t *testing.T) {
 	require.NoError(t, err)
 	golden(t, "odd.h.golden", dumpC(t, s, nil))
 }
+
+// Kfuncs are declared as bpftool does, with the attributes their tags stand for.
+func TestDumpCKfuncs(t *testing.T) {
+	b := NewBuilder(nil)
+	i := b.Int("int", 4, IntSigned)
+	arena := b.Ptr(b.Add(Type{Kind: KindTypeTag, Name: "address_space(1)", Flag: true}))
+	user := b.Ptr(b.Mod(KindTypeTag, "user", i))
+	kfunc := func(name string, ret ID, tags []string, params ...Param) ID {
+		f := b.Add(Type{Kind: KindFunc, Name: name, Ref: b.Add(Type{Kind: KindFuncProto, Ref: ret, Params: params})})
+		for _, tag := range tags {
+			b.Add(Type{Kind: KindDeclTag, Name: tag, Ref: f, ComponentIdx: -1})
+		}
+		return f
+	}
+	alloc := kfunc("arena_alloc", arena, []string{"bpf_kfunc"}, Param{Name: "at", Type: arena}, Param{Name: "text", Type: user})
+	cast := kfunc("cast", b.Ptr(0), []string{"bpf_kfunc", "bpf_fastcall"}, Param{Name: "obj", Type: b.Ptr(0)})
+	kfunc("other", i, nil)
+	s, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	assert.Equal(t, []ID{alloc, cast}, s.Kfuncs())
+	var out strings.Builder
+	require.NoError(t, DumpCWithKfuncs(&out, s, []ID{}, s.Kfuncs()))
+	assert.Contains(t, out.String(), "\nextern void __attribute__((address_space(1))) *arena_alloc(void __attribute__((address_space(1))) *at, int *text) __weak __ksym;\n")
+	assert.Contains(t, out.String(), "\nextern __bpf_fastcall void *cast(void *obj) __weak __ksym;\n")
+	assert.NotContains(t, out.String(), "other")
+}

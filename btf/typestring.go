@@ -21,6 +21,8 @@ type declarator struct {
 	spec *Spec
 	// params includes parameter names.
 	params bool
+	// attributes writes type tags that stand for attributes (kind_flag): address_space(1).
+	attributes bool
 	// base names types that are not declarators; nil means Spec.baseName.
 	base  func(t *Type) string
 	steps int
@@ -52,6 +54,9 @@ func (d *declarator) declare(id ID, inner string, depth int) string {
 	case KindRestrict:
 		return d.qualify("restrict", t, inner, depth)
 	case KindTypeTag:
+		if d.attributes && t.Flag {
+			inner = joinWords("__attribute__(("+t.Name+"))", inner)
+		}
 		return d.declare(t.Ref, inner, depth+1)
 	case KindArray:
 		return d.declare(t.Ref, inner+"["+strconv.FormatUint(uint64(t.Array.Nelems), 10)+"]", depth+1)
