@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -96,9 +97,10 @@ func WriteMatrixAnnotations(w io.Writer, doc *MatrixDocument) error {
 			kernels[o] = append(kernels[o], c.Target)
 		}
 		for _, o := range order {
-			a := annotation{level: matrixLevels[o.word], file: r.Object, title: fmt.Sprintf("%s: %s on %s", r.Program, o.word, strings.Join(kernels[o], ", ")), text: o.detail}
+			file := func(name string) string { return cmp.Or(doc.Paths[r.Object][name], name) }
+			a := annotation{level: matrixLevels[o.word], file: file(r.Object), title: fmt.Sprintf("%s: %s on %s", r.Program, o.word, strings.Join(kernels[o], ", ")), text: o.detail}
 			if m := detailPlace.FindStringSubmatch(o.detail); m != nil {
-				a.file, a.line = m[1], m[2]
+				a.file, a.line = file(m[1]), m[2]
 			}
 			if a.text == "" {
 				a.text = o.word

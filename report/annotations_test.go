@@ -41,4 +41,11 @@ func TestMatrixAnnotationsGroupKernelsByOutcome(t *testing.T) {
 	assert.Equal(t, `::error file=exit.bpf.c,line=28,title=on_exit%3A BREAK on 6.1%2C 6.12::`+gone+`
 ::warning file=exit.o,title=on_exit%3A differs on 7.2::return = 1, not 0
 `, b.String())
+
+	b.Reset()
+	doc.Paths = map[string]map[string]string{"exit.o": {"exit.bpf.c": "src/exit.bpf.c", "exit.o": "out/exit.o"}}
+	require.NoError(t, WriteMatrixAnnotations(&b, doc))
+	assert.Equal(t, `::error file=src/exit.bpf.c,line=28,title=on_exit%3A BREAK on 6.1%2C 6.12::`+gone+`
+::warning file=out/exit.o,title=on_exit%3A differs on 7.2::return = 1, not 0
+`, b.String(), "with directories")
 }

@@ -16,6 +16,9 @@ type MatrixDocument struct {
 	Kernels []MatrixKernel `json:"kernels"`
 	Rows    []MatrixRow    `json:"rows"`
 	Summary map[string]int `json:"summary"` // cells by word
+	// Paths are the files that rows and details name without their directories, by object and name: the object itself, and its sources.
+	// Annotations need them, since GitHub looks for a file from the root of the repository.
+	Paths map[string]map[string]string `json:"-"`
 }
 
 // MatrixKernel describes a column.

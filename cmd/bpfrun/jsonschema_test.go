@@ -239,7 +239,7 @@ func TestEveryCommandHasJSONOrRefusesIt(t *testing.T) {
 			walk(sub)
 		}
 		path := c.CommandPath()
-		if c.HasSubCommands() || !c.Runnable() { // groups and help texts print help
+		if c.HasSubCommands() || !c.Runnable() || path == "bpfrun help" { // groups and help texts print help
 			return
 		}
 		all = append(all, path)

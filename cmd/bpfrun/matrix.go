@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -135,6 +137,12 @@ func (c *matrixCommand) matrix(paths []string) error {
 	}
 	doc := report.NewMatrixDocument(m)
 	doc.Exit = report.MatrixExit(m, c.sim.strict, c.objects.optional)
+	if files["github"] != "" {
+		doc.Paths = map[string]map[string]string{}
+		for i, o := range objects {
+			doc.Paths[o.Name] = filesOf(o, paths[i])
+		}
+	}
 	c.code = doc.Exit
 	for kind, path := range files {
 		write := map[string]func(io.Writer, *report.MatrixDocument) error{
@@ -165,6 +173,30 @@ func (c *matrixCommand) matrixObjects(paths []string) ([]*loader.Object, error) 
 		}
 	}
 	return objects, nil
+}
+
+// filesOf returns the paths of an object and its sources by their names without directories, relative to the working directory if they
+// are in it.
+func filesOf(o *loader.Object, objectPath string) map[string]string {
+	files := map[string]string{o.Name: filepath.ToSlash(filepath.Clean(objectPath))}
+	if o.Ext == nil {
+		return files
+	}
+	here, _ := os.Getwd()
+	for _, sec := range o.Ext.Lines {
+		for _, l := range sec.All() {
+			name := path.Base(l.File)
+			if files[name] != "" {
+				continue
+			}
+			file := path.Clean(l.File)
+			if rel, err := filepath.Rel(here, file); err == nil && filepath.IsAbs(file) && filepath.IsLocal(rel) {
+				file = filepath.ToSlash(rel)
+			}
+			files[name] = file
+		}
+	}
+	return files
 }
 
 // matrixKernels makes the columns. Names used twice are told apart by their paths.
