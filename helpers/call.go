@@ -11,29 +11,29 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Call is one call of a helper or kfunc. What the prototype says of the arguments was checked before the implementation runs:
-// the map is a map, keys, values and buffers are accessible.
+// Call is one call of a helper or kfunc. Arguments are checked against the prototype before the implementation runs:
+// the map argument is a map; keys, values and buffers are accessible.
 type Call struct {
 	*Env
 	Thread *vm.Thread
-	Args   *[5]uint64 // r1 to r5 as they were passed
+	Args   *[5]uint64 // r1 to r5 as passed
 
 	ref  *mapRef // the map argument
-	key  []byte  // the key argument; it may be the program's memory itself where it is only looked up
-	text string  // the argument that is a constant string
-	lock uint32  // what the lock argument holds, 0 when nobody has it
+	key  []byte  // the key argument; if it is only looked up, it may be the program's memory itself
+	text string  // the constant string argument
+	lock uint32  // contents of the lock argument, 0 if it is not held
 	bufs [5][]byte
-	room [5][]byte // what bufs reuse
+	room [5][]byte // memory that bufs reuse
 }
 
 // Impl is the implementation of a helper or kfunc.
 type Impl func(c *Call) (uint64, *vm.Action)
 
-// In returns the bytes of a memory or map value argument the function reads, nil for none. They are a copy.
+// In returns a copy of the bytes of a memory or map value argument that the function reads, or nil.
 func (c *Call) In(i int) []byte { return c.bufs[i] }
 
-// Out returns a buffer of the size of a memory argument that the function writes to, whose address was checked. What it holds is
-// whatever was there before.
+// Out returns a buffer for a memory argument that the function writes, whose address has been checked. Its contents are
+// undefined.
 func (c *Call) Out(i int) []byte { return c.bufs[i] }
 
 // zeroed zeroes a result and returns the errno, as helpers do on their error paths.
@@ -43,8 +43,8 @@ func (c *Call) zeroed(i int, errno uapi.Errno) (uint64, *vm.Action) {
 	return errnoRet(errno), c.guest.Write(c.Args[i], b)
 }
 
-// bind makes the function that the engine calls. Helpers never nest, so an environment has one Call, which is nearly always that
-// of the same thread and registers as before: comparing costs less than storing pointers.
+// bind creates the function that the engine calls. Helpers never nest, so an environment has one Call, which usually
+// belongs to the same thread and registers as before: comparing costs less than storing pointers.
 func (do Impl) bind(steps []step) vm.HelperFunc {
 	if len(steps) == 0 {
 		return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
@@ -75,7 +75,7 @@ func (c *Call) ready(t *vm.Thread, args *[5]uint64) { c.Env, c.Thread, c.Args = 
 type step struct {
 	kind stepKind
 	arg  uint8
-	size uint32 // of fixed memory
+	size uint32 // size in bytes of fixed memory
 }
 
 type stepKind uint8
@@ -93,7 +93,7 @@ const (
 	stepLock
 )
 
-// stepsOf makes the steps for the arguments of a function that returns ret.
+// stepsOf returns the steps that decode the arguments of a function that returns ret.
 func stepsOf(args []proto.Arg, ret proto.Return) []step {
 	var out []step
 	for i, a := range args {
@@ -127,7 +127,7 @@ func stepsOf(args []proto.Arg, ret proto.Return) []step {
 	return out
 }
 
-// decode checks an argument and keeps what it stands for.
+// decode checks an argument and stores its decoded value.
 func (c *Call) decode(s *step) *vm.Action {
 	addr := c.Args[s.arg]
 	var f *vm.Action
@@ -147,7 +147,7 @@ func (c *Call) decode(s *step) *vm.Action {
 	case stepValueOut:
 		n := uint64(c.ref.m.Spec().ValueSize)
 		if c.ref.m.Spec().Type == uapi.MapTypeBloomFilter {
-			return c.readArg(s.arg, addr, n) // asks for the value that is there
+			return c.readArg(s.arg, addr, n) // reads the current value
 		}
 		return c.roomFor(s.arg, addr, n)
 	case stepIn:
@@ -164,7 +164,7 @@ func (c *Call) decode(s *step) *vm.Action {
 	return f
 }
 
-// lookupKey returns a key for functions that do no more than look it up: it may be the program's memory itself.
+// lookupKey returns a key for functions that only look it up: it may be the program's memory itself.
 func (c *Call) lookupKey(addr uint64) ([]byte, *vm.Action) {
 	if b := c.Mem.Plain(addr, c.ref.keySize); b != nil {
 		return b, nil
@@ -208,7 +208,7 @@ func (c *Call) readArg(i uint8, addr, n uint64) *vm.Action {
 	return nil
 }
 
-// roomFor makes room for n bytes that go to addr.
+// roomFor returns a buffer for n bytes to be written to addr.
 func (c *Call) roomFor(i uint8, addr, n uint64) *vm.Action {
 	if n == 0 {
 		c.bufs[i] = nil
@@ -217,7 +217,7 @@ func (c *Call) roomFor(i uint8, addr, n uint64) *vm.Action {
 	return c.checked(i, addr, n, true)
 }
 
-// checked checks an access before it makes room for it: a wild size must not allocate.
+// checked checks an access before it allocates a buffer for it: the size may be arbitrary.
 func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
 	if f := c.Mem.Check(addr, n, write); f != nil {
 		return memFault(f)
@@ -226,7 +226,7 @@ func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
 		return badArg("size %#x", n)
 	}
 	if write && c.Thread.Tracks() {
-		c.Mem.Define(addr, n) // all of it, as the verifier sees it
+		c.Mem.Define(addr, n) // all of it, as the verifier assumes
 	}
 	if uint64(cap(c.room[i])) < n {
 		c.room[i] = make([]byte, n)
@@ -235,7 +235,7 @@ func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
 	return nil
 }
 
-// on makes implementations of functions that are about the object at one of their arguments, which find gives them.
+// on turns functions of the object in one of their arguments, which find looks up, into implementations.
 func on[T any](arg int, find func(*Call, uint64) (T, *vm.Action)) func(func(*Call, T) (uint64, *vm.Action)) Impl {
 	return func(do func(*Call, T) (uint64, *vm.Action)) Impl {
 		return func(c *Call) (uint64, *vm.Action) {
@@ -248,7 +248,7 @@ func on[T any](arg int, find func(*Call, uint64) (T, *vm.Action)) func(func(*Cal
 	}
 }
 
-// What functions are about, by their first argument.
+// Objects looked up from the first argument.
 var (
 	onSkb           = on(0, (*Call).skbAt)
 	onPacket        = on(0, (*Call).packetOf)
@@ -263,7 +263,7 @@ var (
 	onWalk          = on(0, (*Call).walkAt)
 )
 
-// Maps that do something others do not.
+// Maps with operations that others lack.
 var (
 	onQueue    = onMap[maps.Queue]
 	onRing     = onMap[maps.RingBuffer]
@@ -273,7 +273,7 @@ var (
 	onStorage  = onMap[maps.LocalStorage]
 )
 
-// onMap makes implementations for maps that do something others do not.
+// onMap turns functions of such maps into implementations.
 func onMap[T maps.Map](do func(*Call, T) (uint64, *vm.Action)) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		m, ok := c.ref.m.(T)
@@ -284,7 +284,7 @@ func onMap[T maps.Map](do func(*Call, T) (uint64, *vm.Action)) Impl {
 	}
 }
 
-// take returns an object with a reference the program must give back; NULL for none.
+// take returns an object with a reference that the program must release; NULL for nil.
 func (c *Call) take(o *kernel.Object, name string) (uint64, *vm.Action) {
 	if o == nil {
 		return 0, nil
@@ -293,7 +293,7 @@ func (c *Call) take(o *kernel.Object, name string) (uint64, *vm.Action) {
 	return o.Addr(), nil
 }
 
-// give gives back what the program holds; it is a fault when it does not.
+// give releases a reference; it is a fault if the program does not hold it.
 func (c *Call) give(by string, k held.Kind, addr uint64) *vm.Action {
 	if !c.Run.Held.Give(k, addr) {
 		return badArg("%v", &held.NotHeld{By: by, Kind: k, Addr: addr})

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// What congestion control algorithms call: the functions of Reno, which is the kernel's fallback, and those of CUBIC
-// (net/ipv4/tcp_cong.c, net/ipv4/tcp_cubic.c). They change the struct tcp_sock itself.
+// Functions that congestion control algorithms call: those of Reno, which is the kernel's fallback, and those of CUBIC
+// (net/ipv4/tcp_cong.c, net/ipv4/tcp_cubic.c). They modify the struct tcp_sock itself.
 var congestionHelpers = []row{
 	{ID: uapi.FuncTcpSendAck, Do: tcpSendAck, Note: "recorded as an event"},
 }
@@ -44,7 +44,7 @@ var congestionKfuncs = []kfuncRow{
 	{Name: "cubictcp_acked", Args: []proto.Arg{argObject, argObject}, Do: cubicAcked},
 }
 
-// Parameters of CUBIC as the kernel has them by default, and values of enums.
+// The kernel's default parameters of CUBIC, and values of enums.
 const (
 	cubicScale       = 41  // bic_scale: c, times 1024
 	cubicBeta        = 717 // beta, times 1024
@@ -60,13 +60,14 @@ const (
 	stateLoss        = 4 // TCP_CA_Loss
 )
 
-// connection is a TCP socket with the time of now.
+// connection is a TCP socket with the current time.
 type connection struct {
 	*kernel.Connection
-	now, hz uint32 // jiffies and jiffies a second
+	now, hz uint32 // jiffies, and jiffies per second
 }
 
-// onConnection makes functions of the TCP socket in their first argument, of which an algorithm keeps the struct priv in it.
+// onConnection turns functions of the TCP socket in their first argument into implementations; the algorithm's data in
+// it is struct priv.
 func onConnection(priv string, do func(*Call, *connection) uint64) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		k, err := c.Kernel.ConnectionAt(c.Args[0], priv)
@@ -94,7 +95,7 @@ func (t *connection) setCwnd(n uint32)    { t.Set("snd_cwnd", uint64(n)) }
 func (t *connection) own(p string) uint32 { return uint32(t.Own(p)) }
 func (t *connection) inSlowStart() bool   { return t.cwnd() < uint32(t.Get("snd_ssthresh")) }
 
-// limited reports whether the window, and not the application, limits what is sent (tcp_is_cwnd_limited).
+// limited reports whether the window, and not the application, limits sending (tcp_is_cwnd_limited).
 func (t *connection) limited() bool {
 	if t.Get("is_cwnd_limited") != 0 {
 		return true
@@ -102,7 +103,7 @@ func (t *connection) limited() bool {
 	return t.inSlowStart() && t.cwnd() < 2*uint32(t.Get("max_packets_out"))
 }
 
-// slowStart grows the window by the segments acknowledged up to the threshold, and returns those that are left.
+// slowStart grows the window by the acknowledged segments up to the threshold, and returns the rest.
 func (t *connection) slowStart(acked uint32) uint32 {
 	was := t.cwnd()
 	cwnd := min(was+acked, uint32(t.Get("snd_ssthresh")))
@@ -110,7 +111,7 @@ func (t *connection) slowStart(acked uint32) uint32 {
 	return acked - (cwnd - was)
 }
 
-// additive grows the window by one segment for each w acknowledged ones. w is not 0.
+// additive grows the window by one segment for every w acknowledged ones. w is not 0.
 func (t *connection) additive(w, acked uint32) {
 	count, cwnd := uint32(t.Get("snd_cwnd_cnt")), t.cwnd()
 	if count >= w {
@@ -137,7 +138,7 @@ func tcpCongAvoidAI(c *Call) (uint64, *vm.Action) {
 	})(c)
 }
 
-// grow is slow start below the threshold; left segments grow the window further, if more is true.
+// grow performs slow start below the threshold; if more is true, the remaining segments grow the window further.
 func (t *connection) grow(acked uint32) (left uint32, more bool) {
 	if !t.limited() {
 		return 0, false
@@ -156,7 +157,7 @@ func renoCongAvoid(c *Call, t *connection) uint64 {
 	return 0
 }
 
-// cubicReset forgets the epoch and what was learned of the path.
+// cubicReset resets the epoch and what was learned about the path.
 func (t *connection) cubicReset() {
 	t.ClearOwn("unused")
 	t.SetOwn("found", 0)
@@ -171,7 +172,8 @@ func (t *connection) hystartReset() {
 	t.SetOwn("sample_cnt", 0)
 }
 
-// cubicThreshold ends an epoch: the window before the loss is where growth levels off, a little less if it was not reached again.
+// cubicThreshold ends an epoch: the window before the loss is where growth levels off, slightly lower if it was not
+// reached again.
 func cubicThreshold(_ *Call, t *connection) uint64 {
 	t.SetOwn("epoch_start", 0)
 	cwnd := t.cwnd()
@@ -191,7 +193,7 @@ func cubicState(c *Call, t *connection) uint64 {
 	return 0
 }
 
-// cubicTxStart moves the epoch by the time nothing was sent.
+// cubicTxStart shifts the epoch by the idle time.
 func (t *connection) cubicTxStart() {
 	start, idle := t.own("epoch_start"), int32(t.now-uint32(t.Get("lsndtime")))
 	if start == 0 || idle <= 0 {
@@ -212,7 +214,7 @@ func cubicCongAvoid(c *Call, t *connection) uint64 {
 	return 0
 }
 
-// cubicUpdate works out how many acknowledged segments grow the window by one (bictcp_update).
+// cubicUpdate computes how many acknowledged segments grow the window by one (bictcp_update).
 func (t *connection) cubicUpdate(cwnd, acked uint32) {
 	t.SetOwn("ack_cnt", uint64(t.own("ack_cnt")+acked))
 	if t.own("last_cwnd") == cwnd && int32(t.now-t.own("last_time")) <= int32(t.hz/32) {
@@ -225,7 +227,7 @@ func (t *connection) cubicUpdate(cwnd, acked uint32) {
 	t.SetOwn("cnt", uint64(max(t.friendly(cnt, cwnd), 2)))
 }
 
-// cubicCount follows the curve: how far the window is from where the curve will be one round trip from now.
+// cubicCount follows the curve: the distance between the window and the curve one round trip from now.
 func (t *connection) cubicCount(cwnd, acked uint32) uint32 {
 	t.SetOwn("last_cwnd", uint64(cwnd))
 	t.SetOwn("last_time", uint64(t.now))
@@ -265,7 +267,7 @@ func (t *connection) cubicCount(cwnd, acked uint32) uint32 {
 	return cnt
 }
 
-// jiffies rounds microseconds up.
+// jiffies converts microseconds, rounding up.
 func (t *connection) jiffies(us uint32) uint64 {
 	const second = 1_000_000
 	return (uint64(us)*uint64(t.hz) + second - 1) / second
@@ -287,7 +289,7 @@ func (t *connection) friendly(cnt, cwnd uint32) uint32 {
 	return cnt
 }
 
-// cubicAcked takes the round-trip time of a struct ack_sample.
+// cubicAcked processes the round-trip time in a struct ack_sample.
 func cubicAcked(c *Call) (uint64, *vm.Action) {
 	sample := c.Kernel.ObjectAt(c.Args[1])
 	if sample == nil {
@@ -317,7 +319,7 @@ func (t *connection) cubicSample(rtt int32) {
 	}
 }
 
-// hystart looks for the end of slow start, by the length of a train of ACKs and by growing delay (hystart_update).
+// hystart detects the end of slow start, by the length of a train of ACKs and by increasing delay (hystart_update).
 func (t *connection) hystart(delay uint32) {
 	if int32(t.own("end_seq")-uint32(t.Get("snd_una"))) < 0 {
 		t.hystartReset()
@@ -362,7 +364,7 @@ func (t *connection) ackDelay() uint32 {
 	return uint32(min(most, t.GetSock("sk_gso_max_size")*4*1_000_000/rate))
 }
 
-// cubeRoot is rounded down.
+// cubeRoot returns the cube root, rounded down.
 func cubeRoot(a uint64) uint32 {
 	root := uint64(0)
 	for bit := uint64(1) << ((bits.Len64(a) + 2) / 3); bit > 0; bit >>= 1 {

@@ -17,8 +17,8 @@ var controlHelpers = []row{
 // maxLoops is BPF_MAX_LOOPS, the largest iteration count of bpf_loop.
 const maxLoops = 8 << 20
 
-// tailCall continues in another program when the slot holds one. The engine counts the
-// chain and falls through after 33 (MAX_TAIL_CALL_CNT).
+// tailCall continues in another program if the slot contains one. The engine counts the chain and continues after the
+// call after 33 tail calls (MAX_TAIL_CALL_CNT).
 func tailCall(c *Call, progs maps.ProgArray) (uint64, *vm.Action) {
 	p, ok := progs.Prog(uint32(c.Args[2]))
 	if !ok {
@@ -31,8 +31,8 @@ func tailCall(c *Call, progs maps.ProgArray) (uint64, *vm.Action) {
 	return 0, vm.TailCall(img)
 }
 
-// loop is bpf_loop: too many iterations give a zero-extended -E2BIG, because the
-// verifier inlines the helper with a 32-bit move (inline_bpf_loop).
+// loop implements bpf_loop: too many iterations give a zero-extended -E2BIG, because the verifier inlines the helper
+// with a 32-bit move (inline_bpf_loop).
 func loop(c *Call) (uint64, *vm.Action) {
 	if c.Args[3] != 0 {
 		return errnoRet(uapi.EINVAL), nil
@@ -48,7 +48,7 @@ func loop(c *Call) (uint64, *vm.Action) {
 	return 0, c.Thread.Invoke(s.fn, [5]uint64{0, s.ctx}, s)
 }
 
-// callbackReturned makes a return value that the verifier does not let callbacks have a fault.
+// callbackReturned makes a return value that the verifier does not allow in callbacks a fault.
 func callbackReturned(of string, ret uint64) *vm.Action {
 	rng, bounded := progtype.CallbackRange(progtype.LoopCallback)
 	if !bounded || rng.Contains(ret) {

@@ -39,7 +39,7 @@ var cpumaskKfuncs = []kfuncRow{
 	{Name: "bpf_cpumask_xor", Args: []proto.Arg{argObject, argObject, argObject}, Do: maskSet(func(a, b, _ uint64) uint64 { return a ^ b }, 2)},
 }
 
-// lowest returns the number of the lowest bit, or a number beyond the CPUs when there is none, as nr_cpu_ids is.
+// lowest returns the number of the lowest set bit or, if there is none, a number beyond the CPUs, like nr_cpu_ids.
 func lowest(m, all uint64) uint64 {
 	if m &= all; m != 0 {
 		return uint64(bits.TrailingZeros64(m))
@@ -111,7 +111,7 @@ func maskQuery2(fn func(m1, m2, all uint64) uint64) Impl {
 	})
 }
 
-// maskBit works on one CPU's bit; a CPU the machine does not have is in no mask.
+// maskBit accesses the bit of one CPU; a CPU that the machine lacks is in no mask.
 func maskBit(fn func(m, bit uint64) (uint64, bool)) Impl {
 	return on(1, (*Call).maskAt)(func(c *Call, m cpumask) (uint64, *vm.Action) {
 		cpu := uint32(c.Args[0])
@@ -126,8 +126,8 @@ func maskBit(fn func(m, bit uint64) (uint64, bool)) Impl {
 	})
 }
 
-// maskSet stores a mask made of sources given by the arguments after the first. bpf_cpumask_and says whether the result
-// has a CPU.
+// maskSet stores a mask computed from those in the arguments after the first. bpf_cpumask_and returns whether the
+// result is not empty.
 func maskSet(fn func(m1, m2, all uint64) uint64, sources int) Impl {
 	return onMask(func(c *Call, dst cpumask) (uint64, *vm.Action) {
 		var src [2]uint64
@@ -143,7 +143,7 @@ func maskSet(fn func(m1, m2, all uint64) uint64, sources int) Impl {
 	})
 }
 
-// cpumaskPopulate copies a bitmap of the program's, which must have a bit for every CPU in whole words.
+// cpumaskPopulate copies a bitmap of the program, which must have a bit for every CPU, in whole words.
 func cpumaskPopulate(c *Call, m cpumask) (uint64, *vm.Action) {
 	const word = 8
 	if c.Args[2]&0xffffffff < word {

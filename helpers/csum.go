@@ -49,7 +49,7 @@ func csum32to16(v uint32) uint16 {
 	return uint16((v + bits.RotateLeft32(v, 16)) >> 16)
 }
 
-// sumAt reads a checksum field as the kernel's arithmetic sees it: in the host's byte order.
+// sumAt reads a checksum field in the host's byte order, as the kernel's arithmetic does.
 func (s *skb) sumAt(off uint64) uint16 { return s.e.guest.Order().Uint16(s.p.Bytes()[off:]) }
 
 func (s *skb) putSum(off uint64, v uint16) {
@@ -65,7 +65,7 @@ func (s *skb) csumField(off uint64) uapi.Errno {
 	return 0
 }
 
-// replaceSum replaces from by to in the sum; ok is false for a field size the helpers do not know.
+// replaceSum replaces from with to in the sum; ok is false for an unknown field size.
 func (s *skb) replaceSum(off, from, to, flags uint64) uapi.Errno {
 	sum := uint32(^s.sumAt(off))
 	switch flags & uapi.CsumHdrFieldMask {
@@ -120,10 +120,11 @@ func l4CsumReplace(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// maxScratchpad is MAX_BPF_STACK, the room bpf_csum_diff had for both buffers before 6.13.
+// maxScratchpad is MAX_BPF_STACK, the total size of both buffers of bpf_csum_diff before 6.13.
 const maxScratchpad = 512
 
-// csumDiff is bpf_csum_diff. Since 6.13 sizes need not be multiples of four and the sum is folded to 16 bits.
+// csumDiff implements bpf_csum_diff. From 6.13 on, sizes need not be multiples of four and the sum is folded to 16
+// bits.
 func csumDiff(c *Call) (uint64, *vm.Action) {
 	fromSize, toSize := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	from, to := c.In(0), c.In(2)
@@ -149,7 +150,7 @@ func csumDiff(c *Call) (uint64, *vm.Action) {
 	return uint64(csum32to16(sum)), nil
 }
 
-// csumUpdate adds to the sum the network card made of the whole packet (CHECKSUM_COMPLETE).
+// csumUpdate adds to the sum that the network card computed over the whole packet (CHECKSUM_COMPLETE).
 func csumUpdate(c *Call, s *skb) (uint64, *vm.Action) {
 	switch {
 	case s.st.summed != kernel.SummedComplete:
@@ -161,7 +162,7 @@ func csumUpdate(c *Call, s *skb) (uint64, *vm.Action) {
 	return uint64(s.st.csum), nil
 }
 
-// shiftSum is csum_shift: a sum of bytes that begin at an odd offset has its bytes swapped.
+// shiftSum implements csum_shift: the bytes of a sum over data at an odd offset are swapped.
 func shiftSum(sum uint32, off uint64) uint32 {
 	if off&1 != 0 {
 		return bits.RotateLeft32(sum, 8)
@@ -169,10 +170,10 @@ func shiftSum(sum uint32, off uint64) uint32 {
 	return sum
 }
 
-// replacePseudo returns what bpf_l4_csum_replace does where the network card has a part in the checksum (inet_proto_csum_replace4 and
-// _by_diff). A card that finishes the sum of a packet going out (CHECKSUM_PARTIAL) finds the pseudo header's sum in the field, not
-// complemented: nothing else changes it. Of a packet that came in (CHECKSUM_COMPLETE) the pseudo header is not in skb->csum, so that
-// a change of the field for its sake changes that too.
+// replacePseudo implements bpf_l4_csum_replace for packets whose checksum the network card computes or verifies
+// (inet_proto_csum_replace4 and _by_diff). For an outgoing packet (CHECKSUM_PARTIAL) the field contains the sum of the
+// pseudo header, not complemented, so nothing else changes it. For an incoming packet (CHECKSUM_COMPLETE) the pseudo
+// header is not part of skb->csum, so an update of the field for the pseudo header also changes skb->csum.
 func (s *skb) replacePseudo(off, from, to, flags uint64) uapi.Errno {
 	pseudo, width := flags&uapi.CsumPseudoHdr != 0, flags&uapi.CsumHdrFieldMask
 	f, t := uint32(from), uint32(to)
@@ -210,7 +211,7 @@ func (s *skb) replacePseudo(off, from, to, flags uint64) uapi.Errno {
 	return s.replaceSum(off, from, to, flags)
 }
 
-// csumLevel counts the checksums known to be valid (bpf_csum_level, include/linux/skbuff.h).
+// csumLevel adjusts the number of checksums known to be valid (bpf_csum_level, include/linux/skbuff.h).
 func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 	const most = 3 // SKB_MAX_CSUM_LEVEL
 	valid := s.st.summed == kernel.SummedUnnecessary

@@ -53,8 +53,8 @@ const (
 	dynptrRdonly = 1 << 31
 )
 
-// dynptr is struct bpf_dynptr_kern: where it points to, size with kind and read-only bit, offset. It lives in guest
-// memory, where programs must not look.
+// dynptr is struct bpf_dynptr_kern: address, size with kind and read-only bit, offset. It is in guest memory that
+// programs must not access.
 type dynptr struct {
 	data      uint64
 	size, off uint32
@@ -80,10 +80,10 @@ func putDynptr(g *guest.Memory, addr uint64, d dynptr) *vm.Action {
 	return g.Write(addr, b[:])
 }
 
-// inside is bpf_dynptr_check_off_len.
+// inside mirrors bpf_dynptr_check_off_len.
 func (d dynptr) inside(off, n uint64) bool { return n <= uint64(d.size) && off <= uint64(d.size)-n }
 
-// dynptrLoad copies the bytes at off, also those of a packet, which may lie in several pieces.
+// dynptrLoad copies the bytes at off, including those of a packet, which may be in several pieces.
 func (c *Call) dynptrLoad(d dynptr, off, n uint64) ([]byte, *vm.Action) {
 	if !d.packet() {
 		base, f := c.dynptrBase(d)
@@ -101,7 +101,7 @@ func (c *Call) dynptrLoad(d dynptr, off, n uint64) ([]byte, *vm.Action) {
 	return b, nil
 }
 
-// dynptrBase returns where the bytes of a dynptr that is no packet begin. Metadata moves with the packet.
+// dynptrBase returns the start address of a dynptr other than a packet's. Metadata moves with the packet.
 func (c *Call) dynptrBase(d dynptr) (uint64, *vm.Action) {
 	if d.kind != dynptrMeta {
 		return d.data, nil
@@ -113,7 +113,7 @@ func (c *Call) dynptrBase(d dynptr) (uint64, *vm.Action) {
 	return ctx.Packet.Meta(), nil
 }
 
-// dynptrStore stores bytes at off. Of a packet with an sk_buff they become linear.
+// dynptrStore stores bytes at off. In a packet with an sk_buff they become linear.
 func (c *Call) dynptrStore(d dynptr, off uint64, data []byte) *vm.Action {
 	at := uint64(d.off) + off
 	if !d.packet() {
@@ -134,7 +134,7 @@ func (c *Call) dynptrStore(d dynptr, off uint64, data []byte) *vm.Action {
 	return nil
 }
 
-// shrunk checks a range of a packet, which may be shorter by now than it was when the dynptr was made.
+// shrunk checks a range of a packet, which may have become shorter since the dynptr was created.
 func (at *finder) shrunk(d dynptr, off, n uint64) (uapi.Errno, *vm.Action) {
 	if !d.packet() {
 		return 0, nil
@@ -194,7 +194,7 @@ func dynptrWrite(c *Call, d dynptr) (uint64, *vm.Action) {
 		return errnoRet(uapi.EINVAL), nil
 	case !d.inside(off, n):
 		return errnoRet(uapi.E2BIG), nil
-	case d.kind == dynptrSkb: // takes the flags of bpf_skb_store_bytes
+	case d.kind == dynptrSkb: // accepts the flags of bpf_skb_store_bytes
 		s, f := c.skbAt(d.data)
 		if f != nil {
 			return 0, f
@@ -209,7 +209,7 @@ func dynptrWrite(c *Call, d dynptr) (uint64, *vm.Action) {
 	return 0, c.dynptrStore(d, off, c.In(2))
 }
 
-// dynptrData returns NULL where the bytes cannot be handed out: read-only data, packets, out of range.
+// dynptrData returns NULL for bytes that cannot be accessed directly: read-only data, packets, out of range.
 func dynptrData(c *Call, d dynptr) (uint64, *vm.Action) {
 	off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
 	if d.data == 0 || d.rdonly || !d.inside(off, n) || d.kind >= dynptrSkb {
@@ -218,7 +218,7 @@ func dynptrData(c *Call, d dynptr) (uint64, *vm.Action) {
 	return d.data + uint64(d.off) + off, nil
 }
 
-// ringbufReserveDynptr must be followed by a submit or discard of the dynptr even when it failed.
+// ringbufReserveDynptr must be followed by a submit or discard of the dynptr even if it failed.
 func ringbufReserveDynptr(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
 	c.Run.Held.Take(held.RecordDynptr, c.Args[3], "")
 	size := c.Args[1] & 0xffffffff
@@ -236,7 +236,7 @@ func ringbufReserveDynptr(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
 	return 0, putDynptr(&c.guest, c.Args[3], dynptr{data: addr, size: uint32(size), kind: dynptrRingbuf})
 }
 
-// endDynptr submits or discards the record of a dynptr, which there is none of after a failed reservation.
+// endDynptr submits or discards the record of a dynptr; after a failed reservation there is none.
 func endDynptr(name string, finish func(maps.RingBuffer, uint64, uint64) uapi.Errno) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		if f := c.give(name, held.RecordDynptr, c.Args[0]); f != nil || d.data == 0 {
@@ -259,8 +259,8 @@ func dynptrFromPacket(kind uint8) Impl {
 	})
 }
 
-// dynptrSlice returns a pointer to the bytes themselves; of a packet where they lie in several pieces, or outside the linear
-// part of an sk_buff, the buffer the program offers with a copy of them.
+// dynptrSlice returns a pointer to the bytes themselves. For bytes of a packet in several pieces, or outside the linear
+// part of an sk_buff, it returns the program's buffer with a copy of them.
 func dynptrSlice(write bool) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
@@ -324,7 +324,7 @@ func boolRet(b bool) uint64 {
 	return 0
 }
 
-// dynptrSize is 64 bits wide from Linux 6.19 on, so that files fit; before, its error is 0xffffffea.
+// dynptrSize is 64 bits wide from Linux 6.19 on, for files; before that, its error is 0xffffffea.
 func dynptrSize(c *Call) (uint64, *vm.Action) {
 	d, f := c.dynptrAt(c.Args[0])
 	size := uint64(d.size)
@@ -349,7 +349,7 @@ func dynptrFromMeta(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	return 0, putDynptr(&c.guest, c.Args[2], dynptr{data: c.Args[0], size: uint32(p.Data() - p.Meta()), kind: dynptrMeta})
 }
 
-// dynptrFromFile must be followed by a discard even when it failed.
+// dynptrFromFile must be followed by a discard even if it failed.
 func dynptrFromFile(c *Call) (uint64, *vm.Action) {
 	file := c.Kernel.ObjectAt(c.Args[0])
 	if file == nil || file.TypeName() != "file" {
@@ -382,7 +382,7 @@ func dynptrCopy(c *Call, dst dynptr) (uint64, *vm.Action) {
 		return 0, f
 	}
 	to, from, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff, c.Args[4]&0xffffffff
-	// The kernel tries both sides as plain memory, then writes from one or reads to the other, then checks.
+	// The kernel first treats both sides as plain memory, then writes from one or reads into the other, then checks.
 	srcOK, dstOK := src.data != 0 && src.inside(from, n), dst.data != 0 && !dst.rdonly && dst.inside(to, n)
 	switch {
 	case srcOK && !dstOK && (dst.data == 0 || dst.rdonly), dstOK && src.data == 0:

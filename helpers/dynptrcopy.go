@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Memory that may not be there, copied into dynptrs (kernel/trace/bpf_trace.c __bpf_dynptr_copy, __bpf_dynptr_copy_str).
+// Copies from memory that may not be mapped into dynptrs (kernel/trace/bpf_trace.c __bpf_dynptr_copy,
+// __bpf_dynptr_copy_str).
 var dynptrCopyKfuncs = []kfuncRow{
 	{Name: "bpf_probe_read_kernel_dynptr", Args: dynptrSource, Do: dynptrProbe((*guest.Prober).Kernel)},
 	{Name: "bpf_probe_read_user_dynptr", Args: dynptrSource, Do: dynptrProbe((*guest.Prober).User)},
@@ -47,7 +48,7 @@ func (d dynptr) copyRange(off, n uint64) uapi.Errno {
 	return 0
 }
 
-// dynptrProbe copies memory into a dynptr; what could not be read is zero.
+// dynptrProbe copies memory into a dynptr; unreadable bytes are zero.
 func dynptrProbe(s guest.Space) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
@@ -66,7 +67,8 @@ func dynptrProbe(s guest.Space) Impl {
 	})
 }
 
-// dynptrProbeStr copies a string with its NUL and returns how many bytes that were. The string is cut where the range ends, and still gets a NUL.
+// dynptrProbeStr copies a string with its NUL and returns its length in bytes. The string is truncated to the range,
+// and still gets a NUL.
 func dynptrProbeStr(s guest.Space) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff

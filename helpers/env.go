@@ -13,35 +13,36 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Config is what an [Env] is made of.
+// Config configures an [Env].
 type Config struct {
 	Mem    *mem.Memory
 	Kernel *kernel.Kernel
 	Arch   string // the target's architecture ("x86", "arm64", ...)
-	// Version is the target kernel's version as KERNEL_VERSION makes it; error codes and
-	// return widths follow it.
+	// Version is the target kernel's version (KERNEL_VERSION); error codes and return widths depend on it.
 	Version uint32
 	// MapAt finds the map whose handle is at addr.
 	MapAt func(addr uint64) (maps.Map, bool)
-	// TailTarget gives the code of a program array's entry.
+	// TailTarget returns the code of a program array's entry.
 	TailTarget func(entry any) (*vm.Image, *vm.Action)
-	// Strict makes a fault of a read of kernel memory that the kernel would let pass although what it yields depends on chance. Else Warn is
-	// told; it may be nil.
+	// Strict makes reads of kernel memory that the kernel would allow, but whose result is undefined, a fault.
+	// Otherwise Warn is called; it may be nil.
 	Strict bool
 	Warn   func(text string)
-	// Local is the object's own BTF, by whose type ids programs allocate objects; nil refuses that.
+	// Local is the object's own BTF, whose type ids programs use to allocate objects; if it is nil, allocations are
+	// refused.
 	Local *btf.Spec
 }
 
-// Env is what helpers see of the machine whose program calls them: it composes parts, each with its own state, and has none itself but which
-// run is recorded. It hangs off [vm.Thread.User]. One Env serves one machine; Run is replaced for every run. Make one with [New].
+// Env is the machine as seen by the helpers. It is composed of parts with their own state, and has no state itself
+// except for the current run. It is stored in [vm.Thread.User]. One Env serves one machine; Run is replaced for every
+// run. Create it with [New].
 type Env struct {
 	Mem     *mem.Memory    `snapshot:"part"`
 	Kernel  *kernel.Kernel `snapshot:"part"`
 	Version uint32         `snapshot:"fixed"`
 	Local   *btf.Spec      `snapshot:"fixed"` // see [Config]
 	Run     *Run
-	// Timers are the timers and work items of map values.
+	// Timers are the timers and work items in map values.
 	Timers deferred.Queue `snapshot:"part"`
 
 	finder     `snapshot:"fixed"`                      // objects by address
@@ -51,10 +52,10 @@ type Env struct {
 	probe      guest.Prober                            `snapshot:"fixed"` // reads that may fail
 	heap       owned.Heap                              `snapshot:"part"`  // objects that programs allocate
 	print      printf.Printer                          `snapshot:"fixed"`
-	call       Call                                    `snapshot:"fixed"` // the one under way
+	call       Call                                    `snapshot:"fixed"` // the current one
 }
 
-// New returns the helpers' view of a machine.
+// New returns an Env for a machine.
 func New(cfg Config) *Env {
 	e := &Env{Mem: cfg.Mem, Kernel: cfg.Kernel, Version: cfg.Version, Local: cfg.Local, tailTarget: cfg.TailTarget}
 	e.guest = guest.NewMemory(cfg.Mem)
@@ -69,13 +70,14 @@ func New(cfg Config) *Env {
 
 func envOf(t *vm.Thread) *Env { return t.User.(*Env) }
 
-// LoadPast returns what a load through a typed pointer yields that runs off the end of its object, or is after it.
+// LoadPast returns the result of a load through a typed pointer that extends past the end of its object, or is after
+// it.
 func (e *Env) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 	return e.probe.LoadPast(r, addr, size)
 }
 
-// FreeField releases what a special field of a deleted map element owns: it disarms timers and work items and gives
-// back the object of a kptr. It fits [maps.Env.FreeField].
+// FreeField releases what a special field of a deleted map element owns: it cancels timers and work items and releases
+// the object of a kptr. It can be used as [maps.Env.FreeField].
 func (e *Env) FreeField(_ maps.Map, s maps.Special, addr uint64) {
 	switch s.Kind {
 	case maps.Timer, maps.Workqueue, maps.TaskWork:
@@ -91,8 +93,8 @@ func (e *Env) FreeField(_ maps.Map, s maps.Special, addr uint64) {
 	}
 }
 
-// mapRet returns the return value of the map operations the verifier calls directly: before
-// Linux 6.4 they return int, whose upper half reads as zero ("bpf: Change map ops return type to long").
+// mapRet returns the return value of map operations that the verifier calls directly: before Linux 6.4 they return int,
+// so the upper half reads as zero ("bpf: Change map ops return type to long").
 func (e *Env) mapRet(errno uapi.Errno) uint64 {
 	r := errnoRet(errno)
 	if e.Version < uapi.VersionCode(6, 4) {

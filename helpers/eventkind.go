@@ -2,10 +2,10 @@ package helpers
 
 import "fmt"
 
-// EventKind describes what a program did to the outside world.
+// EventKind is a kind of effect outside the program.
 type EventKind uint8
 
-// The kinds of [Event], and what Event.Number is of each.
+// The kinds of [Event], with the meaning of Event.Number.
 const (
 	Signal         EventKind = iota + 1 // the signal
 	OverrideReturn                      // the return value
@@ -34,7 +34,7 @@ var eventKindNames = [...]string{
 	TCPAck: "tcp-ack", TaskSignal: "task-signal", StreamText: "stream",
 }
 
-// String returns the kind as a short word with hyphens ("override-return").
+// String returns the kind in lower case with hyphens: "override-return".
 func (k EventKind) String() string {
 	if int(k) < len(eventKindNames) && eventKindNames[k] != "" {
 		return eventKindNames[k]

@@ -10,23 +10,23 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// finder finds the objects of the kernel that addresses of a program lead to. It has no state of its own.
+// finder finds the kernel objects at the addresses that a program passes. It has no state of its own.
 type finder struct {
 	mem    *mem.Memory
 	kernel *kernel.Kernel
 }
 
-// contextAt returns the context at an address, nil when none starts there.
+// contextAt returns the context that starts at an address, or nil.
 func (at *finder) contextAt(addr uint64) *kernel.Context {
 	if r := at.mem.Find(addr); r != nil && r.Base == at.mem.Truncate(addr) {
 		if c, ok := r.Owner.(*kernel.Context); ok && c.Region == r {
 			return c
 		}
 	}
-	return at.kernel.ContextOfKernel(addr) // programs may have the kernel's struct instead
+	return at.kernel.ContextOfKernel(addr) // the program may pass the kernel's struct instead
 }
 
-// socketAt returns the socket a pointer is to.
+// socketAt returns the socket at an address.
 func (at *finder) socketAt(addr uint64) (*kernel.Socket, *vm.Action) {
 	if s := at.kernel.SocketAt(addr); s != nil {
 		return s, nil
@@ -60,7 +60,7 @@ func (at *finder) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
 		}
 	}
 	if c := at.kernel.ContextOfKernel(addr); c != nil && c.Packet != nil {
-		return c, nil // programs may have the kernel's struct instead
+		return c, nil // the program may pass the kernel's struct instead
 	}
 	if o := at.kernel.ObjectAt(addr); o != nil && (o.TypeName() == "sk_buff" || o.TypeName() == "xdp_buff") {
 		return nil, notSimulated(fmt.Sprintf("the bytes of a struct %s that is not the program's own packet are not simulated", o.TypeName()))
@@ -68,7 +68,7 @@ func (at *finder) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
 	return nil, badArg("%#x is not the context of a program with a packet", addr)
 }
 
-// storageOwner returns the address that stands for an owner: a socket has several.
+// storageOwner returns the address that identifies an owner: a socket has several.
 func (at *finder) storageOwner(m maps.LocalStorage, addr uint64) uint64 {
 	if m.Spec().Type == uapi.MapTypeSkStorage && addr != 0 {
 		if s := at.kernel.SocketAt(addr); s != nil {

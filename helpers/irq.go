@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Sections with interrupts disabled. The machine has none to disable: what is kept is that every section ends.
+// Sections with interrupts disabled. The machine has no interrupts; only the balance of sections is checked.
 var irqKfuncs = []kfuncRow{
 	{Name: "bpf_local_irq_save", Args: []proto.Arg{argPtr}, Do: irqSave},
 	{Name: "bpf_local_irq_restore", Args: []proto.Arg{argPtr}, Do: irqRestore},
@@ -28,7 +28,7 @@ func irqRestore(c *Call) (uint64, *vm.Action) {
 	return 0, c.give("bpf_local_irq_restore", held.IRQ, c.Args[0])
 }
 
-// resSpinLockIRQ keeps interrupts as they were when it fails.
+// resSpinLockIRQ leaves interrupts unchanged if it fails.
 func resSpinLockIRQ(c *Call) (uint64, *vm.Action) {
 	ret, f := resSpinLock(c)
 	if f != nil || ret != 0 {

@@ -14,7 +14,7 @@ var bitsKfuncs = []kfuncRow{
 	{Name: "bpf_iter_bits_destroy", Args: []proto.Arg{argIter}, Do: iterBitsDestroy},
 }
 
-// struct bpf_iter_bits: a word of bits or, when there are several, their address; the number of bits; the last one found.
+// struct bpf_iter_bits: a word of bits or, if there are several, their address; the number of bits; the last one found.
 const (
 	iterBits    = 0
 	iterNrBits  = 8
@@ -22,7 +22,7 @@ const (
 	maxBitWords = 511
 )
 
-// iterBitsNew copies the words, so that later changes do not matter (bpf_iter_bits_new).
+// iterBitsNew copies the words, so that later changes have no effect (bpf_iter_bits_new).
 func iterBitsNew(c *Call) (uint64, *vm.Action) {
 	words := c.Args[2] & 0xffffffff
 	it := c.guest.At(c.Args[0])
@@ -55,7 +55,7 @@ func iterBitsNew(c *Call) (uint64, *vm.Action) {
 	return 0, it.Fault
 }
 
-// iterBitsNext returns a pointer to the number of the next bit that is set, NULL after the last.
+// iterBitsNext returns a pointer to the number of the next set bit, NULL after the last.
 func iterBitsNext(c *Call) (uint64, *vm.Action) {
 	it := c.guest.At(c.Args[0])
 	n, at, word := it.U32(iterNrBits), it.U32(iterBit), it.U64(iterBits)

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Open-coded iterators over tasks and cgroups (kernel/bpf/task_iter.c, cgroup_iter.c). Programs hold a few opaque words: here the
-// kind of the walk, the object it started at, and the one returned last.
+// Open-coded iterators over tasks and cgroups (kernel/bpf/task_iter.c, cgroup_iter.c). Programs hold a few opaque
+// words: here the kind of the walk, the object it started at, and the object returned last.
 var objectIterKfuncs = []kfuncRow{
 	{Name: "bpf_iter_task_new", Args: []proto.Arg{argIter, argObject, argAny}, Do: iterTaskNew, Note: "over the tasks the machine knows"},
 	{Name: "bpf_iter_task_next", Wide: true, Args: []proto.Arg{argIter}, Do: onWalk(iterTaskNext)},
@@ -61,7 +61,7 @@ func (c *Call) walkAt(addr uint64) (walk, *vm.Action) {
 	return walk{it: it, at: it.U64(walkAt), start: it.U64(walkStart), kind: it.U32(walkKind)}, it.Fault
 }
 
-// step goes to the object after the one that was returned last in a list, or ends the walk.
+// step moves to the object after the one returned last, or ends the walk.
 func (w walk) step(list []uint64) (uint64, *vm.Action) {
 	next := 0
 	if w.at != 0 {

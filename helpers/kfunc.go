@@ -12,18 +12,18 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kfunc is one kernel function that programs call by its BTF id. It is known by name.
+// Kfunc is a kernel function that programs call by BTF id. It is identified by name.
 type Kfunc struct {
 	*proto.Kfunc
 	Args []proto.Arg
 	Fn   vm.HelperFunc
 	Note string
-	// Wide means that all 64 bits of the result count. Other kfuncs return int or bool: the upper half reads as zero,
-	// also of a negative errno.
+	// Wide means that the result has 64 bits. Other kfuncs return int or bool: the upper half reads as zero, even of a
+	// negative errno.
 	Wide bool
 }
 
-// kfuncRow is a kfunc in the table of its topic.
+// kfuncRow is a kfunc in a topic's table.
 type kfuncRow struct {
 	Name string
 	Args []proto.Arg
@@ -32,7 +32,7 @@ type kfuncRow struct {
 	Wide bool
 }
 
-// The kinds of arguments of kfuncs, which have no prototype but that in BTF.
+// Kinds of arguments of kfuncs, whose only prototypes are in BTF.
 var (
 	argAny    = proto.Arg{}
 	argPtr    = proto.Arg{Kind: proto.BTFID}
@@ -66,7 +66,7 @@ var basicKfuncs = []kfuncRow{
 	{Name: "bpf_iter_num_destroy", Args: []proto.Arg{argIter}, Do: iterNumDestroy},
 }
 
-// kfuncs are the topic tables together.
+// kfuncs lists the topic tables.
 var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
 	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, vmaIterKfuncs, sessionKfuncs, congestionKfuncs, taskWorkKfuncs,
 	dynptrCopyKfuncs, streamKfuncs)
@@ -87,7 +87,7 @@ var kfuncByName = func() map[string]*Kfunc {
 	return m
 }()
 
-// narrow cuts the result of a function that returns int.
+// narrow truncates the result of a function that returns int.
 func narrow(do Impl) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		ret, act := do(c)
@@ -95,8 +95,7 @@ func narrow(do Impl) Impl {
 	}
 }
 
-// LookupKfunc returns the kfunc with that name, of which a flavor suffix (___x) is not a part;
-// ok is false when it is not simulated.
+// LookupKfunc returns the kfunc with that name, ignoring a flavor suffix (___x); ok is false if it is not simulated.
 func LookupKfunc(name string) (*Kfunc, bool) {
 	if i := strings.LastIndex(name, "___"); i > 0 {
 		name = name[:i]
@@ -105,13 +104,12 @@ func LookupKfunc(name string) (*Kfunc, bool) {
 	return k, ok
 }
 
-// Kfuncs returns every simulated kfunc in the order of its name.
+// Kfuncs returns every simulated kfunc, sorted by name.
 func Kfuncs() []*Kfunc {
 	return slices.SortedFunc(stdmaps.Values(kfuncByName), func(a, b *Kfunc) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// enterSection and leaveSection keep count of critical sections, which must be left before the
-// program ends.
+// enterSection and leaveSection count critical sections, which must be left before the program ends.
 func enterSection(k held.Kind) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		c.Run.Held.Take(k, 0, "")
@@ -177,7 +175,7 @@ func iterNumNew(c *Call) (uint64, *vm.Action) {
 func iterNumNext(c *Call) (uint64, *vm.Action) {
 	it := c.guest.At(c.Args[0])
 	cur, end := it.U32(0), it.U32(4)
-	// The sum is made in 64 bits: cur may be INT_MIN - 1 wrapped.
+	// The sum is computed in 64 bits: cur may be INT_MIN - 1, wrapped.
 	if int64(int32(cur+1)) >= int64(int32(end)) {
 		return clearIterNum(it)
 	}

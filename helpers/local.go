@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Objects that programs allocate by the types of their own BTF, and the lists and trees made of them
-// (kernel/bpf/helpers.c bpf_obj_new_impl and following).
+// Objects that programs allocate by the types of their own BTF, and lists and trees of them (kernel/bpf/helpers.c
+// bpf_obj_new_impl and following).
 var localKfuncs = []kfuncRow{
 	{Name: "bpf_obj_new", Wide: true, Args: []proto.Arg{argAny}, Do: objNew},
 	{Name: "bpf_obj_drop", Args: []proto.Arg{argObject}, Do: objDrop},
@@ -43,8 +43,8 @@ func objNew(c *Call) (uint64, *vm.Action) {
 	})
 }
 
-// objectGuards returns the locks, nodes and other fields that programs may not write to in objects of a struct of their own. A struct
-// the kernel would not accept has none: it was refused before.
+// objectGuards returns the locks, nodes and other fields that programs may not write to in objects of their own
+// structs. A struct that the kernel would not accept has none: it was refused earlier.
 func (e *Env) objectGuards(id btf.ID) []mem.Guard {
 	fields, err := maps.Specials(e.Local, id)
 	if err != nil {
@@ -53,7 +53,7 @@ func (e *Env) objectGuards(id btf.ID) []mem.Guard {
 	return maps.Guards(fields)
 }
 
-// newObject allocates an object of the type that the first argument names, and returns NULL when there is no memory for it.
+// newObject allocates an object of the type given by the first argument; it returns NULL if there is no memory.
 func (c *Call) newObject(by string, alloc func(size uint64, name string) uint64) (uint64, *vm.Action) {
 	if c.Local == nil {
 		return 0, notSimulated(by + " without the object's BTF")
@@ -66,7 +66,7 @@ func (c *Call) newObject(by string, alloc func(size uint64, name string) uint64)
 	return c.takeObject(alloc(uint64(size), c.Local.Name(id))), nil
 }
 
-// takeObject records a reference to an object of the program and returns it; NULL is none.
+// takeObject records a reference to an object for the program and returns it, or NULL.
 func (c *Call) takeObject(addr uint64) uint64 {
 	if addr != 0 {
 		c.Run.Held.Take(held.Reference, addr, "object")
@@ -89,7 +89,7 @@ func refcountAcquire(c *Call) (uint64, *vm.Action) {
 	return c.takeObject(c.Args[0]), nil
 }
 
-// own takes a node out of the program's hands. A node that is in a list or tree already, of which the word at ownerAt is not 0, is
+// own takes ownership of a node from the program. A node already in a list or tree, whose word at ownerAt is not 0, is
 // dropped: -EINVAL.
 func (c *Call) own(by string, node, ownerAt uint64) (uapi.Errno, *vm.Action) {
 	base, f := c.heap.Base(node)
@@ -107,7 +107,7 @@ func (c *Call) own(by string, node, ownerAt uint64) (uapi.Errno, *vm.Action) {
 	return uapi.EINVAL, nil
 }
 
-// handOut gives the program a node that unlink takes out of a list or tree, with a reference to its object.
+// handOut passes a node that unlink removes from a list or tree to the program, with a reference to its object.
 func (c *Call) handOut(node uint64, unlink func() *vm.Action) (uint64, *vm.Action) {
 	base, f := c.heap.Base(node)
 	if f == nil {
@@ -152,7 +152,8 @@ func (c *Call) isIn(head, node uint64) (bool, *vm.Action) {
 	return owner == head, f
 }
 
-// listAdd puts a node after another of the list. The node is dropped, as by a push that fails, when the other one is not in this list.
+// listAdd inserts a node after another node of the list. If that one is not in this list, the node is dropped, as by a
+// failed push.
 func listAdd(c *Call) (uint64, *vm.Action) {
 	head, node, prev := c.Args[0], c.Args[1], c.Args[2]
 	in, f := c.isIn(head, prev)

@@ -5,13 +5,13 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// mapTable finds maps by the address of their handle. Its state is the maps that were asked for lately.
+// mapTable finds maps by the address of their handle. Its state is a cache of recently used maps.
 type mapTable struct {
 	at     func(addr uint64) (maps.Map, bool)
 	lately [8]mapRef // by a hash of the address
 }
 
-// mapRef is a map with what its helpers ask first. While an address is that of a map, it is that of the same one.
+// mapRef is a map with what its helpers need first. As long as an address is that of a map, it is that of the same map.
 type mapRef struct {
 	addr    uint64
 	m       maps.Map
@@ -19,7 +19,7 @@ type mapRef struct {
 	sock    maps.SockMap // nil for other types
 }
 
-// ForgetMaps drops what is remembered of maps: one of them is gone.
+// ForgetMaps clears the cache, because a map was removed.
 func (t *mapTable) ForgetMaps() { clear(t.lately[:]) }
 
 // mapRef finds the map at an address. The result is valid until the next call.

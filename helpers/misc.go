@@ -40,7 +40,7 @@ func kallsymsLookupName(c *Call) (uint64, *vm.Action) {
 	return 0, f
 }
 
-// findVMA calls back with the memory area of a user address (bpf_find_vma).
+// findVMA calls back with the memory area that contains a user address (bpf_find_vma).
 func findVMA(c *Call) (uint64, *vm.Action) {
 	switch {
 	case c.Args[4] != 0:
@@ -111,7 +111,7 @@ func (r *Run) sockoptRetval() (uint64, bool) {
 	return r.Context.Field("retval")
 }
 
-// dPath writes the path of a struct path from the root on (bpf_d_path).
+// dPath writes the path of a struct path, starting at the root (bpf_d_path).
 func dPath(c *Call) (uint64, *vm.Action) {
 	n := c.Args[2] & 0xffffffff
 	if n == 0 {

@@ -145,7 +145,7 @@ func arenaReservePages(c *Call, arena maps.Arena) (uint64, *vm.Action) {
 	return errnoRet(arena.ReservePages(c.Args[1], uint32(c.Args[2]))), nil
 }
 
-// resSpinLock finds a deadlock instead of waiting: -EDEADLK for a lock this program holds.
+// resSpinLock detects deadlocks instead of waiting: -EDEADLK for a lock that this program holds.
 func resSpinLock(c *Call) (uint64, *vm.Action) {
 	if c.lock != 0 {
 		return errnoRet(uapi.EDEADLK), nil
@@ -153,8 +153,8 @@ func resSpinLock(c *Call) (uint64, *vm.Action) {
 	return 0, c.takeLock()
 }
 
-// copyFromUserStr copies a string and returns its length with the NUL. Unlike the probe helpers it can be asked to zero
-// what is behind it (flag 1, BPF_F_PAD_ZEROS).
+// copyFromUserStr copies a string and returns its length including the NUL. Unlike the probe helpers it can zero the
+// rest of the buffer (flag 1, BPF_F_PAD_ZEROS).
 func copyFromUserStr(c *Call) (uint64, *vm.Action) { return c.copyUserStr(c.Args[3]) }
 
 // copyUserStr copies a string of user memory at the third argument to the buffer of the first two.

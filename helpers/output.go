@@ -8,34 +8,35 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Event is a side effect on the outside world that a run recorded.
+// Event is a recorded effect outside the program.
 type Event struct {
 	Kind   EventKind
-	Number uint64 // what the kind says
+	Number uint64 // meaning depends on the kind
 	Detail string
 	Data   []byte
 }
 
-// Output is what a run leaves for whoever looks: lines of the trace pipe, effects, text of iterators. It owns them, and books their
-// size at its Host.
+// Output is the visible output of a run: lines of the trace pipe, effects, text of iterators. It owns them, and
+// accounts for their size with its Host.
 type Output struct {
 	Trace  []string
 	Events []Event
-	Text   []byte // of iterators, by bpf_seq_write and bpf_seq_printf
-	// SeqStart is where in Text the buffer of the current read begins; SeqFull means that something did not fit into it.
+	Text   []byte // output of iterators, from bpf_seq_write and bpf_seq_printf
+	// SeqStart is where in Text the buffer of the current read begins; SeqFull means that something did not fit into
+	// the buffer.
 	SeqStart int
 	SeqFull  bool
 
-	// Host books what the run keeps; nil is without bound.
+	// Host accounts for what the run keeps; nil is unlimited.
 	Host *mem.Host
-	// OnLimit is called when output finds no room at Host.
+	// OnLimit is called if Host has no room for output.
 	OnLimit func(error)
 
 	kept   uint64 // of Host
 	target int    // position of the redirect in Events, from 1
 }
 
-// keeps books what a trace line or an effect of n bytes takes.
+// keeps accounts for a trace line or an effect of n bytes.
 func (o *Output) keeps(n int) *vm.Action {
 	if o.Host == nil {
 		return nil
@@ -48,7 +49,7 @@ func (o *Output) keeps(n int) *vm.Action {
 	return nil
 }
 
-// Release gives back what the run booked at its Host, when nobody looks at its trace lines and effects any more.
+// Release releases what the run reserved at its Host, when its trace lines and effects are no longer needed.
 func (o *Output) Release() {
 	if o.Host != nil {
 		o.Host.Give(o.kept)
@@ -73,7 +74,7 @@ func (o *Output) redirect(ev Event) {
 	o.target = len(o.Events)
 }
 
-// forget drops the target, as a failed redirect does.
+// forget drops the target, because a redirect failed.
 func (o *Output) forget() {
 	if o.target > 0 {
 		o.Events = append(o.Events[:o.target-1], o.Events[o.target:]...)
@@ -84,7 +85,8 @@ func (o *Output) forget() {
 // seqBuffer is the size of an iterator's buffer: eight pages (kernel/bpf/bpf_iter.c bpf_seq_read).
 const seqBuffer = 8 * 4096
 
-// seqPut writes to the sequential file of an iterator. What does not fit overflows it for the rest of the read (fs/seq_file.c).
+// seqPut writes to the sequential file of an iterator. If the text does not fit, the buffer overflows for the rest of
+// the read (fs/seq_file.c).
 func (o *Output) seqPut(data []byte) uapi.Errno {
 	if o.SeqFull || len(o.Text)-o.SeqStart+len(data) >= seqBuffer {
 		o.SeqFull = true

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 )
 
-// Page returns the reference of everything that is simulated, as Markdown: docs/helpers.md.
+// Page returns the reference of all simulated helpers and kfuncs as Markdown: docs/helpers.md.
 func Page() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Helpers and kfuncs\n\n<!-- Generated from the tables of package helpers by go test ./helpers -run TestPage -update; do not edit. -->\n\n")
@@ -28,7 +28,7 @@ func Page() string {
 	return b.String()
 }
 
-// marks returns what a caller must know of a helper.
+// marks returns notes for callers of a helper.
 func marks(p *proto.Proto) string {
 	s := ""
 	if p.Attr&proto.GPLOnly != 0 {

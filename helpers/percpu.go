@@ -11,7 +11,7 @@ var percpuHelpers = []row{
 	{ID: uapi.FuncThisCpuPtr, Do: thisCPUPtr},
 }
 
-// perCPUPtr returns NULL for a CPU the machine does not have (bpf_per_cpu_ptr).
+// perCPUPtr returns NULL for a CPU that the machine lacks (bpf_per_cpu_ptr).
 func perCPUPtr(c *Call) (uint64, *vm.Action) {
 	cpu := uint32(c.Args[1])
 	if uint64(cpu) >= uint64(c.Kernel.CPUs()) {
@@ -30,7 +30,7 @@ func (c *Call) percpu(base uint64, cpu int) (uint64, *vm.Action) {
 	}
 	addr, ok := c.Kernel.PercpuAddr(base, cpu)
 	if !ok && c.Kernel.ObjectAt(base) != nil {
-		// A per-CPU pointer in a kernel object: one object stands for those of all CPUs.
+		// A per-CPU pointer in a kernel object: one object represents those of all CPUs.
 		return base, nil
 	}
 	if !ok {
@@ -46,7 +46,7 @@ var percpuKfuncs = []kfuncRow{
 	{Name: "bpf_percpu_obj_drop_impl", Args: []proto.Arg{argObject, argAny}, Do: objDrop},
 }
 
-// percpuObjNew allocates a zeroed object for each CPU: an array, of which programs reach the elements with bpf_per_cpu_ptr.
+// percpuObjNew allocates a zeroed object for each CPU: an array, whose elements programs access with bpf_per_cpu_ptr.
 func percpuObjNew(c *Call) (uint64, *vm.Action) {
 	return c.newObject("bpf_percpu_obj_new", func(size uint64, name string) uint64 { return c.heap.AllocPercpu(c.Kernel.CPUs(), size, name) })
 }

@@ -12,7 +12,7 @@ import (
 type Helper struct {
 	*proto.Helper
 	Fn vm.HelperFunc
-	// Note describes how far the simulation goes where the outside world would answer.
+	// Note describes how far the simulation goes where the result depends on the outside world.
 	Note string
 }
 
@@ -63,11 +63,10 @@ func indexTable(all []Helper) map[uapi.FuncID]*Helper {
 	return m
 }
 
-// Table returns every simulated helper in the order of its number. The slice must
-// not be modified.
+// Table returns every simulated helper, sorted by number. The slice must not be modified.
 func Table() []Helper { return table }
 
-// Lookup returns the helper with that number; ok is false when it is not simulated.
+// Lookup returns the helper with a number; ok is false if it is not simulated.
 func Lookup(id uapi.FuncID) (*Helper, bool) {
 	h, ok := byID[id]
 	return h, ok

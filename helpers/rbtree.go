@@ -16,7 +16,7 @@ var treeKfuncs = []kfuncRow{
 	{Name: "bpf_rbtree_right", Wide: true, Args: []proto.Arg{argObject, argObject}, Do: rbtreeChild(owned.TreeRight)},
 }
 
-// rbtreeAdd asks the callback less(node, other) on the way down from the root; equal ones go to the right.
+// rbtreeAdd calls less(node, other) on the way down from the root; equal nodes go to the right.
 func rbtreeAdd(c *Call) (uint64, *vm.Action) {
 	if errno, f := c.own("bpf_rbtree_add", c.Args[1], owned.TreeOwner); errno != 0 || f != nil {
 		return errnoRet(errno), f
@@ -24,7 +24,7 @@ func rbtreeAdd(c *Call) (uint64, *vm.Action) {
 	return rbtreePlace{root: c.Args[0], node: c.Args[1], less: c.Args[2], side: owned.TreeLeft}.next(c.Thread)
 }
 
-// rbtreePlace is the state of a bpf_rbtree_add between two callbacks: the place found so far.
+// rbtreePlace is the state of a bpf_rbtree_add between two callbacks: the position reached so far.
 type rbtreePlace struct{ root, node, less, parent, side uint64 }
 
 func (s rbtreePlace) next(t *vm.Thread) (uint64, *vm.Action) {

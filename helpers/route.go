@@ -58,7 +58,7 @@ func checkMTU(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 // sizeofFib is sizeof(struct bpf_fib_lookup).
 const sizeofFib = 64
 
-// fibLookup is bpf_skb_fib_lookup and bpf_xdp_fib_lookup up to the search itself.
+// fibLookup implements bpf_skb_fib_lookup and bpf_xdp_fib_lookup except for the lookup itself.
 func fibLookup(c *Call) (uint64, *vm.Action) {
 	n := c.Args[2] & 0xffffffff
 	if n < sizeofFib {
@@ -108,7 +108,7 @@ const (
 	fibDMAC    = 58
 )
 
-// forward is bpf_ipv4_fib_lookup and bpf_ipv6_fib_lookup on the simulated machine's routes.
+// forward performs bpf_ipv4_fib_lookup and bpf_ipv6_fib_lookup on the simulated machine's routes.
 func (c *Call) forward(p []byte, flags uint64) uint32 {
 	order, k := c.guest.Order(), c.Kernel
 	to := address(p[fibDest:], p[0] == afInet6)
@@ -174,7 +174,7 @@ func (c *Call) forward(p []byte, flags uint64) uint32 {
 	return uapi.FibRetSuccess
 }
 
-// fits asks whether the packet itself goes through the device it would leave by; only programs with an sk_buff ask.
+// fits reports whether the packet itself fits the MTU of its output device; only programs with an sk_buff check that.
 func (c *Call) fits(p []byte) uint32 {
 	ctx := c.contextAt(c.Args[0])
 	if ctx == nil || ctx.Packet == nil || c.Run.onXDP() {

@@ -10,11 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Run is the state of one run of a program that helpers read or change: what it was called with, what it holds, and what it left.
+// Run is the state of one run of a program that helpers read or change: its input, what it holds, and its output.
 type Run struct {
 	ProgType uapi.ProgType
 	Attach   uapi.AttachType
-	// FuncIP is the address of the traced function, Cookie the user's attach cookie.
+	// FuncIP is the address of the traced function, Cookie the attach cookie.
 	FuncIP, Cookie uint64
 	// FuncArgs is the number of arguments of the traced function; FuncReturns means that
 	// the context holds its return value after them.
@@ -25,21 +25,21 @@ type Run struct {
 	// Packet returns the packet's bytes; nil for programs without one.
 	Packet func() []byte
 
-	// Retval is the return value that cgroup programs pass on (bpf_get_retval, bpf_set_retval).
+	// Retval is the return value passed between cgroup programs (bpf_get_retval, bpf_set_retval).
 	Retval int32
-	// SessionReturn means that a session program is called at the return of its function.
+	// SessionReturn means that a session program is called at its function's return.
 	SessionReturn bool
-	// sessionCookie is the address of the eight bytes a session keeps.
+	// sessionCookie is the address of a session's eight bytes of storage.
 	sessionCookie uint64
 
-	// Held is what the program took and has not given back.
+	// Held lists what the program has acquired and not released.
 	Held held.Ledger
 	Output
 
 	skb skbState
 	// draining holds the user ring buffers being drained.
 	draining []uint64
-	records  map[uint64]maps.RingBuffer // that were reserved, by address
+	records  map[uint64]maps.RingBuffer // reserved ones, by address
 }
 
 // NewRun returns the state of a fresh run.
@@ -47,15 +47,15 @@ func NewRun(t uapi.ProgType, a uapi.AttachType) *Run {
 	return &Run{ProgType: t, Attach: a, records: map[uint64]maps.RingBuffer{}}
 }
 
-// onXDP reports whether the program runs on an xdp_buff: some helpers do something else there than on an sk_buff.
+// onXDP reports whether the program runs on an xdp_buff, for which some helpers behave differently than for an sk_buff.
 func (r *Run) onXDP() bool { return progtype.Of(r.ProgType).Takes.Has(progtype.TakesXDP) }
 
-// Recorded reports whether the run left anything to report, or holds something.
+// Recorded reports whether the run recorded any output, or holds something.
 func (r *Run) Recorded() bool {
 	return len(r.Trace)+len(r.Events)+len(r.Held.Things()) > 0 || r.kept > 0
 }
 
-// Join returns a run with what r and then others recorded, such as those of timers' callbacks. It books what all of them booked.
+// Join returns a run with the records of r and others, such as those of timer callbacks. It accounts for all of them.
 func (r *Run) Join(others []*Run) *Run {
 	all := *r
 	all.Trace, all.Events = slices.Clip(r.Trace), slices.Clip(r.Events)
@@ -69,8 +69,8 @@ func (r *Run) Join(others []*Run) *Run {
 	return &all
 }
 
-// Reset makes the state of a run that of a fresh one of the same program and context, and keeps its memory: what it recorded is
-// overwritten by the next run. It happens before every packet of a replay, so that only what is not as it should be is written.
+// Reset resets a run to the state of a new one with the same program and context, but keeps its memory: the next run
+// overwrites its records. It is called before every packet of a replay, so it writes only what differs.
 func (r *Run) Reset() {
 	r.Output.reset()
 	r.Held.Reset()

@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Services of the kernel that answer from its configuration or from what user space loaded into it: keys, cryptography, extended
-// attributes, measured files, cgroup v1. The simulated kernel has none of these set up, and answers as a kernel without them.
+// Kernel services that depend on its configuration or on what user space loaded into it: keys, cryptography, extended
+// attributes, measured files, cgroup v1. None of these is set up in the simulated kernel, which responds as a kernel
+// without them.
 var serviceHelpers = []row{
 	{ID: uapi.FuncSysClose, Do: sysClose, Note: "the program has no descriptors: -EBADF"},
 	{ID: uapi.FuncBtfFindByNameKind, Do: btfFindByNameKind, Note: "in the kernel's vmlinux"},
@@ -55,12 +56,12 @@ var serviceKfuncs = []kfuncRow{
 	{Name: "bpf_get_fsverity_digest", Args: []proto.Arg{argObject, argDynptr}, Do: answer(uapi.ENODATA), Note: "no file has a digest: -ENODATA"},
 }
 
-// answer always gives that errno.
+// answer always returns that errno.
 func answer(errno uapi.Errno) Impl {
 	return func(c *Call) (uint64, *vm.Action) { return errnoRet(errno), nil }
 }
 
-// none always gives NULL.
+// none always returns NULL.
 func none(c *Call) (uint64, *vm.Action) { return 0, nil }
 
 func sysClose(c *Call) (uint64, *vm.Action) {
@@ -99,7 +100,7 @@ func bprmOptsSet(c *Call) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// mapSumElemCount counts the elements of hash tables, which alone keep count.
+// mapSumElemCount counts the elements of hash tables, the only maps that keep a count.
 func mapSumElemCount(c *Call) (uint64, *vm.Action) {
 	m := c.ref.m
 	if !m.Spec().Type.Has(uapi.MapCounted) {
@@ -120,7 +121,7 @@ func cryptoCreate(c *Call) (uint64, *vm.Action) {
 	return 0, c.guest.WriteU32(c.Args[2], uint32(errnoRet(uapi.EOPNOTSUPP)))
 }
 
-// Notes of what the simulated kernel has none of.
+// Notes about what the simulated kernel lacks.
 const (
 	noCaches  = "the list of slab caches is empty"
 	noBuffers = "there are no DMA buffers"
@@ -129,20 +130,21 @@ const (
 
 func nothing(*Call) (uint64, *vm.Action) { return 0, nil }
 
-// iterEmptyNew starts a walk over nothing.
+// iterEmptyNew starts an empty iteration.
 func iterEmptyNew(c *Call) (uint64, *vm.Action) { return 0, c.guest.WriteU64(c.Args[0], 0) }
 
-// cryptoCrypt cannot be reached with a context, because none can be created.
+// cryptoCrypt cannot be called with a context, because none can be created.
 func cryptoCrypt(c *Call) (uint64, *vm.Action) {
 	return 0, badArg("%#x is no bpf_crypto_ctx: no algorithm is loaded that one could be created for", c.Args[0])
 }
 
-// verifySignature cannot be reached with a keyring, because none is found.
+// verifySignature cannot be called with a keyring, because none is found.
 func verifySignature(c *Call) (uint64, *vm.Action) {
 	return 0, badArg("%#x is no bpf_key: there are no keys", c.Args[2])
 }
 
-// removeXattr lets programs touch attributes of their own name space only (fs/bpf_fs_kfuncs.c bpf_xattr_write_permission).
+// removeXattr allows programs to change only attributes in their own name space (fs/bpf_fs_kfuncs.c
+// bpf_xattr_write_permission).
 func removeXattr(c *Call) (uint64, *vm.Action) {
 	name, f := c.constString(c.Args[1])
 	switch {
@@ -166,7 +168,7 @@ func realDataInode(c *Call) (uint64, *vm.Action) {
 	return inode.Addr(), nil
 }
 
-// rstat returns a call for the statistics of a cgroup, which must be one.
+// rstat requires its argument to be a cgroup; its statistics need no flushing.
 func rstat(c *Call) (uint64, *vm.Action) {
 	if c.Kernel.ObjectAt(c.Args[0]) == nil {
 		return 0, badArg("%#x is no cgroup", c.Args[0])
@@ -193,7 +195,7 @@ func xdpXfrmState(c *Call) (uint64, *vm.Action) {
 	return 0, c.guest.WriteU32(c.Args[1], uint32(errnoRet(errno)))
 }
 
-// sockOpsTxTimestamp asks for time stamps of a packet that is about to be sent.
+// sockOpsTxTimestamp requests time stamps for a packet about to be sent.
 func sockOpsTxTimestamp(c *Call) (uint64, *vm.Action) {
 	const sendmsg = 17 // BPF_SOCK_OPS_TSTAMP_SENDMSG_CB
 	ctx, f := c.sockOps(c.Args[0])

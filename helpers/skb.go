@@ -21,7 +21,7 @@ var skbHelpers = []row{
 	{ID: uapi.FuncSkbEcnSetCe, Do: onSkb(skbEcnSetCE)},
 }
 
-// Numbers of protocols as they stand in the Ethernet header.
+// Protocol numbers as in the Ethernet header.
 const (
 	ethHeader   = 14
 	vlanHeader  = 4
@@ -39,14 +39,14 @@ const (
 	maxOffset16 = 0xffff
 )
 
-// skbState is what the kernel keeps of a sk_buff besides its bytes and the fields of __sk_buff.
+// skbState is the kernel's state of a sk_buff besides its bytes and the fields of __sk_buff.
 type skbState struct {
 	started    bool
 	net        int // offset of the network header from the packet's data
-	mac        int // and of the link header
+	mac        int // offset of the link header
 	summed     kernel.Summed
 	level      uint8  // valid checksums less one, when summed is checksumUnnecessary
-	csum       uint32 // skb->csum: the card's sum from the network header on, when summed is checksumComplete
+	csum       uint32 // skb->csum: the card's sum from the network header on, if summed is checksumComplete
 	summedLen  int    // the packet's length then
 	hashed     bool   // hash is set and valid
 	encap      bool   // skb->encapsulation
@@ -97,17 +97,17 @@ func (s *skb) protocol() uint16 {
 
 func (s *skb) setProtocol(p uint16) { s.c.SetField("protocol", uint64(swap16(s.e.guest.Order(), p))) }
 
-// swap16 converts between network order and the target's.
+// swap16 converts between network byte order and the target's.
 func swap16(order binary.ByteOrder, v uint16) uint16 {
 	var b [2]byte
 	b[0], b[1] = byte(v>>8), byte(v)
 	return order.Uint16(b[:])
 }
 
-// writable is bpf_try_make_writable: the first n bytes must exist, and become linear and the packet's own.
+// writable mirrors bpf_try_make_writable: the first n bytes must exist, and become linear and unshared.
 func (s *skb) writable(n uint64) bool { return n <= uint64(s.p.Len()) && s.p.Pull(int(n)) == 0 }
 
-// changed tells the memory that packet bytes were changed behind its back.
+// changed notifies the memory that packet bytes were changed directly.
 func (s *skb) changed(off, n int) { s.e.Mem.NoteWrite(s.p.Data()+uint64(off), uint64(n)) }
 
 func (s *skb) clearHash() {
@@ -125,7 +125,7 @@ func skbLoadBytes(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, c.guest.Write(c.Args[2], b)
 }
 
-// skbLoadBytesRelative counts from the link or the network header, which for most program types is the start of the
+// skbLoadBytesRelative takes offsets from the link or the network header, for most program types the start of the
 // packet anyway (bpf_skb_load_bytes_relative).
 func skbLoadBytesRelative(c *Call, s *skb) (uint64, *vm.Action) {
 	off, n := int64(c.Args[1]&0xffffffff), c.Args[3]&0xffffffff
@@ -137,7 +137,7 @@ func skbLoadBytesRelative(c *Call, s *skb) (uint64, *vm.Action) {
 	default:
 		return c.zeroed(2, uapi.EFAULT)
 	}
-	// What lies before the packet's data is the link header.
+	// The link header precedes the packet's data.
 	lead := s.c.LinkHeader()
 	from := int64(start) + off
 	if off > maxOffset16 || from+int64(n) > int64(s.p.Len()) {
@@ -186,7 +186,7 @@ func skbPullData(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// skbChangeType changes pkt_type between those that say for whom the packet is.
+// skbChangeType changes pkt_type between the values for packets to different recipients.
 func skbChangeType(c *Call, s *skb) (uint64, *vm.Action) {
 	if was, _ := s.c.Field("pkt_type"); was > maxPktType || uint32(c.Args[1]) > maxPktType {
 		return errnoRet(uapi.EINVAL), nil
@@ -195,7 +195,7 @@ func skbChangeType(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// getHashRecalc is skb_get_hash: a hash that was set stays.
+// getHashRecalc implements skb_get_hash: a hash that was set is kept.
 func getHashRecalc(c *Call, s *skb) (uint64, *vm.Action) {
 	if !s.st.hashed {
 		s.c.SetField("hash", uint64(s.e.Kernel.FlowHash(s.p.Bytes()[max(0, min(s.st.net, s.p.Linear())):])))
@@ -216,8 +216,8 @@ func setHashInvalid(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// skbSetTstamp is bpf_skb_set_tstamp. Since 6.11 the types are clocks: 0 real, 1 monotonic, 2 TAI; before, 0 meant
-// "unspecified" and took no time.
+// skbSetTstamp implements bpf_skb_set_tstamp. From 6.11 on the types are clocks: 0 real, 1 monotonic, 2 TAI; before
+// that, 0 means "unspecified" and allows no time.
 func skbSetTstamp(c *Call, s *skb) (uint64, *vm.Action) {
 	if p := s.protocol(); p != protoIPv4 && p != protoIPv6 {
 		return errnoRet(uapi.EOPNOTSUPP), nil
@@ -236,8 +236,8 @@ func skbSetTstamp(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// skbEcnSetCE marks congestion when the sender supports ECN (bpf_skb_ecn_set_ce); 1 means that the packet carries the
-// mark now.
+// skbEcnSetCE marks congestion if the sender supports ECN (bpf_skb_ecn_set_ce); 1 means that the packet now has the
+// mark.
 func skbEcnSetCE(c *Call, s *skb) (uint64, *vm.Action) {
 	s.p.Pull(min(s.st.net+ipv6Header, s.p.Len()))
 	ip := s.p.Bytes()[min(s.st.net, s.p.Linear()):]

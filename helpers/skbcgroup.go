@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Cgroups of a packet are those of its socket, which belongs to the current task: BPF_PROG_TEST_RUN makes it there.
+// The cgroups of a packet are those of its socket, which belongs to the current task, because BPF_PROG_TEST_RUN creates
+// it there.
 var skbCgroupHelpers = []row{
 	{ID: uapi.FuncSkbCgroupId, Do: onPacket(skbCgroupID), Note: "of the current task"},
 	{ID: uapi.FuncSkbAncestorCgroupId, Do: onPacket(skbAncestorCgroupID), Note: "of the current task"},
@@ -31,7 +32,7 @@ func skbAncestorCgroupID(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
 	return c.Kernel.AncestorCgroupID(int(int32(uint32(c.Args[1])))), nil
 }
 
-// skCgroupID is 0 for sockets that are less than full ones.
+// skCgroupID returns 0 for sockets that are not full sockets.
 func skCgroupID(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	if !s.Full() {
 		return 0, nil
@@ -54,7 +55,7 @@ func skbGetXfrmState(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
 	return c.zeroed(2, uapi.EINVAL)
 }
 
-// rcEvent records what a decoder of remote controls reports.
+// rcEvent records what a decoder for remote controls reports.
 func rcEvent(kind EventKind) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		ev := Event{Kind: kind}
@@ -69,13 +70,13 @@ func rcEvent(kind EventKind) Impl {
 	}
 }
 
-// Tracing programs append bytes of packets they got as arguments.
+// Tracing programs append bytes of packets in their arguments.
 var packetOutputHelpers = []row{
 	{ID: uapi.FuncSkbOutput, Do: packetOutput("bpf_skb_output", skbBytes)},
 	{ID: uapi.FuncXDPOutput, Do: packetOutput("bpf_xdp_output", xdpBytes)},
 }
 
-// skbBytes and xdpBytes say where the packet of a kernel object lies.
+// skbBytes and xdpBytes locate the packet of a kernel object.
 func skbBytes(get func(string) uint64) (data, n uint64) {
 	return get("data"), get("len") - get("data_len")
 }

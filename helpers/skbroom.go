@@ -14,8 +14,8 @@ var skbRoomHelpers = []row{
 	{ID: uapi.FuncSkbVlanPop, Do: onSkb(skbVlanPop)},
 }
 
-// skbChangeHead makes room before the packet: the link header is at its new start, the network header stays where
-// it was (bpf_skb_change_head).
+// skbChangeHead adds room before the packet: the link header moves to its new start, the network header stays
+// (bpf_skb_change_head).
 func skbChangeHead(c *Call, s *skb) (uint64, *vm.Action) {
 	room := int(int32(uint32(c.Args[1])))
 	if c.Args[2] != 0 || room < 0 || s.p.Len()+room > maxSkbLen && !s.gso() {
@@ -29,13 +29,13 @@ func skbChangeHead(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// skbChangeTail cuts the packet, or grows it by zeros (bpf_skb_change_tail).
+// skbChangeTail truncates the packet, or extends it with zeros (bpf_skb_change_tail).
 func skbChangeTail(c *Call, s *skb) (uint64, *vm.Action) {
 	n := int(c.Args[1] & 0xffffffff)
 	if c.Args[2] != 0 || n > maxSkbLen || n < max(s.st.net, 0) {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	// Since 6.4 nothing but outermost headers may be resized.
+	// From 6.4 on only the outermost headers may be resized.
 	if s.st.encap && s.e.Version >= uapi.VersionCode(5, 12) {
 		return errnoRet(uapi.ENOTSUPP), nil
 	}
@@ -47,15 +47,15 @@ func skbChangeTail(c *Call, s *skb) (uint64, *vm.Action) {
 	return errnoRet(errno), nil
 }
 
-// gso reports whether the packet stands for several segments. They are of no type: a context names their size only, and
-// so does BPF_PROG_TEST_RUN.
+// gso reports whether the packet represents several segments. Their type is unknown: a context contains only their
+// size, as does BPF_PROG_TEST_RUN.
 func (s *skb) gso() bool {
 	size, _ := s.c.Field("gso_size")
 	return size != 0
 }
 
-// checkSegments returns what bpf_check_mtu says of a packet of several segments that is longer than the MTU as a whole: it may
-// fit once it is cut, and only on demand are the segments looked at (skb_gso_validate_network_len).
+// checkSegments returns the result of bpf_check_mtu for a packet of several segments whose total size exceeds the MTU:
+// it may fit after segmentation, and the segments are checked only on request (skb_gso_validate_network_len).
 func (s *skb) checkSegments(mtu int64, ask bool) uint64 {
 	if !ask {
 		return uapi.CheckMTURetSuccess
@@ -83,7 +83,7 @@ func (s *skb) checkSegments(mtu int64, ask bool) uint64 {
 	return uapi.CheckMTURetSuccess
 }
 
-// insert and remove change the packet between its link header and what follows.
+// insert and remove resize the packet after its link header.
 func (s *skb) insert(off, n int) uapi.Errno { return s.p.Resize(off, n) }
 
 func (s *skb) remove(off, n int) uapi.Errno {
@@ -118,7 +118,7 @@ func skbChangeProto(c *Call, s *skb) (uint64, *vm.Action) {
 	return errnoRet(errno), nil
 }
 
-// Flags of bpf_skb_adjust_room by what they are for.
+// Flags of bpf_skb_adjust_room by purpose.
 const (
 	roomEncapL3 = uapi.AdjRoomEncapL3IPv4 | uapi.AdjRoomEncapL3IPv6
 	roomEncapL4 = uapi.AdjRoomEncapL4GRE | uapi.AdjRoomEncapL4UDP
@@ -127,7 +127,7 @@ const (
 	roomL2Len   = uint64(uapi.AdjRoomEncapL2Mask) << uapi.AdjRoomEncapL2Shift
 )
 
-// roomFlags returns the flags a kernel version knows.
+// roomFlags returns the flags that a kernel version knows.
 func roomFlags(version uint32) uint64 {
 	known := uint64(uapi.AdjRoomFixedGSO|roomEncapL3|roomEncapL4|uapi.AdjRoomNoCsumReset) | roomL2Len
 	if version >= uapi.VersionCode(5, 13) {
@@ -202,7 +202,7 @@ func (s *skb) adjustRoom(diff int, mode uint32, flags uint64) uapi.Errno {
 	return errno
 }
 
-// grow is bpf_skb_net_grow.
+// grow mirrors bpf_skb_net_grow.
 func (s *skb) grow(off, n int, flags uint64) uapi.Errno {
 	if s.gso() { // allowed for TCP, and for UDP with segments of a fixed size
 		return uapi.ENOTSUPP
@@ -231,7 +231,7 @@ func (s *skb) grow(off, n int, flags uint64) uapi.Errno {
 	return 0
 }
 
-// shrink is bpf_skb_net_shrink.
+// shrink mirrors bpf_skb_net_shrink.
 func (s *skb) shrink(off, n int, flags uint64) uapi.Errno {
 	if flags&^uint64(roomDecap|uapi.AdjRoomFixedGSO|uapi.AdjRoomNoCsumReset) != 0 {
 		return uapi.EINVAL
@@ -258,7 +258,7 @@ func (s *skb) matchProtocol(v4, v6 bool) {
 
 func isVLAN(p uint16) bool { return p == protoVLAN || p == protoQinQ }
 
-// vlan returns the packet's tag outside its bytes, where network cards put it.
+// vlan returns the packet's out-of-band tag, where network cards store it.
 func (s *skb) vlan() (proto, tci uint16, ok bool) {
 	p, _ := s.c.Field("vlan_proto")
 	v, _ := s.c.Field("vlan_tci")
@@ -276,7 +276,7 @@ func (s *skb) setVLAN(proto, tci uint16, present bool) {
 	s.c.SetField("vlan_present", v)
 }
 
-// skbVlanPush puts a tag beside the packet; a tag that was there moves into its bytes (skb_vlan_push).
+// skbVlanPush stores a tag out of band; an existing one moves into the packet's bytes (skb_vlan_push).
 func skbVlanPush(c *Call, s *skb) (uint64, *vm.Action) {
 	proto := swap16(s.e.guest.Order(), uint16(c.Args[1]))
 	if !isVLAN(proto) {
@@ -297,7 +297,7 @@ func skbVlanPush(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// skbVlanPop removes the outermost tag; the next one in the packet's bytes takes its place (skb_vlan_pop).
+// skbVlanPop removes the outermost tag; the next one in the packet's bytes replaces it (skb_vlan_pop).
 func skbVlanPop(c *Call, s *skb) (uint64, *vm.Action) {
 	if _, _, ok := s.vlan(); ok {
 		s.setVLAN(0, 0, false)

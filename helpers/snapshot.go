@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Snapshot is the state of an [Env] at one moment: what its parts own, and the run's record. Memory, maps and kernel have
-// snapshots of their own.
+// Snapshot is the state of an [Env] at one point in time: the state of its parts, and the run's record. Memory, maps
+// and kernel have snapshots of their own.
 type Snapshot struct {
 	run   *Run
 	was   Run
@@ -22,20 +22,20 @@ func (e *Env) Snapshot() *Snapshot {
 	return s
 }
 
-// Restore brings the state back to a snapshot of this Env.
+// Restore restores a snapshot of this Env.
 func (e *Env) Restore(s *Snapshot) {
 	for _, restore := range s.parts {
 		restore()
 	}
-	e.ForgetMaps() // those made since are gone
+	e.ForgetMaps() // maps created since are gone
 	e.Run = s.run
 	if e.Run != nil {
 		*e.Run = s.was.clone()
 	}
 }
 
-// Keep records what a run recorded and holds; restore brings it back, any number of times. It is for runs that are not under way, which no
-// [Env.Snapshot] has.
+// Keep records what a run has recorded and holds; restore can be called any number of times. It is for suspended runs,
+// which [Env.Snapshot] does not include.
 func (r *Run) Keep() (restore func()) {
 	was := r.clone()
 	return func() { *r = was.clone() }

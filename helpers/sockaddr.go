@@ -10,7 +10,7 @@ var sockAddrKfuncs = []kfuncRow{
 	{Name: "bpf_sock_addr_set_sun_path", Args: []proto.Arg{argCtx, argMem, argSize}, Do: setSunPath, Note: "recorded as an event"},
 }
 
-// setSunPath changes the path of a unix socket's address (bpf_sock_addr_set_sun_path).
+// setSunPath sets the path in a unix socket's address (bpf_sock_addr_set_sun_path).
 func setSunPath(c *Call) (uint64, *vm.Action) {
 	ctx := c.contextAt(c.Args[0])
 	if ctx == nil || ctx.Type != "bpf_sock_addr" {

@@ -71,13 +71,14 @@ func getListenerSock(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return s.FullAddr(), nil
 }
 
-// Lengths of the two forms of struct bpf_sock_tuple: addresses, then ports, of the sender and of the receiver.
+// Lengths of the two forms of struct bpf_sock_tuple: addresses, then ports, of sender and receiver.
 const (
 	tupleIPv4 = 12
 	tupleIPv6 = 36
 )
 
-// skLookup is bpf_sk_lookup_tcp and its kin; full ones find no time-wait and request sockets (__bpf_skc_lookup).
+// skLookup implements bpf_sk_lookup_tcp and related helpers; those for full sockets do not find time-wait and request
+// sockets (__bpf_skc_lookup).
 func skLookup(protocol uint16, full bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		ctx := c.contextAt(c.Args[0])
@@ -118,7 +119,8 @@ func (c *Call) takeSocket(s *kernel.Socket) {
 	c.Run.Held.Take(held.Reference, s.FullAddr(), "socket "+s.Role())
 }
 
-// skAssign is bpf_sk_assign: of sk_lookup programs it selects the socket, NULL for none; of tc programs the packet gets it.
+// skAssign implements bpf_sk_assign: in sk_lookup programs it selects the socket (NULL for none), in tc programs it
+// assigns it to the packet.
 func skAssign(c *Call) (uint64, *vm.Action) {
 	ctx := c.contextAt(c.Args[0])
 	if ctx == nil {
@@ -147,7 +149,7 @@ func skAssign(c *Call) (uint64, *vm.Action) {
 	return errnoRet(errno), nil
 }
 
-// getSocketCookie takes a context with a socket, or the socket itself; NULL has cookie 0.
+// getSocketCookie accepts a context with a socket, or the socket itself; NULL has cookie 0.
 func getSocketCookie(c *Call) (uint64, *vm.Action) {
 	if c.Args[0] == 0 {
 		return 0, nil
@@ -162,7 +164,7 @@ func getSocketCookie(c *Call) (uint64, *vm.Action) {
 	return s.Cookie(), nil
 }
 
-// overflowUID is the owner of what has none (/proc/sys/kernel/overflowuid).
+// overflowUID is the owner of a socket without one (/proc/sys/kernel/overflowuid).
 const overflowUID = 65534
 
 func getSocketUID(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
@@ -177,7 +179,7 @@ func getNetnsCookie(c *Call) (uint64, *vm.Action) {
 	return c.Kernel.NetnsCookie(), nil
 }
 
-// bind is bpf_bind: the socket that connects gets a local address.
+// bind implements bpf_bind: it sets the local address of the connecting socket.
 func bind(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	addr := c.In(1)
 	const inet, inet6 = 16, 24 // sizeof(struct sockaddr_in), SIN6_LEN_RFC2133
@@ -205,7 +207,7 @@ func bind(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return errnoRet(errno), nil
 }
 
-// sockFromFile returns the socket that a file is, NULL for other files: those of sockets have socket_file_ops.
+// sockFromFile returns a file's socket, or NULL for files other than sockets (which have socket_file_ops).
 func sockFromFile(c *Call) (uint64, *vm.Action) {
 	file := c.Kernel.ObjectAt(c.Args[0])
 	if file == nil {
@@ -225,7 +227,8 @@ func sockFromFile(c *Call) (uint64, *vm.Action) {
 	return socket, nil
 }
 
-// skcTo casts a socket to a more precise type of the kernel when it is one, else NULL. The result is the kernel's struct.
+// skcTo casts a socket to a more specific kernel type if it has that type, else returns NULL. The result is the
+// kernel's struct.
 func skcTo(is func(*kernel.Socket) bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		if c.Args[0] == 0 {

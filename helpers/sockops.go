@@ -35,7 +35,7 @@ func (at *finder) sockOps(addr uint64) (*kernel.Context, *vm.Action) {
 	return nil, badArg("%#x is not the context of a sockops program", addr)
 }
 
-// sockOp returns the event a sockops program is called for.
+// sockOp returns the event that a sockops program is called for.
 func sockOp(ctx *kernel.Context) uint64 {
 	op, _ := ctx.Field("op")
 	return op
@@ -51,8 +51,8 @@ func sockOpsCallbackFlags(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	return uint64(flags &^ allSockOpsCBs), nil
 }
 
-// searchOption finds a TCP option by kind and, of experimental ones, magic (bpf_search_tcp_opt). ended says that an end of the list
-// was met.
+// searchOption finds a TCP option by kind and, for experimental ones, magic (bpf_search_tcp_opt). ended means that an
+// end-of-list option was found.
 func searchOption(opts []byte, kind byte, magic []byte) (opt []byte, ended bool, errno uapi.Errno) {
 	for len(opts) > 0 {
 		switch opts[0] {

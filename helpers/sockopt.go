@@ -22,7 +22,7 @@ const (
 	solIPv6   = 41
 )
 
-// Options with a treatment of their own (asm-generic/socket.h, linux/tcp.h, linux/in.h, linux/bpf.h).
+// Options with special handling (asm-generic/socket.h, linux/tcp.h, linux/in.h, linux/bpf.h).
 const (
 	soBindToDevice     = 25
 	tcpCongestion      = 13
@@ -54,7 +54,8 @@ type intOption struct {
 	clamp       func(v int32) int32
 }
 
-// intOptions are those bpf_setsockopt lets through (sol_socket_sockopt, sol_tcp_sockopt, sol_ip_sockopt, sol_ipv6_sockopt).
+// intOptions are the options that bpf_setsockopt allows (sol_socket_sockopt, sol_tcp_sockopt, sol_ip_sockopt,
+// sol_ipv6_sockopt).
 var intOptions = []intOption{
 	{level: solSocket, name: 2, flag: true}, // SO_REUSEADDR
 	{level: solSocket, name: 7, def: 16384, clamp: func(v int32) int32 { return bufferSize(v, leastSendBuffer) }},     // SO_SNDBUF
@@ -120,7 +121,7 @@ func permitted(s *kernel.Socket, level int32) bool {
 	return false
 }
 
-// sockOptions sets and gets the options of a socket, which keeps them.
+// sockOptions sets and gets the options of a socket, which stores them.
 type sockOptions struct {
 	*kernel.Socket
 	order  binary.ByteOrder
@@ -184,7 +185,7 @@ func (s sockOptions) keep(opt kernel.SockOption, v int32) {
 	s.SetOption(opt, b)
 }
 
-// setTOS is __ip_sock_set_tos: streams keep their ECN bits, and the priority follows the class.
+// setTOS mirrors __ip_sock_set_tos: streams keep their ECN bits, and the priority follows the class.
 func (s sockOptions) setTOS(v int32) int32 {
 	const ecn, stream = 3, 1
 	was := s.intValue(kernel.SockOption{Level: solIP, Name: ipTOS}, 0)
@@ -204,7 +205,7 @@ func (s sockOptions) intValue(opt kernel.SockOption, def int32) int32 {
 	return def
 }
 
-// bindToDevice is SO_BINDTODEVICE: no name takes the binding back.
+// bindToDevice implements SO_BINDTODEVICE: an empty name removes the binding.
 func (s sockOptions) bindToDevice(name string) uapi.Errno {
 	if name == "" {
 		s.SetNumber("bound_dev_if", 0)
@@ -219,7 +220,8 @@ func (s sockOptions) bindToDevice(name string) uapi.Errno {
 	return uapi.ENODEV
 }
 
-// setCongestion takes the algorithms every kernel has; BPF programs load no modules (sol_tcp_sockopt_congestion).
+// setCongestion accepts the algorithms that every kernel has; BPF programs cannot load modules
+// (sol_tcp_sockopt_congestion).
 func setCongestion(s *kernel.Socket, opt kernel.SockOption, value []byte) uapi.Errno {
 	name := cString(value[:min(len(value), maxCongestionName-1)])
 	switch {

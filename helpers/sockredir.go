@@ -41,7 +41,8 @@ func (c *Call) keyNumber(key []byte) uint64 {
 	return uint64(c.guest.Order().Uint32(key))
 }
 
-// sockRedirectMap is bpf_sk_redirect_map and bpf_msg_redirect_map (net/core/sock_map.c): the target of SK_PASS is a socket of a map.
+// sockRedirectMap implements bpf_sk_redirect_map and bpf_msg_redirect_map (net/core/sock_map.c): the target of SK_PASS
+// is a socket in a map.
 func sockRedirectMap(message bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		key := make([]byte, 4)
@@ -67,7 +68,7 @@ func (c *Call) redirectTo(m maps.Map, key []byte, flags uint64, message bool) (u
 	s := v.(*kernel.Socket)
 	const established = 1
 	tcp := s.Protocol() == ipprotoTCP
-	switch { // sock_map_redirect_allowed, and only TCP sends what is not for the way in
+	switch { // sock_map_redirect_allowed; only TCP sends on egress
 	case message && flags&uapi.RedirectIngress == 0 && !tcp, tcp && s.State() == tcpListen, !tcp && s.State() != established:
 		return skDrop, nil
 	}
@@ -79,7 +80,7 @@ func (c *Call) redirectTo(m maps.Map, key []byte, flags uint64, message bool) (u
 	return skPass, nil
 }
 
-// msgBytes records how much of a message a verdict is about, or waits for.
+// msgBytes records how many bytes of a message a verdict applies to, or waits for.
 func msgBytes(format string) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		n := uint32(c.Args[1])
@@ -88,7 +89,7 @@ func msgBytes(format string) Impl {
 	}
 }
 
-// selectReuseport is bpf_sk_select_reuseport: it chooses the socket of a group that gets the packet.
+// selectReuseport implements bpf_sk_select_reuseport: it chooses the socket of a group that receives the packet.
 func selectReuseport(c *Call) (uint64, *vm.Action) {
 	m, key := c.ref.m, c.key
 	if c.Args[3] != 0 {
@@ -110,7 +111,8 @@ func selectReuseport(c *Call) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// castToKernel is bpf_cast_to_kern_ctx: what is behind the program's context. The verifier makes a move of it.
+// castToKernel implements bpf_cast_to_kern_ctx: it returns the kernel's struct for the program's context. The verifier
+// turns the call into a move.
 func castToKernel(c *Call) (uint64, *vm.Action) {
 	ctx := c.contextAt(c.Args[0])
 	if ctx == nil {

@@ -18,7 +18,7 @@ var storageHelpers = []row{
 	{ID: uapi.FuncGetLocalStorage, Do: onStorage(getLocalStorage), Note: "of the current task's cgroup"},
 }
 
-// checkOwner makes an owner that is not an object at all a fault.
+// checkOwner makes an owner that is not an object a fault.
 func (c *Call) checkOwner(m maps.Map, owner uint64) *vm.Action {
 	if owner != 0 && (c.Kernel.IsUserAddress(owner) || c.Mem.Find(owner) == nil) {
 		return badArg("%#x cannot own storage in map %s: no object is at this address", owner, m.Spec().Name)
@@ -26,8 +26,8 @@ func (c *Call) checkOwner(m maps.Map, owner uint64) *vm.Action {
 	return nil
 }
 
-// storageGet returns NULL for a NULL owner, for unknown flags, and without BPF_LOCAL_STORAGE_GET_F_CREATE for an owner
-// that has none yet (bpf_task_storage_get and its kin).
+// storageGet returns NULL for a NULL owner, for unknown flags, and, without BPF_LOCAL_STORAGE_GET_F_CREATE, for an
+// owner without storage (bpf_task_storage_get and related helpers).
 func storageGet(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 	if f := c.checkOwner(s, c.Args[1]); f != nil {
 		return 0, f
@@ -55,7 +55,7 @@ func storageDelete(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 	return errnoRet(s.DeleteOwner(c.storageOwner(s, c.Args[1]))), nil
 }
 
-// getLocalStorage returns the older cgroup storage, which exists from the attachment on and is never NULL.
+// getLocalStorage returns the older cgroup storage, which exists from attachment on and is never NULL.
 func getLocalStorage(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 	owner := c.Kernel.CgroupID()
 	if _, errno := s.Get(owner, nil, true); errno != 0 {

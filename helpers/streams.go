@@ -17,7 +17,7 @@ var streamKfuncs = []kfuncRow{
 	{Name: "bpf_stream_print_stack", Args: []proto.Arg{argAny}, Do: streamStack, Note: "recorded as an event; the frames are the program's"},
 }
 
-// Numbers of streams (enum bpf_stream_id), and how much a stream takes until somebody reads it.
+// Numbers of streams (enum bpf_stream_id), and the capacity of a stream that is not read.
 const (
 	streamOut      = 1
 	streamErr      = 2
@@ -45,7 +45,7 @@ func streamPrint(c *Call) (uint64, *vm.Action) {
 	return c.toStream(c.Args[0], text)
 }
 
-// toStream adds text to a stream: -ENOSPC when it has no room for it.
+// toStream appends text to a stream: -ENOSPC if it is full.
 func (c *Call) toStream(id uint64, text string) (uint64, *vm.Action) {
 	used := 0
 	for _, e := range c.Run.Events {
@@ -59,7 +59,7 @@ func (c *Call) toStream(id uint64, text string) (uint64, *vm.Action) {
 	return 0, c.Run.emit(Event{Kind: StreamText, Number: uint64(uint32(id)), Data: []byte(text)})
 }
 
-// streamStack writes where the program is.
+// streamStack writes the program's call stack.
 func streamStack(c *Call) (uint64, *vm.Action) {
 	if !isStream(c.Args[0]) {
 		return errnoRet(uapi.ENOENT), nil

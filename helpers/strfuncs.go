@@ -8,7 +8,7 @@ import (
 )
 
 // The string kfuncs (kernel/bpf/helpers.c, since Linux 6.17). They read kernel memory without faulting: -ERANGE for an
-// address that is none, -EFAULT for one with nothing behind it, -E2BIG for unterminated string within 64 KiB.
+// invalid address, -EFAULT for an unmapped one, -E2BIG for a string without a NUL in 64 KiB.
 var stringKfuncs = []kfuncRow{
 	{Name: "bpf_strcmp", Args: []proto.Arg{argPtr, argPtr}, Do: strCompare(false, false)},
 	{Name: "bpf_strcasecmp", Args: []proto.Arg{argPtr, argPtr}, Do: strCompare(true, false)},
@@ -27,10 +27,10 @@ var stringKfuncs = []kfuncRow{
 	{Name: "bpf_strncasestr", Args: []proto.Arg{argPtr, argPtr, argAny}, Do: strSearch(true, true)},
 }
 
-// maxString is XATTR_SIZE_MAX, as far as these functions look.
+// maxString is XATTR_SIZE_MAX, the limit of these functions.
 const maxString = 65536
 
-// text reads the bytes of a guest string one at a time, so that nothing behind its end is touched.
+// text reads the bytes of a guest string one at a time, so that nothing after its end is accessed.
 type text struct {
 	probe *guest.Prober
 	addr  uint64
@@ -51,7 +51,7 @@ func open(p *guest.Prober, addrs ...uint64) ([]*text, uapi.Errno) {
 	return out, 0
 }
 
-// at returns byte i; ok is false when it cannot be read, and errno or fault say why.
+// at returns byte i; ok is false if it cannot be read, and then errno or fault is set.
 func (s *text) at(i int) (byte, bool) {
 	for len(s.seen) <= i {
 		var b [1]byte
@@ -111,7 +111,7 @@ func strCompare(fold, limited bool) Impl {
 	}
 }
 
-// How a character is searched for.
+// Variants of searching for a character.
 const (
 	findFirst = iota
 	findOrEnd // the end of the string counts as found
@@ -124,7 +124,7 @@ func strFind(how int) Impl {
 	}
 }
 
-// find is strchr in its variants: the index of a character. The terminating NUL can be found too.
+// find implements the variants of strchr: it returns the index of a character, which may be the terminating NUL.
 func find(p *guest.Prober, addr uint64, want byte, limit uint64, how int) (uint64, *vm.Action) {
 	s, errno := open(p, addr)
 	if errno != 0 {
@@ -163,7 +163,7 @@ func strlen(c *Call) (uint64, *vm.Action) {
 	return find(&c.probe, c.Args[0], 0, maxString, findFirst)
 }
 
-// strnlen returns the limit for a string that is longer.
+// strnlen returns the limit for a longer string.
 func strnlen(c *Call) (uint64, *vm.Action) {
 	n, f := find(&c.probe, c.Args[0], 0, c.Args[1], findFirst)
 	if f == nil && int64(n) == uapi.ENOENT.Neg() {
@@ -172,7 +172,8 @@ func strnlen(c *Call) (uint64, *vm.Action) {
 	return n, f
 }
 
-// strSpan is strspn (accept) or strcspn: the length of the start made only of, or without, the given characters.
+// strSpan implements strspn (accept) and strcspn: the length of the prefix that consists only of, or contains none of,
+// the given characters.
 func strSpan(accept bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		s, errno := open(&c.probe, c.Args[0], c.Args[1])
@@ -212,8 +213,8 @@ func strSpan(accept bool) Impl {
 	}
 }
 
-// strSearch is strstr in its variants: the index of the second string in the first one, of which no more than the limit
-// is looked at.
+// strSearch implements the variants of strstr: the index of the second string in the first, of which at most limit
+// bytes are searched.
 func strSearch(fold, limited bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		s, errno := open(&c.probe, c.Args[0], c.Args[1])

@@ -15,9 +15,8 @@ var stringHelpers = []row{
 	{ID: uapi.FuncSnprintf, Do: snprintf},
 }
 
-// parseUnsigned reads a number by the rules of __bpf_strtoull (kernel/bpf/helpers.c):
-// leading white space, an optional minus, a prefix by base, digits. It returns the
-// number of bytes consumed or a negative errno.
+// parseUnsigned parses a number by the rules of __bpf_strtoull (kernel/bpf/helpers.c): leading white space, an optional
+// minus, a prefix that depends on the base, digits. It returns the number of bytes consumed or a negative errno.
 func parseUnsigned(s []byte, flags uint64) (v uint64, negative bool, consumed int64) {
 	base := flags & 31
 	if base != 0 && base != 8 && base != 10 && base != 16 || flags&^31 != 0 {
@@ -37,7 +36,7 @@ func parseUnsigned(s []byte, flags uint64) (v uint64, negative bool, consumed in
 	if i >= len(s) {
 		return 0, false, uapi.EINVAL.Neg()
 	}
-	// The kernel copies at most 63 characters before it looks at them.
+	// The kernel copies at most 63 characters before parsing.
 	rest := s[i:min(len(s), i+63)]
 	skip := 0
 	hex := len(rest) > 2 && rest[0] == '0' && rest[1]|0x20 == 'x' && hexDigit(rest[2]) < 16
@@ -108,7 +107,7 @@ func strtoul(c *Call) (uint64, *vm.Action) {
 
 func strncmp(c *Call) (uint64, *vm.Action) {
 	s1, s2 := c.In(0), c.text
-	// kernel strncmp: compares at most len(s1) bytes and stops at a NUL.
+	// The kernel's strncmp compares at most len(s1) bytes and stops at a NUL.
 	other := append([]byte(s2), 0)
 	for i, ctx := range s1 {
 		o := other[min(i, len(other)-1)]

@@ -18,11 +18,11 @@ var syncookieHelpers = []row{
 	{ID: uapi.FuncTcpCheckSyncookie, Do: onSocket(checkCookie), Note: "no listener was flooded: -ENOENT"},
 }
 
-// cookieKind is what differs between SYN cookies of IPv4 and IPv6.
+// cookieKind holds the differences between SYN cookies for IPv4 and IPv6.
 type cookieKind struct {
 	from, to, addr int // offsets of the addresses in the IP header, and their size
 	mss            [4]uint16
-	standard       uint16 // the MSS of a segment that names none
+	standard       uint16 // the MSS of a segment without the option
 }
 
 // The kernel's tables (net/ipv4/syncookies.c and net/ipv6/syncookies.c msstab).
@@ -38,7 +38,7 @@ const (
 	minutesPeriod = 60e9
 )
 
-// hash stands for the kernel's siphash with a secret of its own for each of the two layers of a cookie.
+// hash replaces the kernel's siphash, with a separate secret for each of the two layers of a cookie.
 func (k *cookieKind) hash(c *Call, ip, tcp []byte, count uint32, layer int) uint32 {
 	h := fnv.New64a()
 	var b [12]byte
@@ -55,7 +55,7 @@ func (k *cookieKind) hash(c *Call, ip, tcp []byte, count uint32, layer int) uint
 // minutes is tcp_cookie_time.
 func (c *Call) minutes() uint32 { return uint32(c.Kernel.Clock().Mono() / minutesPeriod) }
 
-// make returns a cookie and the MSS it holds, the largest of the table that fits (__cookie_v4_init_sequence).
+// make returns a cookie and the MSS it encodes, the largest in the table that fits (__cookie_v4_init_sequence).
 func (k *cookieKind) make(c *Call, ip, tcp []byte) (cookie uint32, mss uint16) {
 	want := mssOption(tcp)
 	if want == 0 {
@@ -71,7 +71,7 @@ func (k *cookieKind) make(c *Call, ip, tcp []byte) (cookie uint32, mss uint16) {
 	return cookie, k.mss[i]
 }
 
-// valid reports whether a segment acknowledges a cookie of the last minutes (__cookie_v4_check).
+// valid reports whether a segment acknowledges a cookie from the last minutes (__cookie_v4_check).
 func (k *cookieKind) valid(c *Call, ip, tcp []byte) bool {
 	cookie := binary.BigEndian.Uint32(tcp[8:]) - 1 - k.hash(c, ip, tcp, 0, 0) - (binary.BigEndian.Uint32(tcp[4:]) - 1)
 	count := c.minutes()
@@ -82,7 +82,7 @@ func (k *cookieKind) valid(c *Call, ip, tcp []byte) bool {
 	return (cookie-k.hash(c, ip, tcp, count-age, 1))&(1<<cookieBits-1) < uint32(len(k.mss))
 }
 
-// mssOption returns the maximum segment size that a TCP header names, 0 for none (tcp_parse_mss_option).
+// mssOption returns the maximum segment size in a TCP header, 0 for none (tcp_parse_mss_option).
 func mssOption(tcp []byte) uint16 {
 	const end, nop, maxSegment = 0, 1, 2
 	mss := uint16(0)
@@ -103,7 +103,7 @@ func mssOption(tcp []byte) uint16 {
 	return mss
 }
 
-// wholeHeader reports whether the bytes are a TCP header with its options and nothing else.
+// wholeHeader reports whether the bytes are exactly a TCP header with its options.
 func wholeHeader(tcp []byte) bool { return len(tcp) >= tcpHeader && len(tcp) == int(tcp[12]>>4)*4 }
 
 func rawGenCookie(k *cookieKind) Impl {
@@ -137,7 +137,7 @@ const (
 
 const stateListen = 10 // TCP_LISTEN
 
-// genCookie is bpf_tcp_gen_syncookie: a listener makes cookies while its queue is full.
+// genCookie implements bpf_tcp_gen_syncookie: a listener creates cookies while its queue is full.
 func genCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	ip, tcp := c.In(1), c.In(3)
 	switch {
@@ -151,7 +151,7 @@ func genCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return errnoRet(uapi.ENOENT), nil
 }
 
-// checkCookie is bpf_tcp_check_syncookie: cookies count after a listener's queue was full.
+// checkCookie implements bpf_tcp_check_syncookie: cookies are valid only after a listener's queue was full.
 func checkCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	ip, tcp := c.In(1), c.In(3)
 	switch {
@@ -165,7 +165,7 @@ func checkCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return errnoRet(uapi.ENOENT), nil
 }
 
-// cookieFamily checks whether a listener takes segments with that IP header.
+// cookieFamily checks whether a listener accepts segments with that IP header.
 func cookieFamily(s *kernel.Socket, ip []byte) uapi.Errno {
 	switch {
 	case len(ip) < cookieV4.to+cookieV4.addr:

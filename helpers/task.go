@@ -64,7 +64,7 @@ func getCurrentAncestorCgroupID(c *Call) (uint64, *vm.Action) {
 
 func currentTaskUnderCgroup(c *Call) (uint64, *vm.Action) { return c.underCgroup(c.Args[1]) }
 
-// underCgroup looks at the cgroup in a slot of the map argument.
+// underCgroup checks the current task against the cgroup in a slot of the map argument.
 func (c *Call) underCgroup(index uint64) (uint64, *vm.Action) {
 	m := c.ref.m
 	if uint64(uint32(index)) >= uint64(m.Spec().MaxEntries) {
@@ -90,7 +90,7 @@ func (c *Call) underCgroup(index uint64) (uint64, *vm.Action) {
 	}
 }
 
-// cgroupOf returns the id of what a cgroup array holds: an id or the cgroup itself.
+// cgroupOf returns the id of an element of a cgroup array: an id, or the cgroup itself.
 func cgroupOf(ref any) (uint64, bool) {
 	switch ref := ref.(type) {
 	case uint64:
@@ -102,8 +102,8 @@ func cgroupOf(ref any) (uint64, bool) {
 	return 0, false
 }
 
-// getNsCurrentPidTgid fills struct bpf_pidns_info when dev and ino name the task's pid
-// namespace; otherwise it zeroes it and returns -EINVAL (bpf_get_ns_current_pid_tgid).
+// getNsCurrentPidTgid fills struct bpf_pidns_info if dev and ino identify the task's pid namespace; otherwise it zeroes
+// it and returns -EINVAL (bpf_get_ns_current_pid_tgid).
 func getNsCurrentPidTgid(c *Call) (uint64, *vm.Action) {
 	out := make([]byte, 8)
 	errno := uapi.EINVAL

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// What tasks are made to do: signals, and callbacks that run when the task returns to user space (kernel/bpf/helpers.c bpf_task_work_schedule).
+// Signals, and callbacks that run when a task returns to user space (kernel/bpf/helpers.c bpf_task_work_schedule).
 var taskWorkKfuncs = []kfuncRow{
 	{Name: "bpf_send_signal_task", Args: []proto.Arg{argObject, argAny, argAny, argAny}, Do: sendSignalTask, Note: "recorded as an event"},
 	{Name: "bpf_task_work_schedule_signal", Args: []proto.Arg{argObject, argTimer, argMap, argFunc}, Do: taskWorkSchedule, Note: taskWorkNote},
@@ -22,7 +22,7 @@ var taskWorkKfuncs = []kfuncRow{
 
 const taskWorkNote = "runs between runs"
 
-// Kinds of ids that a signal goes to (enum pid_type), and a flag of kernel threads.
+// Kinds of ids for signals (enum pid_type), and a flag of kernel threads.
 const (
 	pidTypeTGID  = 1
 	kernelThread = 0x200000 // PF_KTHREAD
@@ -35,7 +35,7 @@ func (at *finder) taskAt(addr uint64) (*kernel.Object, *vm.Action) {
 	return nil, badArg("%#x is no task", addr)
 }
 
-// sendSignalTask refuses kernel threads and init as bpf_send_signal_common does.
+// sendSignalTask refuses kernel threads and init, like bpf_send_signal_common.
 func sendSignalTask(c *Call) (uint64, *vm.Action) {
 	task, f := c.taskAt(c.Args[0])
 	sig, kind := uint32(c.Args[1]), uint32(c.Args[2])
@@ -52,7 +52,7 @@ func sendSignalTask(c *Call) (uint64, *vm.Action) {
 	return 0, c.Run.emit(Event{Kind: TaskSignal, Number: uint64(sig), Detail: fmt.Sprintf("pid %d", task.Num("pid"))})
 }
 
-// taskWorkSchedule puts off a callback; -EBUSY while the one before has not run.
+// taskWorkSchedule schedules a callback; -EBUSY if the previous one has not run yet.
 func taskWorkSchedule(c *Call) (uint64, *vm.Action) {
 	if _, f := c.taskAt(c.Args[0]); f != nil {
 		return 0, f
@@ -73,8 +73,8 @@ func taskWorkSchedule(c *Call) (uint64, *vm.Action) {
 	return 0, c.Timers.Arm(work, c.Kernel.Clock().Mono(), c.Thread.CPU)
 }
 
-// timerCancelAsync does not wait: 1 when the timer was armed, -1 when its callback runs (hrtimer_try_to_cancel). Unlike bpf_timer_cancel it leaves
-// the callback set.
+// timerCancelAsync does not wait: it returns 1 if the timer was armed, -1 if its callback is running
+// (hrtimer_try_to_cancel). Unlike bpf_timer_cancel it keeps the callback.
 func timerCancelAsync(c *Call) (uint64, *vm.Action) {
 	d, ok := c.Timers.Item(c.Args[0])
 	switch {
@@ -86,7 +86,7 @@ func timerCancelAsync(c *Call) (uint64, *vm.Action) {
 	return boolRet(d.Armed), c.Timers.Disarm(c.Args[0])
 }
 
-// copyFromUserTaskStr has the flag of bpf_copy_from_user_str.
+// copyFromUserTaskStr accepts the flag of bpf_copy_from_user_str.
 func copyFromUserTaskStr(c *Call) (uint64, *vm.Action) {
 	if _, f := c.taskAt(c.Args[3]); f != nil {
 		return 0, f

@@ -39,7 +39,7 @@ func timerSetCallback(c *Call) (uint64, *vm.Action) {
 	return errnoRet(errno), f
 }
 
-// now returns the time of a clock by its number.
+// now returns the time of a clock in nanoseconds, by clock number.
 func now(k *kernel.Kernel, id uint64) uint64 {
 	switch c := k.Clock(); id {
 	case uapi.ClockRealtime:
@@ -74,7 +74,7 @@ func timerStart(c *Call) (uint64, *vm.Action) {
 	return 0, c.Timers.Arm(c.Args[0], at, c.Thread.CPU)
 }
 
-// timerCancel returns 1 when the timer was armed. In its own callback it would wait for itself: -EDEADLK.
+// timerCancel returns 1 if the timer was armed. In its own callback it would wait for itself: -EDEADLK.
 func timerCancel(c *Call) (uint64, *vm.Action) {
 	d, ok := c.Timers.Item(c.Args[0])
 	switch {

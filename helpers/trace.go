@@ -13,7 +13,7 @@ var traceHelpers = []row{
 	{ID: uapi.FuncTraceVprintk, Do: traceVprintk},
 }
 
-// maxTraceLine is MAX_TRACE_PRINTK_BUF, the space of one trace line with its NUL.
+// maxTraceLine is MAX_TRACE_PRINTK_BUF, the size in bytes of a trace line with its NUL.
 const maxTraceLine = 1024
 
 func tracePrintk(c *Call) (uint64, *vm.Action) {
@@ -29,8 +29,8 @@ func traceVprintk(c *Call) (uint64, *vm.Action) {
 	return c.tracef(c.Args[0], c.Args[1]&0xffffffff, args)
 }
 
-// tracef formats one line for the trace pipe and returns its length. The format must end
-// with a NUL inside the size given.
+// tracef formats one line for the trace pipe and returns its length. The format must end with a NUL within the given
+// size.
 func (c *Call) tracef(addr, size uint64, args []uint64) (uint64, *vm.Action) {
 	raw, f := c.guest.Read(addr, size)
 	if f != nil {
@@ -48,7 +48,7 @@ func (c *Call) tracef(addr, size uint64, args []uint64) (uint64, *vm.Action) {
 	if len(text) >= maxTraceLine {
 		text = text[:maxTraceLine-1]
 	}
-	// The trace pipe ends every line itself.
+	// The trace pipe terminates every line itself.
 	c.Run.Trace = append(c.Run.Trace, strings.TrimSuffix(text, "\n"))
 	return uint64(n), c.Run.keeps(len(text))
 }

@@ -36,7 +36,8 @@ type tunnelKey struct {
 	flags uint16
 }
 
-// arrivedBy returns the key of a packet that came through a tunnel: who sent it is the source there, which is local for what is sent.
+// arrivedBy returns the key of a packet that came through a tunnel: the remote sender is its source, whereas for sent
+// packets the source is local.
 func arrivedBy(order binary.ByteOrder, t *kernel.Tunnel) *tunnelKey {
 	k := &tunnelKey{ipv6: t.Remote.Is6(), flags: t.Flags}
 	order.PutUint32(k.raw[:], t.ID)
@@ -86,7 +87,7 @@ func skbGetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 	}
 	out := key.raw
 	clear(out[tunnelExt:tunnelLabel])
-	// Of a packet that arrived the source is remote; the kernel does not ask which way this one goes.
+	// For an arriving packet the source is the remote end; the kernel does not check the direction.
 	copy(out[tunnelRemote:tunnelTOS], key.raw[tunnelLocal:])
 	copy(out[tunnelLocal:], key.raw[tunnelRemote:tunnelTOS])
 	if wantFlags {

@@ -10,7 +10,7 @@ var userRingHelpers = []row{
 	{ID: uapi.FuncUserRingbufDrain, Do: onUserRing(userRingbufDrain)},
 }
 
-// maxUserSamples is BPF_MAX_USER_RINGBUF_SAMPLES, the most samples one call takes.
+// maxUserSamples is BPF_MAX_USER_RINGBUF_SAMPLES, the maximum number of samples per call.
 const maxUserSamples = 128 * 1024
 
 // userRingbufDrain calls back with a dynptr for every sample, until the callback returns 1 (bpf_user_ringbuf_drain). It

@@ -32,7 +32,7 @@ func xdpRange(p *kernel.Packet, off, n uint64) uapi.Errno {
 	return 0
 }
 
-// xdpLoadBytes leaves the destination alone on errors.
+// xdpLoadBytes leaves the destination unchanged on errors.
 func xdpLoadBytes(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	if errno := xdpRange(ctx.Packet, off, n); errno != 0 {

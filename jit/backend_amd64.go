@@ -11,5 +11,5 @@ func backendCompile(p *plan.Program, t plan.Target, out *plan.Code) error {
 
 func backendEnter(text, state uintptr) { amd64.Enter(text, state) }
 
-// backendSync is called when code was written; fetches see it at once.
+// backendSync is called after code was written; instruction fetches see it at once.
 func backendSync([]byte) {}

@@ -13,7 +13,7 @@ func backendCompile(p *plan.Program, t plan.Target, out *plan.Code) error {
 
 func backendEnter(text, state uintptr) { arm64.Enter(text, state) }
 
-// backendSync is called when code was written.
+// backendSync is called after code was written.
 func backendSync(code []byte) {
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(code)))
 	arm64.Sync(start, start+uintptr(len(code)))

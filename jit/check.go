@@ -17,18 +17,20 @@ type checker struct {
 	memory, then []byte // of the arena, before and after
 }
 
-// arenaBytes returns all bytes of the arena that native code may have changed. It is the engine's own memory until its owner closes it.
+// arenaBytes returns all bytes of the arena that native code may have changed: the engine's own memory, until its owner
+// closes it.
 func (e *Engine) arenaBytes() []byte {
 	return unsafe.Slice((*byte)(e.arena.Data), e.mem.Limit())
 }
 
-// before keeps the state that native code starts from.
+// before saves the state that native code starts from.
 func (c *checker) before(e *Engine, t *vm.Thread) {
 	c.state = t.Snapshot()
 	c.memory = append(c.memory[:0], e.arenaBytes()...)
 }
 
-// compare executes the n instructions that native code executed again. It reports whether nothing differs.
+// compare executes the n instructions that native code executed again, on the interpreter. It reports whether the
+// results are equal.
 func (c *checker) compare(e *Engine, t *vm.Thread, n uint64) bool {
 	native := t.Snapshot()
 	live := e.arenaBytes()

@@ -1,59 +1,62 @@
-// Package jit runs programs as native code with every check the interpreter makes. [New] makes an [Engine] for a Memory,
-// which vm.Thread.SetEngine takes.
+// Package jit runs programs as native code with the same checks as the interpreter. [New] returns an [Engine] for a
+// Memory, for use with vm.Thread.SetEngine.
 //
-// It knows when native code runs, what it shares with Go, and its pages. What code does is decided in package plan,
-// neutral of the processor; how it is encoded, in jit/amd64 and jit/arm64. It does not know helpers, maps or program types.
+// It decides when native code runs, and manages what code shares with Go, and the code's pages. Package plan decides
+// what code does, independent of the processor; jit/amd64 and jit/arm64 encode it. It does not know helpers, maps or
+// program types.
 //
 // # The contract between plan, backend and engine
 //
-// The interpreter is the only judge of faults. Generated code tests whether an instruction is certainly fine; if a test
-// fails it leaves before that instruction with all registers as they were (plan.Interpret), the interpreter executes the
-// one instruction (vm.Thread.Access, if it accesses memory), and the engine continues with native code at the next slot with plan.FlagEntry. Tests may therefore be
-// conservative, and rare things may be left out.
+// The interpreter alone decides faults. Generated code tests whether an instruction is certainly valid. If a test
+// fails, code leaves before that instruction with all registers unchanged (plan.Interpret), the interpreter executes
+// that one instruction (vm.Thread.Access, if it accesses memory), and the engine continues with native code at the next
+// slot with plan.FlagEntry. Tests may therefore be conservative, and rare cases may be left out.
 //
 // A backend is two functions.
 //
 //	Compile(p *plan.Program, t plan.Target, out *plan.Code) error
 //	Enter(text, state uintptr)
 //
-// Compile runs plan.Emission.Emit, which goes over the instructions and asks a plan.Backend for one piece of code after the other. A backend is
-// fed from one table indexed by decode.Op with the way each instruction is generated; a test holds that no op
-// is missing. It must be fast (some 40 ns for an instruction) and allocate nothing but the output. Enter is assembly: it saves what Go's
-// ABI0 wants preserved, calls text, and returns.
+// Compile runs plan.Emission.Emit, which iterates over the instructions and requests one piece of code after another
+// from a plan.Backend. A backend is driven by one table indexed by decode.Op; a test checks that no op is missing. It
+// must be fast (some 40 ns per instruction) and allocate only the output. Enter is assembly: it saves the registers
+// that Go's ABI0 preserves, calls text, and returns.
 //
 // # Memory
 //
-// One mapping holds the plan.State, in a page of its own that is read and written, and after it the code, in pages that are written
-// first and executable later, never both. Offsets in State are those of unsafe.Offsetof.
+// One mapping holds the plan.State, in a read-write page of its own, and after it the code, in pages that are first
+// writable and then executable, never both. Offsets in State are those of unsafe.Offsetof.
 //
 // # Registers
 //
-// r0 to r9 live in host registers of the backend's choice for the whole program, so that every slot with FlagEntry can be entered: the code
-// at Text[0] loads them from State.Regs and goes to State.Entry. r10 is never kept as such: a register holds Frame.Host of the
-// running function, and where r10 is needed as a value it is loaded from Frame.FP. Further registers hold State.Room and
-// State.Data, and some are scratch. On the way out r0 to r9 and Room are stored (r10 is the engine's), State.Exit and Top are set,
-// each by one store of 64 bits since Go reads it at once, and the stack pointer is taken from State.SP.
+// r0 to r9 are in host registers of the backend's choice for the whole program, so that every slot with FlagEntry can
+// be entered: the code at Text[0] loads them from State.Regs and jumps to State.Entry. r10 is never in a register: a
+// register holds Frame.Host of the running function, and where r10 is needed as a value it is loaded from Frame.FP.
+// Further registers hold State.Room and State.Data, and some are scratch. On exit code stores r0 to r9 and Room (r10 is
+// the engine's), sets State.Exit and Top, each with one 64-bit store because Go reads them at once, and restores the
+// stack pointer from State.SP.
 //
-// On arm64 code must not touch R18 (the platform's) and R28 (g): a signal handler reads g from there. On amd64 g comes from thread-local
-// storage, so that all registers may be used, SP for State.Stack alone. Signals that arrive in
-// generated code are handled on the signal stack; the runtime does not know the pc, so it neither
-// preempts there nor unwinds from there. Code runs for at most one slice of the budget, then the collector gets its turn.
+// On arm64 code must not use R18 (the platform's) and R28 (g, which a signal handler reads from there). On amd64 g is
+// in thread-local storage, so all registers may be used, SP only for State.Stack. Signals during generated code are
+// handled on the signal stack; the runtime does not know the pc, so it neither preempts nor unwinds there. Code runs
+// for at most one slice of the budget; then the garbage collector gets its turn.
 //
 // # Accesses
 //
-// With plan.CheckNone the access is [Frame.Host + StackOff] without any test: the engine runs no thread whose stack is not plain
-// memory (vm.Thread.Tracks, watches).
+// With plan.CheckNone the access is [Frame.Host + StackOff] without any test: the engine does not run threads whose
+// stack is not plain memory (vm.Thread.Tracks, watches).
 //
-// With CheckRange, o = value of Base + Lo - Target.Base (64 bits, wrapping) must be below State.Limit, and the shadow of the bytes o to o+Hi-Lo-1,
-// at Data + ShadowDelta + o>>3, must allow the access: a class of 0; for ranges without FlagRangeStore also mem.ClassStoreTrap; and in the
-// last granule also n = 1 to 7 (plus ClassStoreTrap for loads) if no byte from n on is touched. Test quickly whether all is 0, out of
-// line exactly, and leave with Interpret only then. A range is at most 57 bytes, 8 granules at any alignment, and everything up to 64
-// bytes after Limit may be read from shadow. Atomic, acquire and release accesses must be aligned to their size, else Interpret.
+// With CheckRange, o = value of Base + Lo - Target.Base (64 bits, wrapping) must be below State.Limit, and the shadow
+// of the bytes o to o+Hi-Lo-1, at Data + ShadowDelta + o>>3, must allow the access: a class of 0; for ranges without
+// FlagRangeStore also mem.ClassStoreTrap; and in the last granule also n = 1 to 7 (plus ClassStoreTrap for loads) if no
+// byte from n on is accessed. First test quickly whether all classes are 0, then exactly in out-of-line code, and leave
+// with Interpret only if that fails. A range is at most 57 bytes, 8 granules at any alignment, and shadow up to 64
+// bytes after Limit may be read. Atomic, acquire and release accesses must be aligned to their size, else Interpret.
 //
-// A backend may use the range's plan.Cell to test more quickly.
+// A backend may use the range's plan.Cell for a faster test.
 //
-// With CheckDone nothing is tested. The access itself is to Data + value of Base + Off - Target.Base. A thread is alone on its memory, so
-// atomics need no bus lock and no barriers.
+// With CheckDone nothing is tested. The access itself is to Data + value of Base + Off - Target.Base. Only one thread
+// uses a memory, so atomics need neither a bus lock nor barriers.
 //
 // # Calls
 //

@@ -13,11 +13,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// maxPrograms is how many programs an Engine keeps the code of.
+// maxPrograms is the number of programs whose code an Engine keeps.
 const maxPrograms = 256
 
-// Engine is a vm.Engine that compiles a program when it first runs. It belongs to one Memory and is used by one thread at a time.
-// Construct it with New, give it back with Close.
+// Engine is a vm.Engine that compiles a program when it first runs. It belongs to one Memory and must be used by one
+// thread at a time. Create it with New, release it with Close.
 type Engine struct {
 	mem     *mem.Memory
 	arena   mem.ArenaInfo
@@ -29,18 +29,19 @@ type Engine struct {
 	cover   *vm.Patches // gets the coverage, nil for none
 	dirty   bool        // there is some to pass on
 	check   *checker    // compares with the interpreter, nil not to
-	resting *vm.Image   // is the interpreter's for the next rest runs
+	resting *vm.Image   // left to the interpreter for the next rest runs
 	rest    int
-	program *plan.Program // memory to use again
+	program *plan.Program // memory to reuse
 	out     plan.Code
 	eager   uint64 // see SetEager
 }
 
-// defaultEager is what SetEager sets before it is called: copies of loops cost about as much as native code does at all, for which
-// a loop has to make some hundred turns.
+// defaultEager is the initial value for SetEager: creating copies of loops costs about as much as generating native
+// code, which pays off only after some hundred iterations.
 const defaultEager = 1000
 
-// cache holds the mappings of an engine, apart from it so that they can be released when it is collected.
+// cache holds the mappings of an engine, separate from it so that they can be released when the engine is
+// garbage-collected.
 type cache struct{ all []*pages }
 
 func (c *cache) release() {
@@ -56,7 +57,7 @@ func (c *cache) drop(p *pages) {
 	c.all = slices.DeleteFunc(c.all, func(q *pages) bool { return q == p })
 }
 
-// code is a compiled program.
+// code is the native code of a program.
 type code struct {
 	img     *vm.Image
 	state   *plan.State
@@ -95,14 +96,14 @@ type slot struct {
 	count int32  // see plan.Insn
 }
 
-// fits reports whether state is as the thread is, so that nothing has to be looked at. The thread's last deep frames are still on
-// State.Stack.
+// fits reports whether state matches the thread, so that nothing needs to be set up. The thread's last deep frames are
+// then still on State.Stack.
 func (c *code) fits(e *Engine, t *vm.Thread, deep int) bool {
 	return c.img == t.Image() && c.thread == t && c.generation == t.Generation() && c.epoch == e.mem.Epoch() &&
 		c.depth+deep == t.Depth() && c.fps[deep] == t.Regs()[10]
 }
 
-// begin says in which frame code begins, of a program with calls.
+// begin returns the frame in which code begins, for a program with calls.
 func (c *code) begin(t *vm.Thread, deep int) {
 	st := c.state
 	f := st.Frame(deep)
@@ -119,7 +120,7 @@ func (c *code) begin(t *vm.Thread, deep int) {
 // Supported reports whether this system has native code.
 func Supported() bool { return true }
 
-// New makes an engine for threads that work on m.
+// New returns an engine for threads that use m.
 func New(m *mem.Memory) (*Engine, error) {
 	a := m.Arena()
 	if a.Data == nil {
@@ -137,20 +138,20 @@ func New(m *mem.Memory) (*Engine, error) {
 	return e, nil
 }
 
-// Name is "jit".
+// Name returns "jit".
 func (e *Engine) Name() string { return "jit" }
 
-// Executed returns how many instructions ran as native code.
+// Executed returns the number of instructions executed as native code.
 func (e *Engine) Executed() uint64 { return e.native }
 
-// Close gives the code back. The engine must not be used afterwards.
+// Close releases the code. The engine must not be used afterwards.
 func (e *Engine) Close() {
 	e.feed()
 	e.cache.release()
 	e.codes, e.last = nil, nil
 }
 
-// compile finds or makes the code of a program, nil if it cannot be had.
+// compile finds or generates the code of a program, nil if there cannot be any.
 func (e *Engine) compile(img *vm.Image, words []*uint64) *code {
 	c, ok := e.codes[img]
 	if !ok && e.codes != nil {
@@ -167,11 +168,11 @@ func (e *Engine) compile(img *vm.Image, words []*uint64) *code {
 	return c
 }
 
-// SetEager sets how many instructions a program executes, for each of its slots, before it is compiled again with its loops
-// optimised: 0 for at once.
+// SetEager sets after how many executed instructions per slot a program is compiled again with its loops optimised; 0
+// means at once.
 func (e *Engine) SetEager(perSlot int) { e.eager = uint64(max(perSlot, 0)) }
 
-// heat does what is due when a program has run for long: branches are watched for a while, then it is compiled again.
+// heat acts when a program has run for long: it samples branches for a while, then compiles the program again.
 func (e *Engine) heat(c *code, words []*uint64) *code {
 	if c.sampler == nil && e.eager > 0 && e.check == nil { // who checks wants all optimised, and soon
 		var slots []int32
@@ -200,7 +201,7 @@ func (e *Engine) heat(c *code, words []*uint64) *code {
 	return hot
 }
 
-// chooses reports whether a branch of what is compiled again becomes a selection.
+// chooses reports whether a branch of the program being compiled again becomes a selection.
 func (c *code) chooses(slot int32) bool { return c.sampler == nil || c.sampler.unpredictable(slot) }
 
 // profile returns what the sampler saw, if there was one.
@@ -280,12 +281,13 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code, known []byte) (
 	return c, nil
 }
 
-// Run is the loop around native code, see [vm.Engine]. Most programs are short, so that what it costs is most of a run: what
-// few programs need is in before and after.
+// Run is the loop around native code, see [vm.Engine]. Most programs are short, so its cost dominates a run: what few
+// programs need is in before and after.
 func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 	end := t.Insns() + limit // may wrap: so does the difference
-	// How many frames that code left for a call or an access are still on State.Stack. As long as nothing else happened, and no memory
-	// became inaccessible of which the functions that wait there know something, it continues in them.
+	// The number of frames that code left for a call or an access and that are still on State.Stack. It continues in
+	// them as long as nothing else happened and no memory that the waiting functions may know about became
+	// inaccessible.
 	deep := 0
 	for {
 		c := e.last
@@ -356,7 +358,7 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 	}
 }
 
-// before is what programs that are not simple need before code is entered.
+// before does what programs that are not simple need before code is entered.
 func (e *Engine) before(c *code, t *vm.Thread) {
 	if c.mayGoto {
 		c.state.May = t.MayGoto()
@@ -370,8 +372,8 @@ func (e *Engine) before(c *code, t *vm.Thread) {
 	}
 }
 
-// after is what is to do when code left at slot pc after n instructions, if it called functions or is not simple. False means that the
-// interpreter went on instead.
+// after does what is necessary after code left at slot pc after n instructions, if it called functions or is not
+// simple. It returns false if the interpreter continued instead.
 func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
 	if c.calls != nil {
 		c.calls.book(c.state, e.check != nil)
@@ -393,13 +395,13 @@ func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
 	return e.check == nil || e.check.compare(e, t, n)
 }
 
-// Cover makes the engine record which instructions of threads with p it executes. Call it before the first run.
+// Cover makes the engine record which instructions it executes for threads with p. Call it before the first run.
 func (e *Engine) Cover(p *vm.Patches) {
 	e.cover, e.last = p, nil
 	p.SetFeed(e.feed)
 }
 
-// feed passes on what blocks were run since it was called last.
+// feed passes on the blocks that ran since it was last called.
 func (e *Engine) feed() {
 	if !e.dirty {
 		return
@@ -445,15 +447,15 @@ func (c *code) blockAt(pc int) int {
 	return int(c.blocks[i][0])
 }
 
-// Check makes the engine compare every piece of native code with the interpreter, which executes it again from the same state: report
-// gets what differs, and the run continues with what the interpreter did. It is slow.
+// Check makes the engine compare every piece of native code with the interpreter, which executes it again from the same
+// state. report receives the differences, and the run continues with the interpreter's results. It is slow.
 func (e *Engine) Check(report func(difference string)) {
 	e.check = &checker{report: report}
 	e.last = nil
 }
 
-// prepare fills in the state for the running function. Nil means that native code cannot run it: it cannot be had, or something is
-// not what code relies on.
+// prepare sets up the state for the running function. It returns nil if native code cannot run it, because there is
+// none or one of its assumptions does not hold.
 func (e *Engine) prepare(t *vm.Thread) *code {
 	fp := t.StackEnd()
 	if fp == 0 || e.rests(t.Image()) || t.Altered() || t.Tracks() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {
@@ -504,7 +506,7 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 	return c
 }
 
-// setFrame tells code where the stack of frame i is, 0 for a frame that it cannot enter.
+// setFrame sets the address of frame i's stack, 0 for a frame that code cannot enter.
 func (e *Engine) setFrame(c *code, i int, fp uint64) {
 	c.fps[i] = fp
 	f := c.state.Frame(i)
@@ -513,7 +515,7 @@ func (e *Engine) setFrame(c *code, i int, fp uint64) {
 	}
 }
 
-// forget makes cells say nothing of memory that is no longer accessible in epoch now.
+// forget makes cells drop what they know about memory that is no longer accessible in epoch now.
 func (e *Engine) forget(c *code, now uint64) {
 	for epoch := max(c.epoch, now-min(now, mem.Changes+1)) + 1; epoch <= now; epoch++ {
 		lo, hi := e.mem.Change(epoch)
@@ -529,7 +531,7 @@ func (e *Engine) forget(c *code, now uint64) {
 				cell.Count = lo - start - n + 1
 			default:
 				cell.Count = 0
-				// A check that was fine for long must not wait long because of a change.
+				// A check that has succeeded for long must not wait long because of a change.
 				cell.Backoff >>= 2
 				cell.Credit = min(cell.Credit, cell.Backoff)
 			}
@@ -537,7 +539,7 @@ func (e *Engine) forget(c *code, now uint64) {
 	}
 }
 
-// takeFrames makes frames of the thread of the functions that code entered and did not leave.
+// takeFrames creates frames of the thread for functions that code entered and did not leave.
 func (e *Engine) takeFrames(c *code, t *vm.Thread) {
 	st := c.state
 	n := st.Depth()
@@ -551,7 +553,7 @@ func (e *Engine) takeFrames(c *code, t *vm.Thread) {
 	if n == 0 {
 		return
 	}
-	// A register that a call does not save has the value it has in the function that was called.
+	// A register that a call does not save has its value in the called function.
 	saved := (*[4]uint64)(t.Regs()[6:10])
 	for i := n; i > 0; i-- {
 		f := st.Frame(i)

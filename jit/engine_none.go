@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Engine is not available on this system; New says so.
+// Engine is not available on this system; New returns an error.
 type Engine struct{}
 
 // Supported reports whether this system has native code.
@@ -16,10 +16,10 @@ func Supported() bool { return false }
 // New returns ErrUnsupported.
 func New(*mem.Memory) (*Engine, error) { return nil, ErrUnsupported }
 
-// Name is "jit".
+// Name returns "jit".
 func (*Engine) Name() string { return "jit" }
 
-// Executed is 0.
+// Executed returns 0.
 func (*Engine) Executed() uint64 { return 0 }
 
 // Cover does nothing.

@@ -9,15 +9,15 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// calls accounts for the calls that code makes itself.
+// calls accounts for the calls that code itself executes.
 type calls struct {
 	ledger vm.Ledger
 	timed  bool       // code tells the time
 	cpus   int        // plan.Program.CPUs
-	tables [][]uint64 // whose addresses the code holds
+	tables [][]uint64 // tables whose addresses the code contains
 }
 
-// callsOf returns nil for code that makes none.
+// callsOf returns nil for code without such calls.
 func callsOf(p *plan.Program) *calls {
 	if p.Ledger == nil {
 		return nil
@@ -31,7 +31,7 @@ func callsOf(p *plan.Program) *calls {
 	return k
 }
 
-// open tells code what the calls need, before it is entered.
+// open sets up what the calls need before code is entered.
 func (k *calls) open(st *plan.State, t *vm.Thread) {
 	st.Shut, st.CPU = 0, uint64(t.CPU)
 	if !k.ledger.Open() || k.cpus != 0 && uint(t.CPU) >= uint(k.cpus) {
@@ -43,7 +43,7 @@ func (k *calls) open(st *plan.State, t *vm.Thread) {
 	}
 }
 
-// book accounts for the calls that were made, unless the interpreter makes them again.
+// book accounts for the executed calls, unless the interpreter executes them again.
 func (k *calls) book(st *plan.State, again bool) {
 	made := uint64(0)
 	for _, n := range &st.Calls {
@@ -58,7 +58,7 @@ func (k *calls) book(st *plan.State, again bool) {
 	st.Calls = [vm.NumInlines]uint64{}
 }
 
-// setContext tells code where the words of the context are. The thread keeps them alive.
+// setContext sets the addresses of the context's words. The thread keeps them alive.
 func (c *code) setContext(base uint64, words []*uint64) {
 	st := c.state
 	st.Context = base

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// live counts the bytes mapped, of all engines.
+// live counts the bytes mapped by all engines.
 var live atomic.Int64
 
 // pages is one mapping: a page for the State, and the code.
@@ -21,7 +21,8 @@ type pages struct {
 	code  int // offset of the code
 }
 
-// newPages copies code after a fresh State, at the distance it was compiled for. Pages of code are writable first and executable later, never both.
+// newPages copies code after a new State, at the distance it was compiled for. Code pages are first writable and then
+// executable, never both.
 func newPages(text []byte, delta int64) (*pages, error) {
 	page, code := unix.Getpagesize(), int(-delta)
 	size := code + (len(text)+page-1)/page*page
@@ -40,7 +41,8 @@ func newPages(text []byte, delta int64) (*pages, error) {
 	return p, nil
 }
 
-// stateDelta returns the distance from the code back to its State, which has that many bytes of marks after it.
+// stateDelta returns the distance in bytes from the code back to its State, which is followed by that many bytes of
+// marks.
 func stateDelta(marks int) int64 {
 	page := int64(unix.Getpagesize())
 	return -(int64(unsafe.Sizeof(plan.State{})) + int64(marks) + page - 1) / page * page
@@ -60,11 +62,11 @@ func (p *pages) text() uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(p.whole))) + uintptr(p.code)
 }
 
-// release gives the mapping back. Releasing twice is harmless.
+// release unmaps the pages. Releasing twice is harmless.
 func (p *pages) release() {
 	if p.whole != nil {
 		live.Add(-int64(len(p.whole)))
-		_ = unix.Munmap(p.whole) // of our own mapping, it cannot fail
+		_ = unix.Munmap(p.whole) // cannot fail for our own mapping
 		p.whole = nil
 	}
 }

@@ -4,8 +4,8 @@ package jit
 
 import "github.com/bpfrun/bpfrun/jit/plan"
 
-// sampler watches a program for a while: how often instructions are executed, and how well the branches that could be selections
-// are predicted, which decides whether that would be better.
+// sampler watches a program for a while: how often instructions are executed, and how well branches that could become
+// selections are predicted, which decides whether a selection would be faster.
 type sampler struct {
 	left     int // instructions to look at
 	counts   plan.Profile
@@ -14,7 +14,7 @@ type sampler struct {
 	branches []branch
 }
 
-// branch is a simple predictor of a branch: by what it did the last times, whether it is taken.
+// branch is a simple predictor of a branch, based on its recent outcomes.
 type branch struct {
 	history      uint8
 	counters     [1 << historyBits]int8 // likely taken if positive
@@ -23,7 +23,7 @@ type branch struct {
 
 const (
 	historyBits = 6
-	// maxMissed is up to how much of the branches is predicted wrongly where a branch is better than a selection, in percent.
+	// maxMissed is the misprediction rate in percent up to which a branch is faster than a selection.
 	maxMissed = 12
 )
 
@@ -43,7 +43,8 @@ func newSampler(slots []int32, n int) *sampler {
 	return s
 }
 
-// observe notes that the instruction at a slot is executed next. It reports whether the sampler wants to see the next one.
+// observe records that the instruction at a slot is executed next. It reports whether the sampler needs the next one as
+// well.
 func (s *sampler) observe(pc int) bool {
 	if s.last >= 0 {
 		taken := pc != s.last+1
@@ -82,6 +83,6 @@ func (s *sampler) unpredictable(pc int32) bool {
 		return false
 	}
 	b := &s.branches[n]
-	// As long as counters are new most of them are wrong.
+	// While counters are new, most of them are wrong.
 	return b.seen > 4<<historyBits/8 && b.missed*100 > b.seen*maxMissed
 }

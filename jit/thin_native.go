@@ -7,17 +7,20 @@ import (
 	"math"
 )
 
-// Recording coverage costs short loops up to three times what they do: a store for each block, and no selections. But what is recorded once remains
-// so until someone looks. So when an optimised program with coverage has run for a while, it continues in thin code, which has no stores for what was
-// recorded by then. When someone has looked, it begins with all stores again, and continues in the same thin code as soon as all that
-// this leaves out is recorded.
+// Recording coverage slows short loops by a factor of up to three: a store for each block, and no selections. But what
+// was recorded stays recorded until the coverage is read. So when an optimised program with coverage has run for a
+// while, it continues in thin code, which has no stores for what has been recorded. After the coverage is read, it
+// starts with all stores again, and returns to the same thin code as soon as everything that this leaves out is
+// recorded.
 
 const (
-	// firstTrial is after how many instructions the engine looks for the first time what is recorded; each further time is twice as long.
+	// firstTrial is the number of instructions after which the engine first checks what is recorded; each further check
+	// is after twice as many.
 	firstTrial = 256
 	// thinTrial is how many times longer it waits in thin code.
 	thinTrial = 64
-	// remake is how many times Engine.eager a program executes before it gets other thin code; each time twice as many.
+	// remake is how many times Engine.eager a program executes before it gets different thin code; each time twice as
+	// many.
 	remake = 8
 )
 
@@ -41,7 +44,7 @@ func (c *code) begins(e *Engine) {
 	c.trial = c.wait
 }
 
-// thicken returns to full code. What thin code recorded has to be passed on first.
+// thicken returns to full code. What thin code recorded must be passed on first.
 func (e *Engine) thicken(thin *code) *code {
 	e.codes[thin.img] = thin.full
 	if e.last == thin {
@@ -102,7 +105,7 @@ func (e *Engine) enterThin(full *code) *code {
 	return thin
 }
 
-// within reports whether all bytes that are set in a are set in b; nil for none.
+// within reports whether all bytes set in a are also set in b; nil means none.
 func within(a, b []byte) bool {
 	for len(a) >= 8 {
 		var have uint64

@@ -1,6 +1,7 @@
-// Package deferred keeps what programs put off: timers and work items in map values, and which of them runs next.
+// Package deferred manages work that programs defer, timers and work items in map values, and which of them runs next.
 //
-// It does not know time, which its callers pass, nor how callbacks execute: it hands out a [Callback], and the machine runs it.
+// It does not know the time, which its callers pass, or how callbacks execute: it returns a [Callback], and the machine
+// runs it.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package deferred
@@ -17,8 +18,8 @@ import (
 
 // Item is a timer or work item in a map value.
 type Item struct {
-	Clock    uint64 // CLOCK_MONOTONIC and following
-	Callback uint64 // address of the function, 0 before it is set
+	Clock    uint64 // CLOCK_MONOTONIC and others
+	Callback uint64 // address of the function, 0 if not set
 	Armed    bool
 
 	m    uint64 // handle of the map
@@ -28,8 +29,8 @@ type Item struct {
 	work bool
 }
 
-// Callback is a call the kernel makes by itself: of a timer or a work item that is due. Start the
-// callback's code with [vm.Thread.StartAt] and these arguments, then call [Queue.End].
+// Callback is a call by the kernel itself, of a timer or work item that is due. Start the callback's code with
+// [vm.Thread.StartAt] and these arguments, then call [Queue.End].
 type Callback struct {
 	Entry uint64 // address of the function
 	Args  [5]uint64
@@ -39,30 +40,31 @@ type Callback struct {
 	key   uint64
 }
 
-// Queue is the timers and work items of all maps, by the address of their field. Make one with [New].
+// Queue holds the timers and work items of all maps, by the address of their field. Create it with [New].
 type Queue struct {
 	guest  *guest.Memory                      `snapshot:"fixed"`
 	mapAt  func(addr uint64) (maps.Map, bool) `snapshot:"fixed"`
 	items  map[uint64]Item
-	armed  uint64 // how many were armed
-	firing uint64 // the timer whose callback runs
+	armed  uint64 // number armed
+	firing uint64 // the timer whose callback is running
 }
 
-// New returns an empty queue for maps that mapAt finds by their handle.
+// New returns an empty queue; mapAt finds maps by their handle.
 func New(g *guest.Memory, mapAt func(addr uint64) (maps.Map, bool)) Queue {
 	return Queue{guest: g, mapAt: mapAt}
 }
 
-// Item returns the timer or work item at a field; ok is false when none was initialised there.
+// Item returns the timer or work item at a field; ok is false if none has been initialised there.
 func (q *Queue) Item(addr uint64) (i Item, ok bool) {
 	i, ok = q.items[addr]
 	return i, ok
 }
 
-// Firing reports whether the callback of the item at addr runs now.
+// Firing reports whether the callback of the item at addr is running.
 func (q *Queue) Firing(addr uint64) bool { return q.firing == addr }
 
-// Init makes a timer or work item of a field of a value of the map with that handle (__bpf_async_init): -EBUSY when it is one already.
+// Init initialises a timer or work item in a field of a value of the map with that handle (__bpf_async_init): -EBUSY if
+// it is already initialised.
 func (q *Queue) Init(addr, mapAddr, clock uint64, work bool) (uapi.Errno, *vm.Action) {
 	if _, f := q.guest.ReadU64(addr); f != nil {
 		return 0, f
@@ -73,7 +75,7 @@ func (q *Queue) Init(addr, mapAddr, clock uint64, work bool) (uapi.Errno, *vm.Ac
 	return 0, q.set(addr, Item{m: mapAddr, Clock: clock, work: work})
 }
 
-// set keeps the state of an item. The guest sees a pointer in the field while there is one.
+// set stores the state of an item. As long as there is one, the guest sees a pointer in the field.
 func (q *Queue) set(addr uint64, i Item) *vm.Action {
 	if q.items == nil {
 		q.items = map[uint64]Item{}
@@ -86,7 +88,7 @@ func (q *Queue) set(addr uint64, i Item) *vm.Action {
 	return q.guest.WriteField(addr, 8, addr)
 }
 
-// SetCallback sets the function an item calls: -EINVAL when there is no item.
+// SetCallback sets the function that an item calls: -EINVAL if there is no item.
 func (q *Queue) SetCallback(addr, fn uint64) (uapi.Errno, *vm.Action) {
 	i, ok := q.items[addr]
 	if !ok {
@@ -96,7 +98,7 @@ func (q *Queue) SetCallback(addr, fn uint64) (uapi.Errno, *vm.Action) {
 	return 0, q.set(addr, i)
 }
 
-// Arm lets an item fire at a time of the monotonic clock, in nanoseconds, on a CPU.
+// Arm makes an item due at a time of the monotonic clock, in nanoseconds, on a CPU.
 func (q *Queue) Arm(addr, at uint64, cpu int) *vm.Action {
 	i := q.items[addr]
 	q.armed++
@@ -104,25 +106,25 @@ func (q *Queue) Arm(addr, at uint64, cpu int) *vm.Action {
 	return q.set(addr, i)
 }
 
-// Cancel disarms an item. The kernel drops the program with its callback: a start needs it set again.
+// Cancel disarms an item. The kernel releases the program along with the callback, which must be set again before the
+// next start.
 func (q *Queue) Cancel(addr uint64) *vm.Action {
 	i := q.items[addr]
 	i.Armed, i.Callback = false, 0
 	return q.set(addr, i)
 }
 
-// Disarm keeps an item from firing, and its callback for the next start.
+// Disarm disarms an item, and keeps its callback for the next start.
 func (q *Queue) Disarm(addr uint64) *vm.Action {
 	i := q.items[addr]
 	i.Armed = false
 	return q.set(addr, i)
 }
 
-// Drop forgets the item of a map element that goes away.
+// Drop removes the item of a map element that is deleted.
 func (q *Queue) Drop(addr uint64) { delete(q.items, addr) }
 
-// Next returns when the next item is due, in nanoseconds of the monotonic clock; ok is false when
-// none is armed.
+// Next returns when the next item is due, in nanoseconds of the monotonic clock; ok is false if none is armed.
 func (q *Queue) Next() (at uint64, ok bool) {
 	addr := q.next()
 	if addr == 0 {
@@ -131,7 +133,8 @@ func (q *Queue) Next() (at uint64, ok bool) {
 	return q.items[addr].at, true
 }
 
-// next returns the armed item that fires first. No two have the same number, so the order of the map does not matter.
+// next returns the armed item that is due first. Sequence numbers are unique, so the map's iteration order does not
+// matter.
 func (q *Queue) next() uint64 {
 	var best uint64
 	var first Item
@@ -143,8 +146,7 @@ func (q *Queue) next() uint64 {
 	return best
 }
 
-// Take takes the next item that is due by now (monotonic nanoseconds) and disarms it; ok is false
-// when there is none.
+// Take takes the next item that is due at now (monotonic nanoseconds) and disarms it; ok is false if there is none.
 func (q *Queue) Take(now uint64) (c Callback, ok bool) {
 	addr := q.next()
 	if addr == 0 || q.items[addr].at > now {
@@ -177,13 +179,13 @@ func (q *Queue) Take(now uint64) (c Callback, ok bool) {
 	return c, true
 }
 
-// End ends what Take began. Call it after the callback's code ran, whatever its result.
+// End ends what Take began. Call it after the callback has run, whatever its result.
 func (q *Queue) End(c Callback) {
 	q.guest.EndScratch(c.key)
 	q.firing = 0
 }
 
-// Snapshot records the queue. Fields in map values belong to the memory's snapshot.
+// Snapshot records the queue. Fields in map values are part of the memory's snapshot.
 func (q *Queue) Snapshot() (restore func()) {
 	items, armed, firing := stdmaps.Clone(q.items), q.armed, q.firing
 	return func() { q.items, q.armed, q.firing = stdmaps.Clone(items), armed, firing }

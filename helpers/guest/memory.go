@@ -1,7 +1,7 @@
-// Package guest reads and writes memory on behalf of a program that calls a helper: [Memory] as a checked access, where what the
-// program may not touch is a fault, and [Prober] without faulting, as the kernel's nofault copies do.
+// Package guest accesses memory on behalf of a program that calls a helper: [Memory] with checks, where an access that
+// the program may not make is a fault, and [Prober] without faults, as the kernel's nofault copies do.
 //
-// It does not know what the bytes mean, which helper asked, or what a run records.
+// It does not know what the bytes mean, which helper asks, or what a run records.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package guest
@@ -15,25 +15,25 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// MaxBuffer limits one copy of a helper, so that a size taken from the guest allocates
-// little: nothing a program owns is larger than this.
+// MaxBuffer limits one copy of a helper in bytes, so that a size taken from the guest cannot allocate much. Nothing
+// that a program owns is larger.
 const MaxBuffer = 1 << 29
 
 // Fault returns the action for a fault of simulated memory.
 func Fault(f *mem.Fault) *vm.Action { return vm.MemFault(f) }
 
-// BadArg returns the fault of an argument the verifier would have refused.
+// BadArg returns the fault for an argument that the verifier would have refused.
 func BadArg(format string, args ...any) *vm.Action {
 	return vm.FaultAction(&vm.Fault{Kind: vm.BadArgument, Text: fmt.Sprintf(format, args...)})
 }
 
-// NotSimulated stops a program at something this simulation does not do.
+// NotSimulated stops a program at something that is not simulated.
 func NotSimulated(text string) *vm.Action {
 	return vm.FaultAction(&vm.Fault{Kind: vm.NotSimulated, Text: text})
 }
 
-// Memory makes checked accesses, and owns the buffers they are copied to and the memory that callbacks' arguments lie in.
-// Make one with [NewMemory].
+// Memory makes checked accesses. It owns the buffers that they copy to, and the memory for arguments of callbacks.
+// Create it with [NewMemory].
 type Memory struct {
 	mem     *mem.Memory
 	key     []byte
@@ -41,7 +41,7 @@ type Memory struct {
 	scratch map[uint64]*mem.Region
 }
 
-// NewMemory returns the accesses of m.
+// NewMemory returns a Memory that accesses m.
 func NewMemory(m *mem.Memory) Memory { return Memory{mem: m} }
 
 // Order returns the byte order of the target.
@@ -50,8 +50,7 @@ func (g *Memory) Order() binary.ByteOrder { return g.mem.ByteOrder() }
 // PointerSize returns the size of the target's pointers in bytes.
 func (g *Memory) PointerSize() int { return g.mem.PointerSize() }
 
-// Buffer returns n bytes that stay valid until the next call; their content is
-// whatever was there before.
+// Buffer returns n bytes with undefined content, valid until the next call.
 func (g *Memory) Buffer(n uint64) ([]byte, *vm.Action) {
 	if n > MaxBuffer {
 		return nil, BadArg("size %#x", n)
@@ -62,7 +61,8 @@ func (g *Memory) Buffer(n uint64) ([]byte, *vm.Action) {
 	return g.bytes[:n], nil
 }
 
-// Out is [Memory.Buffer] for n bytes that go to addr, which is judged first: a wild size must not allocate.
+// Out is [Memory.Buffer] for n bytes to be written to addr. It checks the address first, because the size may be
+// arbitrary.
 func (g *Memory) Out(addr, n uint64) ([]byte, *vm.Action) {
 	if f := g.mem.Check(addr, n, true); f != nil {
 		return nil, Fault(f)
@@ -79,7 +79,7 @@ func (g *Memory) Read(addr, n uint64) ([]byte, *vm.Action) {
 		g.bytes = append(g.bytes[:0], b...)
 		return g.bytes, nil
 	}
-	// Bounds first: a wild size must not allocate.
+	// Check the bounds before allocating, because the size may be arbitrary.
 	if f := g.mem.Check(addr, n, false); f != nil {
 		return nil, Fault(f)
 	}
@@ -93,7 +93,7 @@ func (g *Memory) Read(addr, n uint64) ([]byte, *vm.Action) {
 	return b, nil
 }
 
-// Key copies a map key of n bytes. The result is valid until the next call of Key; Read and Buffer leave it.
+// Key copies a map key of n bytes. The result is valid until the next call of Key; Read and Buffer do not affect it.
 func (g *Memory) Key(addr, n uint64) ([]byte, *vm.Action) {
 	if uint64(cap(g.key)) < n {
 		g.key = make([]byte, n)
@@ -105,7 +105,7 @@ func (g *Memory) Key(addr, n uint64) ([]byte, *vm.Action) {
 	return b, nil
 }
 
-// Write stores b.
+// Write stores b at addr.
 func (g *Memory) Write(addr uint64, b []byte) *vm.Action {
 	if len(b) == 0 {
 		return nil
@@ -116,7 +116,7 @@ func (g *Memory) Write(addr uint64, b []byte) *vm.Action {
 	return nil
 }
 
-// ReadInt reads a number of size bytes, ReadU64 and ReadU32 one of eight and of four.
+// ReadInt reads a number of size bytes in the target's byte order.
 func (g *Memory) ReadInt(addr uint64, size int) (uint64, *vm.Action) {
 	v, f := g.mem.Load(addr, size)
 	if f != nil {
@@ -134,7 +134,7 @@ func (g *Memory) ReadU32(addr uint64) (uint32, *vm.Action) {
 	return uint32(v), f
 }
 
-// WriteInt stores a number of size bytes.
+// WriteInt stores a number of size bytes in the target's byte order.
 func (g *Memory) WriteInt(addr uint64, size int, v uint64) *vm.Action {
 	if f := g.mem.Store(addr, size, v); f != nil {
 		return Fault(f)
@@ -148,7 +148,7 @@ func (g *Memory) WriteU64(addr, v uint64) *vm.Action { return g.WriteInt(addr, 8
 // WriteU32 is [Memory.WriteInt] of four bytes.
 func (g *Memory) WriteU32(addr uint64, v uint32) *vm.Action { return g.WriteInt(addr, 4, uint64(v)) }
 
-// WriteField stores to a field of a map value or object that the program itself may not store to.
+// WriteField stores to a field of a map value or object that the program itself must not store to.
 func (g *Memory) WriteField(addr uint64, size int, v uint64) *vm.Action {
 	if f := g.mem.StoreField(addr, size, v); f != nil {
 		return Fault(f)
@@ -156,7 +156,8 @@ func (g *Memory) WriteField(addr uint64, size int, v uint64) *vm.Action {
 	return nil
 }
 
-// Element returns the start of the array element or region that addr lies in, such as a map value; addr itself where nothing is.
+// Element returns the start of the array element or region that contains addr, such as a map value; addr itself if
+// there is none.
 func (g *Memory) Element(addr uint64) uint64 {
 	r := g.mem.Find(addr)
 	if r == nil {
@@ -168,7 +169,7 @@ func (g *Memory) Element(addr uint64) uint64 {
 	return r.Base
 }
 
-// Scratch allocates memory for a callback's arguments; nil when none is left.
+// Scratch allocates memory for a callback's arguments; nil if memory is exhausted.
 func (g *Memory) Scratch(size uint64, name string) *mem.Region {
 	r, err := g.mem.Alloc(max(size, 1), mem.Region{Kind: mem.Scratch, Name: name})
 	if err != nil {
@@ -181,7 +182,7 @@ func (g *Memory) Scratch(size uint64, name string) *mem.Region {
 	return r
 }
 
-// Bytes returns the content of a region that Scratch made.
+// Bytes returns the content of a region allocated by Scratch.
 func (g *Memory) Bytes(r *mem.Region) []byte { return g.mem.Bytes(r) }
 
 // EndScratch frees memory that Scratch allocated.
@@ -192,14 +193,14 @@ func (g *Memory) EndScratch(addr uint64) {
 	}
 }
 
-// Snapshot records which memory is allocated for callbacks; its content belongs to the memory's own snapshot.
+// Snapshot records which memory is allocated for callbacks; its content is part of the memory's own snapshot.
 func (g *Memory) Snapshot() (restore func()) {
 	was := maps.Clone(g.scratch)
 	return func() { g.scratch = maps.Clone(was) }
 }
 
-// Fields accesses the fields of one struct of the guest, such as the state of an iterator. The first access that fails stays in
-// Fault and ends the others: reads yield 0 then.
+// Fields accesses the fields of one struct of the guest, such as the state of an iterator. The first fault is kept in
+// Fault; after it, reads return 0 and writes have no effect.
 type Fields struct {
 	guest *Memory
 	base  uint64
@@ -209,7 +210,7 @@ type Fields struct {
 // At returns the fields of the struct at base.
 func (g *Memory) At(base uint64) *Fields { return &Fields{guest: g, base: base} }
 
-// Get reads a field of size bytes at an offset, U32 and U64 one of four and of eight.
+// Get reads a field of size bytes at an offset.
 func (s *Fields) Get(off uint64, size int) (v uint64) {
 	if s.Fault == nil {
 		v, s.Fault = s.guest.ReadInt(s.base+off, size)

@@ -11,39 +11,39 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Prober reads memory that may not be there, without faulting. It has no state of its own: it is what such reads depend on.
+// Prober reads memory that may not be mapped, without faulting. It has no state of its own.
 type Prober struct {
 	Mem   *mem.Memory
 	World World
-	// X86 means that the target refuses addresses that are not of its kernel (copy_from_kernel_nofault_allowed).
+	// X86 means that the target refuses addresses outside kernel memory (copy_from_kernel_nofault_allowed).
 	X86 bool
-	// Strict makes a fault of a read that the kernel would let pass although what it yields depends on chance. Else Warn is
-	// told; it may be nil.
+	// Strict makes reads that the kernel would allow, but whose result is undefined, a fault. Otherwise Warn is called;
+	// it may be nil.
 	Strict bool
 	Warn   func(text string)
 }
 
-// World is what a Prober asks the simulated kernel.
+// World is what a Prober needs to know about the simulated kernel.
 type World interface {
 	IsUserAddress(addr uint64) bool
-	// Hash is a number that follows from the seed and the parts.
+	// Hash returns a number derived from the seed and the parts.
 	Hash(parts ...string) uint64
 }
 
-// PageSize is that of the target's user memory in bytes.
+// PageSize returns the page size of the target's user memory in bytes.
 const PageSize = 4096
 
-// A Space is a way to read: [Prober.Kernel], [Prober.User] or [Prober.Any]. It returns 0 or the errno of the kernel's nofault
-// copy, and a fault only with Strict.
+// A Space is a method that reads: [Prober.Kernel], [Prober.User] or [Prober.Any]. It returns 0 or the errno of the
+// kernel's nofault copy, and a fault only with Strict.
 type Space func(p *Prober, addr uint64, b []byte) (uapi.Errno, *vm.Action)
 
-// Kernel is copy_from_kernel_nofault.
+// Kernel implements copy_from_kernel_nofault.
 func (p *Prober) Kernel(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	if !p.Allowed(addr) {
 		return uapi.ERANGE, nil
 	}
 	if len(b) == 0 {
-		return 0, nil // the address is judged all the same
+		return 0, nil // the address is checked all the same
 	}
 	f := p.Mem.Read(addr, b)
 	if f == nil {
@@ -52,7 +52,7 @@ func (p *Prober) Kernel(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	return p.nofault(f, addr, b)
 }
 
-// User is copy_from_user_nofault.
+// User implements copy_from_user_nofault.
 func (p *Prober) User(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	if len(b) == 0 {
 		return 0, nil
@@ -63,8 +63,8 @@ func (p *Prober) User(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	return 0, nil
 }
 
-// Any is bpf_probe_read_compat: addresses of user space are read as such where the
-// architecture keeps both apart.
+// Any implements bpf_probe_read_compat: user addresses are read as such on architectures that separate the address
+// spaces.
 func (p *Prober) Any(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	if p.World.IsUserAddress(addr) {
 		return p.User(addr, b)
@@ -72,8 +72,8 @@ func (p *Prober) Any(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	return p.Kernel(addr, b)
 }
 
-// Allowed is copy_from_kernel_nofault_allowed, which only x86 refuses addresses by
-// (arch/x86/mm/maccess.c): user space with its guard page, non-canonical ones and the vsyscall page.
+// Allowed implements copy_from_kernel_nofault_allowed, which refuses addresses only on x86 (arch/x86/mm/maccess.c):
+// user space with its guard page, non-canonical addresses and the vsyscall page.
 func (p *Prober) Allowed(addr uint64) bool {
 	if !p.X86 {
 		return true
@@ -85,8 +85,8 @@ func (p *Prober) Allowed(addr uint64) bool {
 	return addr >= userEnd && int64(addr<<16)>>16 == int64(addr) && addr-vsyscall >= PageSize
 }
 
-// nofault turns the fault of a kernel read into the helper's answer. A read that starts inside an object and runs off its end gets
-// bytes of something else, freed memory may be there or not.
+// nofault turns the fault of a kernel read into the helper's result. A read that starts inside an object and extends
+// past its end gets other bytes; freed memory may or may not be mapped.
 func (p *Prober) nofault(f *mem.Fault, addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	switch {
 	case f.Kind == mem.NeverSet:
@@ -105,8 +105,8 @@ func (p *Prober) nofault(f *mem.Fault, addr uint64, b []byte) (uapi.Errno, *vm.A
 	return uapi.EFAULT, nil
 }
 
-// readPast fills b with what is left of the object at addr, and after its end with bytes that follow from the seed. It reports whether the object could
-// be read.
+// readPast fills b with the rest of the object at addr and, past its end, with bytes derived from the seed. It reports
+// whether the object could be read.
 func (p *Prober) readPast(r *mem.Region, addr uint64, b []byte) bool {
 	end := r.Base + r.Size
 	if r.Count > 0 {
@@ -125,7 +125,8 @@ func (p *Prober) readPast(r *mem.Region, addr uint64, b []byte) bool {
 	return true
 }
 
-// LoadPast returns what a load through a typed pointer yields that runs off the end of its object, or is after it.
+// LoadPast returns the result of a load through a typed pointer that extends past the end of its object, or is after
+// it.
 func (p *Prober) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 	var b [8]byte
 	if s := b[:size]; !r.Contains(addr) || !p.readPast(r, addr, s) {
@@ -157,20 +158,20 @@ func (p *Prober) warnf(format string, args ...any) {
 	}
 }
 
-// String copies a string with its NUL into buf, cut to len(buf), and returns the
-// number of bytes including the NUL.
+// String copies a string with its NUL into buf, truncated to len(buf), and returns the number of bytes including the
+// NUL.
 func (p *Prober) String(read Space, addr uint64, buf []byte) (int, uapi.Errno, *vm.Action) {
 	for i := 0; i < len(buf); {
-		// Plain memory is read in pieces; a view (a kernel object) byte by byte, so that
-		// nothing after the NUL counts as read.
+		// Plain memory is read in pieces, a view (a kernel object) byte by byte, so that nothing after the NUL counts
+		// as read.
 		n, at := 1, addr+uint64(i)
 		if r := p.Mem.Find(at); r != nil && r.View == nil && r.Count == 0 {
-			// Not beyond the page: the next one of user memory may be absent.
+			// Not past the page: the next page of user memory may not be mapped.
 			n = int(min(r.Base+r.Size-at, uint64(len(buf)-i), PageSize-at%PageSize))
 		}
 		errno, f := read(p, addr+uint64(i), buf[i:i+n])
 		if errno != 0 && i > 0 && !p.World.IsUserAddress(addr) {
-			// The string runs off the end of its object: the kernel would continue in the next one.
+			// The string extends past the end of its object: the kernel would continue in the next one.
 			if off := p.Mem.Check(addr, uint64(i)+1, false); off != nil && off.Kind == mem.OutOfBounds {
 				if p.Strict {
 					return 0, 0, Fault(off)
@@ -190,7 +191,7 @@ func (p *Prober) String(read Space, addr uint64, buf []byte) (int, uapi.Errno, *
 	return len(buf), 0, nil
 }
 
-// stringPast completes a string whose object ended after buf[:n]: with arbitrary bytes up to a NUL.
+// stringPast completes a string whose object ends after buf[:n], with arbitrary bytes up to a NUL.
 func (p *Prober) stringPast(r *mem.Region, addr uint64, buf []byte, n int) int {
 	p.chance(addr+uint64(n), buf[n:])
 	end := len(buf)
@@ -202,7 +203,7 @@ func (p *Prober) stringPast(r *mem.Region, addr uint64, buf []byte, n int) int {
 	return end
 }
 
-// Text reads a string of at most len bytes without its NUL; ok is false when it cannot be read.
+// Text reads a string of at most len bytes without its NUL; ok is false if it cannot be read.
 func (p *Prober) Text(read Space, addr uint64, most int) (text string, ok bool) {
 	buf := make([]byte, most)
 	n, errno, f := p.String(read, addr, buf)

@@ -1,9 +1,9 @@
-// Package held keeps what a program holds and must give back before it ends: references to objects and sockets, records of ring
-// buffers, locks, and sections that were entered. The verifier refuses programs that leave something behind; here it is a fault at
-// run time.
+// Package held records what a program holds and must release before it ends: references to objects and sockets, records
+// of ring buffers, locks, and sections that it has entered. The verifier refuses programs that do not release them;
+// here that is a fault at run time.
 //
-// It does not know how anything is acquired or given back: helpers do that, and tell a [Ledger]. Every message about what is
-// held, or is not, is made here.
+// It does not know how anything is acquired or released: helpers report that to a [Ledger]. All messages about what is
+// or is not held come from here.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package held
@@ -14,13 +14,14 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kind is the kind of a held thing. What is taken as one kind can only be given back as that kind.
+// Kind is the kind of a held thing, which can be released only as the same kind.
 type Kind uint8
 
 const (
-	// Reference is a reference to an object: of the kernel, of the program, or a socket. [Thing.Name] tells which.
+	// Reference is a reference to an object of the kernel or the program, or to a socket, as [Thing.Name] tells.
 	Reference Kind = iota
-	// Record is a reserved record of a ring buffer, RecordDynptr one that was reserved through a dynptr, whose address counts.
+	// Record is a reserved record of a ring buffer. RecordDynptr is one reserved through a dynptr, and is identified by
+	// the dynptr's address.
 	Record
 	RecordDynptr
 	// SpinLock is a bpf_spin_lock or bpf_res_spin_lock.
@@ -28,11 +29,12 @@ const (
 	// RCU and Preempt are sections; they nest and have no address.
 	RCU
 	Preempt
-	// IRQ is a section with interrupts disabled; its address is where the flags were saved.
+	// IRQ is a section with interrupts disabled; its address is that of the saved flags.
 	IRQ
 )
 
-// kinds are the names of kinds. A section is entered and left; it has its article here. Everything else is held and given back.
+// kinds are the names of kinds. Those of sections, which are entered and left, include the article; everything else is
+// taken and released.
 var kinds = [...]struct{ name, section string }{
 	Reference:    {name: "reference"},
 	Record:       {name: "ring buffer record"},
@@ -46,12 +48,12 @@ var kinds = [...]struct{ name, section string }{
 // String returns the name of the kind: "spin lock".
 func (k Kind) String() string { return kinds[k].name }
 
-// Thing is something the program took and has not given back.
+// Thing is something that the program has taken and not released.
 type Thing struct {
 	Kind Kind
 	Addr uint64
 	Name string // of a Reference: the type of the object ("task", "socket eth0")
-	// Image and PC are the call that took it, a nil Image without [Ledger.Here].
+	// Image and PC are the call that took it; Image is nil without [Ledger.Here].
 	Image *vm.Image
 	PC    int
 }
@@ -68,7 +70,7 @@ func (t Thing) String() string {
 	return fmt.Sprintf("%s %#x", name, t.Addr)
 }
 
-// Leaked returns the message of a program that ends with the thing.
+// Leaked returns the message for a program that ends while it holds the thing.
 func (t Thing) Leaked() string {
 	if section := kinds[t.Kind].section; section != "" {
 		return "the program exited inside " + section
@@ -76,7 +78,7 @@ func (t Thing) Leaked() string {
 	return fmt.Sprintf("the program exited while holding %v", t)
 }
 
-// Began returns what the program did to have the thing: "took", or "entered" of sections.
+// Began returns how the program came to hold the thing: "took", or "entered" for sections.
 func (t Thing) Began() string {
 	if kinds[t.Kind].section != "" {
 		return "entered"
@@ -84,14 +86,14 @@ func (t Thing) Began() string {
 	return "took"
 }
 
-// NotHeld means that a program gives back what it does not hold.
+// NotHeld means that a program releases something it does not hold.
 type NotHeld struct {
 	By   string // the function that was called
 	Kind Kind
 	Addr uint64
 }
 
-// Error names the function, what it should give back, and the address.
+// Error names the function, what it should release, and the address.
 func (e *NotHeld) Error() string {
 	switch e.Kind {
 	case SpinLock:
@@ -106,21 +108,21 @@ func (e *NotHeld) Error() string {
 	return fmt.Sprintf("%s of %#x, for which this program holds no reference", e.By, e.Addr)
 }
 
-// Ledger is what one run of a program holds. The zero value holds nothing.
+// Ledger lists what one run of a program holds. The zero value is empty.
 type Ledger struct {
-	// Here tells which instruction runs, for messages; may be nil.
+	// Here returns the current instruction, for messages; may be nil.
 	Here   func() (*vm.Image, int)
 	things []Thing
-	locks  int // of the things, those that are spin locks
+	locks  int // number of things that are spin locks
 }
 
-// Things returns what is still held, in the order it was taken.
+// Things returns what is held, in the order it was taken.
 func (l *Ledger) Things() []Thing { return l.things }
 
 // Locked reports whether a spin lock is held.
 func (l *Ledger) Locked() bool { return l.locks > 0 }
 
-// Take records that the program holds something. The name is that of a [Reference].
+// Take records that the program holds something. name is that of a [Reference].
 func (l *Ledger) Take(k Kind, addr uint64, name string) {
 	t := Thing{Kind: k, Addr: addr, Name: name}
 	if l.Here != nil {
@@ -132,7 +134,7 @@ func (l *Ledger) Take(k Kind, addr uint64, name string) {
 	}
 }
 
-// Give gives back the thing of that kind at addr that was taken first, and reports whether there was one.
+// Give releases the thing of that kind at addr that was taken first, and reports whether there was one.
 func (l *Ledger) Give(k Kind, addr uint64) bool {
 	for i := range l.things {
 		if t := &l.things[i]; t.Kind == k && t.Addr == addr {
@@ -161,10 +163,10 @@ func (l *Ledger) remove(i int) {
 	l.things = append(l.things[:i], l.things[i+1:]...)
 }
 
-// Reset forgets everything and keeps the memory.
+// Reset empties the ledger and keeps its memory.
 func (l *Ledger) Reset() { l.things, l.locks = l.things[:0], 0 }
 
-// Join returns a ledger with what l and then others hold.
+// Join returns a ledger with the things of l and of others.
 func (l *Ledger) Join(others ...*Ledger) Ledger {
 	all := l.Clone()
 	for _, o := range others {

@@ -4,8 +4,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// The words of heads and nodes of lists: the head holds the first and the last node, each node the next and the one before and,
-// in its last word, the head it is in. The kernel's use of these bytes is as invisible to programs.
+// The words of list heads and nodes: the head contains the first and the last node; each node the next and the previous
+// one and, in its last word, its head. Programs cannot see these bytes, in the kernel or here.
 const (
 	linkFirst = 0
 	linkLast  = 8
@@ -28,7 +28,7 @@ func (h *Heap) PushList(head, node uint64, front bool) *vm.Action {
 	return h.link(head, node, other, 0)
 }
 
-// InsertList puts a node after another one of the head.
+// InsertList inserts a node after another node of a list.
 func (h *Heap) InsertList(head, node, prev uint64) *vm.Action {
 	next, f := h.guest.ReadU64(prev + linkNext)
 	if f != nil {
@@ -37,7 +37,7 @@ func (h *Heap) InsertList(head, node, prev uint64) *vm.Action {
 	return h.link(head, node, prev, next)
 }
 
-// ListEnd returns the first or the last node of a head, 0 when it is empty.
+// ListEnd returns the first or the last node of a list, 0 if it is empty.
 func (h *Heap) ListEnd(head uint64, front bool) (uint64, *vm.Action) {
 	if front {
 		return h.guest.ReadU64(head + linkFirst)
@@ -55,7 +55,7 @@ func (h *Heap) words(all ...[2]uint64) *vm.Action {
 	return nil
 }
 
-// neighbours returns the words that lead to what is between two nodes of a head; 0 stands for the head itself.
+// neighbours returns the words that point to what is between two nodes of a list; 0 stands for the head itself.
 func neighbours(head, prev, next uint64) (forward, back uint64) {
 	forward, back = head+linkFirst, head+linkLast
 	if prev != 0 {
@@ -73,7 +73,7 @@ func (h *Heap) link(head, node, prev, next uint64) *vm.Action {
 	return h.words([2]uint64{forward, node}, [2]uint64{back, node}, [2]uint64{node + linkNext, next}, [2]uint64{node + linkPrev, prev}, [2]uint64{node + ListOwner, head})
 }
 
-// Unlink takes a node out of its head.
+// Unlink removes a node from its list.
 func (h *Heap) Unlink(head, node uint64) *vm.Action {
 	next, f := h.guest.ReadU64(node + linkNext)
 	if f != nil {
@@ -87,7 +87,7 @@ func (h *Heap) Unlink(head, node uint64) *vm.Action {
 	return h.words([2]uint64{forward, next}, [2]uint64{back, prev}, [2]uint64{node + linkNext, 0}, [2]uint64{node + linkPrev, 0}, [2]uint64{node + ListOwner, 0})
 }
 
-// DropList frees everything in the list of a map element that goes away.
+// DropList frees everything in the list of a map element that is deleted.
 func (h *Heap) DropList(head uint64) {
 	for {
 		node, f := h.ListEnd(head, true)

@@ -5,11 +5,12 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Red-black trees of the program's objects. Programs see the shape of a tree (bpf_rbtree_root, _left, _right) and the order in which
-// their callback is asked, so it has to be the kernel's: insertion and removal rebalance as lib/rbtree.c does.
+// Red-black trees of the program's objects. Programs can see the shape of a tree (bpf_rbtree_root, _left, _right) and
+// the order of calls of their callback, so both must be the kernel's: insertion and removal rebalance as lib/rbtree.c
+// does.
 //
-// A node is a struct bpf_rb_node: the parent with the colour in its lowest bit, then the right and the left child. In place of a
-// parent, the root node has the address of the tree with treeTag set; a node in no tree has 0.
+// A node is a struct bpf_rb_node: the parent with the colour in its lowest bit, then the right and the left child.
+// Instead of a parent, the root node has the address of the tree with treeTag set; a node that is in no tree has 0.
 const (
 	TreeOwner = 0 // the word that is not 0 while a node is in a tree
 	TreeRight = 8
@@ -22,7 +23,7 @@ const (
 	rbTags  = 3
 )
 
-// Tree works on a tree in simulated memory. The first access that fails stays in Fault and ends every walk.
+// Tree accesses a tree in simulated memory. The first fault is kept in Fault and ends every walk.
 type Tree struct {
 	guest *guest.Memory
 	root  uint64
@@ -47,13 +48,13 @@ func (t *Tree) set(addr, v uint64) {
 	}
 }
 
-// Top returns the root node, 0 of an empty tree.
+// Top returns the root node, 0 if the tree is empty.
 func (t *Tree) Top() uint64 { return t.get(t.root + rbRoot) }
 
 // Child returns the node on a side of n, TreeLeft or TreeRight.
 func (t *Tree) Child(n, side uint64) uint64 { return t.get(n + side) }
 
-// parent is 0 for the root node.
+// parent returns the parent, 0 for the root node.
 func (t *Tree) parent(n uint64) uint64 {
 	p := t.get(n + TreeOwner)
 	if p&treeTag != 0 {
@@ -80,7 +81,7 @@ func (t *Tree) paint(n uint64, black bool) {
 	t.set(n+TreeOwner, p)
 }
 
-// replace puts n, which may be 0, in the place of old below parent.
+// replace puts n, which may be 0, in place of old below parent.
 func (t *Tree) replace(parent, old, n uint64) {
 	switch {
 	case parent == 0:
@@ -154,7 +155,7 @@ func (t *Tree) Insert(n, parent, side uint64) {
 	}
 }
 
-// First returns the leftmost node of the part below n.
+// First returns the leftmost node of the subtree at n.
 func (t *Tree) First(n uint64) uint64 {
 	for steps := 0; n != 0 && t.goes(steps); steps++ {
 		next := t.get(n + TreeLeft)
@@ -166,7 +167,7 @@ func (t *Tree) First(n uint64) uint64 {
 	return n
 }
 
-// Remove takes a node out and rebalances.
+// Remove removes a node and rebalances.
 func (t *Tree) Remove(n uint64) {
 	left, right, parent := t.get(n+TreeLeft), t.get(n+TreeRight), t.parent(n)
 	removedBlack := t.black(n)
@@ -198,7 +199,7 @@ func (t *Tree) Remove(n uint64) {
 	}
 }
 
-// rebalance restores the equal count of black nodes after one was taken away above n, a child of parent.
+// rebalance restores equal black heights after one was reduced at n, a child of parent.
 func (t *Tree) rebalance(n, parent uint64) {
 	for steps := 0; parent != 0 && t.black(n) && t.goes(steps); steps++ {
 		side := uint64(TreeLeft)
@@ -235,10 +236,10 @@ func (t *Tree) rebalance(n, parent uint64) {
 	}
 }
 
-// maxTreeDepth limits a walk between a leaf and the root: twice the logarithm of more nodes than memory holds.
+// maxTreeDepth limits a walk between a leaf and the root: twice the logarithm of more nodes than fit in memory.
 const maxTreeDepth = 128
 
-// goes reports whether a walk continues after that many steps. Programs can store to nodes, and make them a circle.
+// goes reports whether a walk may continue after that many steps. Programs can store to nodes and create a cycle.
 func (t *Tree) goes(steps int) bool {
 	if t.Fault == nil && steps >= maxTreeDepth {
 		t.Fault = guest.BadArg("the nodes of the tree at %#x no longer form a tree", t.root)
@@ -261,7 +262,7 @@ func (t *Tree) Holds(n uint64) bool {
 	return false
 }
 
-// DropTree frees everything in the tree of a map element that goes away.
+// DropTree frees everything in the tree of a map element that is deleted.
 func (h *Heap) DropTree(root uint64) {
 	t := h.Tree(root)
 	for t.Fault == nil {

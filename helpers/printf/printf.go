@@ -1,7 +1,7 @@
-// Package printf renders the format strings of bpf_trace_printk, bpf_snprintf and their kin: what bpf_bprintf_prepare lets through
-// (kernel/bpf/helpers.c), with the conversions of lib/vsprintf.c that it knows.
+// Package printf renders the format strings of bpf_trace_printk, bpf_snprintf and related helpers: those that
+// bpf_bprintf_prepare accepts (kernel/bpf/helpers.c), with its conversions from lib/vsprintf.c.
 //
-// It does not know where strings and addresses are read from ([Source] does), or what becomes of the text.
+// It does not know where strings and addresses come from (see [Source]), or what happens to the text.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package printf
@@ -16,24 +16,23 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// MaxArgs is the largest number of arguments a format takes
-// (MAX_BPRINTF_VARARGS, include/linux/bpf.h).
+// MaxArgs is the maximum number of arguments of a format (MAX_BPRINTF_VARARGS, include/linux/bpf.h).
 const MaxArgs = 12
 
 // MaxString is the space the kernel has for one string argument
 // (MAX_BPRINTF_BIN_ARGS, the whole per-CPU buffer), in bytes.
 const MaxString = 512
 
-// Source is where a format's pointer arguments are read from.
+// Source provides the memory behind a format's pointer arguments.
 type Source interface {
 	KernelString(addr uint64, max int) (string, bool)
 	UserString(addr uint64, max int) (string, bool)
 	KernelBytes(addr uint64, p []byte) bool
-	// Symbol names an address, with the distance from the symbol's start if offset is set.
+	// Symbol names an address, with the offset from the symbol's start if offset is set.
 	Symbol(addr uint64, offset bool) string
 	HashPointer(addr uint64) uint64
 	PointerSize() int
-	// TakesUTF8 reports whether formats may hold bytes from 0x80 on as plain text.
+	// TakesUTF8 reports whether formats may contain bytes from 0x80 on as plain text.
 	TakesUTF8() bool
 }
 
@@ -45,31 +44,33 @@ type directive struct {
 	verb                    string // d, u, x, X, c, s, p, px, pK, ps, pS, pB, pks, pus, pi4, pI4, pi6, pI6
 }
 
-// format is a parsed format string: text and conversions in turn.
+// format is a parsed format string: alternating text and conversions.
 type format struct {
 	parts []part
 	args  int  // conversions
 	bad   bool // the kernel refuses it
 }
 
-// part is plain text and the conversion that follows it; without a verb there is none.
+// part is plain text and the conversion after it; if verb is empty there is none.
 type part struct {
 	text string
 	conv directive
 }
 
-// maxFormats limits how many parsed formats are kept. Formats are constants of a program, so that few programs have more.
+// maxFormats limits the cached parsed formats. Formats are constants, so few programs have more.
 const maxFormats = 64
 
-// Printer renders formats. It keeps parsed ones, which is its only state: a program that traces in a loop parses its format once.
+// Printer renders formats. Its only state is a cache of parsed formats, so that a program that traces in a loop parses
+// its format once.
 type Printer struct {
 	Source Source
 	parsed map[string]*format
 }
 
-// Print renders a format with args by the rules of bpf_bprintf_prepare (kernel/bpf/helpers.c): printable characters only (since 6.18
-// also bytes from 0x80 on), flags "0+- ", a width, and the conversions d i u x X c s p. It returns EINVAL for a format the
-// kernel refuses, and for more conversions than arguments; unused arguments are accepted.
+// Print renders a format with args by the rules of bpf_bprintf_prepare (kernel/bpf/helpers.c): only printable
+// characters (from 6.18 on also bytes from 0x80 on), flags "0+- ", a width, and the conversions d i u x X c s p. It
+// returns EINVAL for a format that the kernel refuses, and for more conversions than arguments; unused arguments are
+// accepted.
 func (p *Printer) Print(text string, args []uint64) (string, uapi.Errno) {
 	return p.parse(text).render(p.Source, args)
 }
@@ -130,8 +131,8 @@ func (f *format) render(src Source, args []uint64) (string, uapi.Errno) {
 	return out.String(), 0
 }
 
-// parseDirective parses what follows a percent sign and returns the number of
-// bytes it takes, 0 when the kernel would refuse it.
+// parseDirective parses the text after a percent sign and returns the number of bytes used, 0 if the kernel would
+// refuse it.
 func parseDirective(s string) (directive, int) {
 	var d directive
 	at := func(i int) byte {
@@ -160,7 +161,7 @@ func parseDirective(s string) (directive, int) {
 	}
 	if c := at(i); c >= '1' && c <= '9' {
 		for ; at(i) >= '0' && at(i) <= '9'; i++ {
-			// The kernel keeps the width in 24 bits; anything near that is cut to the buffer.
+			// The kernel stores the width in 24 bits; anything near that is truncated to the buffer.
 			if d.width < 1<<16 {
 				d.width = d.width*10 + int(at(i)-'0')
 			}
@@ -217,7 +218,7 @@ func parseDirective(s string) (directive, int) {
 func (d directive) render(src Source, arg uint64) string {
 	switch d.verb {
 	case "s":
-		// The kernel tells user from kernel addresses itself and prints nothing for a bad one.
+		// The kernel itself distinguishes user from kernel addresses and prints nothing for a bad one.
 		s, ok := src.KernelString(arg, MaxString)
 		if !ok {
 			s, _ = src.UserString(arg, MaxString)

@@ -11,17 +11,17 @@ const (
 	Anything ArgKind = iota
 	// Scalar is a number.
 	Scalar
-	// ConstMap is a map that is known when the program is loaded.
+	// ConstMap is a map known at load time.
 	ConstMap
-	// MapKey points to key_size bytes, those of the map argument.
+	// MapKey points to a key of the map argument (key_size bytes).
 	MapKey
-	// MapValue points to value_size bytes, those of the map argument.
+	// MapValue points to a value of the map argument (value_size bytes).
 	MapValue
-	// Mem points to as many bytes as the next argument tells, of kind ConstSize or ConstSizeOrZero.
+	// Mem points to memory whose size is the next argument, of kind ConstSize or ConstSizeOrZero.
 	Mem
 	// FixedMem points to Arg.Size bytes.
 	FixedMem
-	// ConstSize is the size in bytes of the memory before it: bounded, at least 1.
+	// ConstSize is the size in bytes of the preceding memory argument: bounded, at least 1.
 	ConstSize
 	// ConstSizeOrZero is a size that may be 0.
 	ConstSizeOrZero
@@ -31,17 +31,17 @@ const (
 	Ctx
 	// SpinLock points to a struct bpf_spin_lock in a map value or an allocated object.
 	SpinLock
-	// SockCommon is a struct bpf_sock_common or one of its full types.
+	// SockCommon is a struct bpf_sock_common or a full socket type.
 	SockCommon
 	// Socket is a struct bpf_sock.
 	Socket
-	// BTFID points to a kernel struct: Arg.BTF, or one that another argument decides.
+	// BTFID points to a kernel struct: Arg.BTF, or one that another argument determines.
 	BTFID
 	// BTFSockCommon points to a kernel struct sock_common or a struct bpf_sock_common.
 	BTFSockCommon
 	// PercpuBTFID is the address of a per-CPU kernel variable.
 	PercpuBTFID
-	// RingbufMem is a record that bpf_ringbuf_reserve returned.
+	// RingbufMem is a record returned by bpf_ringbuf_reserve.
 	RingbufMem
 	// Func is a subprogram that the helper calls.
 	Func
@@ -55,7 +55,7 @@ const (
 	Kptr
 	// Dynptr points to a struct bpf_dynptr on the stack.
 	Dynptr
-	// Iterator points to an open-coded iterator on the stack; only kfuncs take it.
+	// Iterator points to an open-coded iterator on the stack; only kfuncs accept it.
 	Iterator
 )
 
@@ -74,7 +74,7 @@ const (
 	Write
 	// Aligned memory must be aligned to its size.
 	Aligned
-	// Release gives up the reference.
+	// Release releases the reference.
 	Release
 	// LocalDynptr and RingbufDynptr are kinds of dynptr.
 	LocalDynptr
@@ -100,7 +100,7 @@ func (a Arg) Pointer() bool {
 	return true
 }
 
-// fills reports whether the helper may write to what the argument points to.
+// fills reports whether the helper may write to the argument's pointee.
 func (a Arg) fills() bool {
 	switch a.Kind {
 	case MapKey, Ctx, ConstString:
@@ -111,7 +111,7 @@ func (a Arg) fills() bool {
 	return a.Pointer() && a.Flags&ReadOnly == 0
 }
 
-// Writes reports whether the helper writes to what the argument points to.
+// Writes reports whether the helper writes to the argument's pointee.
 func (a Arg) Writes() bool { return a.Flags&(Write|Uninit) != 0 }
 
 var argNames = [...]string{
@@ -172,13 +172,13 @@ const (
 	RetSocket
 	RetTCPSock
 	RetSockCommon
-	// RetRingbufMem is a reserved ring buffer record of the size that was asked for.
+	// RetRingbufMem is a reserved ring buffer record of the requested size.
 	RetRingbufMem
-	// RetDynptrMem is memory of a dynptr, of the size that was asked for.
+	// RetDynptrMem is memory of a dynptr, of the requested size.
 	RetDynptrMem
 	// RetMemOrBTFID is a per-CPU variable: memory, or a struct known by BTF.
 	RetMemOrBTFID
-	// RetBTFID points to the kernel struct Return.BTF, or one that an argument decides.
+	// RetBTFID points to the kernel struct Return.BTF, or one that an argument determines.
 	RetBTFID
 )
 
@@ -197,7 +197,7 @@ type Return struct {
 // Pointer reports whether the result is a pointer.
 func (r Return) Pointer() bool { return r.Kind > Void }
 
-// Typed reports whether the verifier knows the result by BTF, so that programs may load from it directly.
+// Typed reports whether the verifier knows the result's BTF type, so that programs may load from it directly.
 func (r Return) Typed() bool { return r.Kind == RetBTFID || r.Kind == RetMemOrBTFID }
 
 // String returns a short form for documents: "integer", "task_struct *", "map value or NULL".

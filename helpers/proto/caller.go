@@ -6,9 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Caller is what the kernel asks of a program before it lets it call a helper or kfunc.
+// Caller describes a program as far as the kernel's decision whether it may call a helper or kfunc depends on it.
 type Caller struct {
-	// Type is the program's type; for an extension that of the program it extends.
+	// Type is the program's type; for an extension, the type of the program it extends.
 	Type   uapi.ProgType
 	Attach uapi.AttachType
 	// Target is the LSM hook without "bpf_lsm_" ("sock_graft"), the iterator ("tcp"), or the struct_ops type ("tcp_congestion_ops").
@@ -17,7 +17,7 @@ type Caller struct {
 	Member string
 }
 
-// Class is a set of kinds of programs; programs of one kind may call the same helpers on every release.
+// Class is a set of kinds of programs. Programs of one kind may call the same helpers on every release.
 type Class uint64
 
 // Kinds of programs.
@@ -56,7 +56,7 @@ const (
 	iter
 	iterTCP
 	iterUnix
-	structOps    // but for those below
+	structOps    // except those below
 	tcpCC        // struct tcp_congestion_ops
 	tcpCCRelease // its member release
 	schedExt     // struct sched_ext_ops
@@ -93,10 +93,11 @@ const (
 	tracers      = tracingTypes | syscall
 )
 
-// lockedSocketHooks are the LSM hooks whose cgroup programs may read and set options of their socket (kernel/bpf/bpf_lsm.c).
+// lockedSocketHooks are the LSM hooks whose cgroup programs may get and set options of their socket
+// (kernel/bpf/bpf_lsm.c).
 var lockedSocketHooks = []string{"sock_graft", "inet_csk_clone", "inet_conn_established", "socket_post_create", "socket_socketpair"}
 
-// Class returns the kind of the program, 0 for a type that loads no programs of its own.
+// Class returns the kind of the program, 0 for a type without programs of its own.
 func (c Caller) Class() Class {
 	switch c.Type {
 	case uapi.ProgTypeCgroupSock:
@@ -195,8 +196,8 @@ func (c Class) Names() []string {
 	return out
 }
 
-// hookUses returns the programs that may call the functions of a set which is registered for a type of programs, and nil for a type without kfuncs
-// (kernel/bpf/btf.c bpf_prog_type_to_kfunc_hook).
+// hookUses returns the programs that may call the functions of a set registered for a program type, nil for a type
+// without kfuncs (kernel/bpf/btf.c bpf_prog_type_to_kfunc_hook).
 func hookUses(t uapi.ProgType) uses {
 	switch t {
 	case uapi.ProgTypeUnspec:

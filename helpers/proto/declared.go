@@ -8,31 +8,31 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// KfuncSet is a set of kfuncs as the file of a kernel or module has it (BTF_KFUNCS_START in its source). A set is registered as a whole: all of
-// its functions are for the same programs.
+// KfuncSet is a set of kfuncs as declared in the image of a kernel or module (BTF_KFUNCS_START in its source). A set is
+// registered as a whole: all of its functions are for the same programs.
 type KfuncSet struct {
 	Name  string
 	Flags map[string]KfuncFlags
-	// Programs are the types of programs the set is registered for, nil when that is not known.
+	// Programs are the program types that the set is registered for, nil if unknown.
 	Programs []uapi.ProgType
 }
 
-// Declared holds the kfuncs that the file of a kernel or module declares. Their flags are facts of that kernel, where the table has those of its release.
-// A nil Declared knows nothing and leaves everything to the table.
+// Declared holds the kfuncs that the image of a kernel or module declares. Their flags are those of this kernel,
+// whereas the table has those of its release. A nil Declared contains nothing, so that only the table applies.
 type Declared struct {
 	rows  map[string]*Kfunc
 	flags map[string]KfuncFlags
 }
 
-// Contradiction is a kfunc that a file declares with other flags than the table has.
+// Contradiction is a kfunc whose flags in an image differ from those in the table.
 type Contradiction struct {
 	Name        string
 	File, Table KfuncFlags
 }
 
-// Declare makes rows of a file's sets: those of the table with the file's flags, and rows for functions the table does not know. Who may call
-// these follows from the types of programs that the set is registered for, or from functions of the same set that the table knows; when there is
-// neither, it is not known ([Kfunc.AnyCaller]).
+// Declare creates rows from an image's sets: rows of the table with the image's flags, and rows for functions missing
+// from the table. Who may call these follows from the program types that the set is registered for, or from functions
+// of the same set in the table; if there is neither, it is unknown ([Kfunc.AnyCaller]).
 func Declare(sets []KfuncSet) *Declared {
 	d := &Declared{rows: map[string]*Kfunc{}, flags: map[string]KfuncFlags{}}
 	for _, s := range sets {
@@ -62,7 +62,8 @@ func Declare(sets []KfuncSet) *Declared {
 	return d
 }
 
-// model returns a function of the set that the table knows, if those it knows are all for the same programs and no function is for some of them.
+// model returns a function of the set that is in the table, if all such functions are for the same programs and none is
+// restricted further.
 func (s *KfuncSet) model() (model *Kfunc, sure bool) {
 	if len(s.Programs) > 0 {
 		model = &Kfunc{}
@@ -84,7 +85,7 @@ func (s *KfuncSet) model() (model *Kfunc, sure bool) {
 	return model, model != nil
 }
 
-// Lookup is LookupKfunc for the kernel or module that d is of.
+// Lookup is LookupKfunc for the kernel or module of d.
 func (d *Declared) Lookup(name string) (*Kfunc, bool) {
 	if d != nil {
 		if k, ok := d.rows[name]; ok {
@@ -94,7 +95,7 @@ func (d *Declared) Lookup(name string) (*Kfunc, bool) {
 	return LookupKfunc(name)
 }
 
-// Contradictions lists the kfuncs whose flags are not those of the table on a release, in the order of their names.
+// Contradictions lists the kfuncs whose flags differ from those in the table for a release, sorted by name.
 func (d *Declared) Contradictions(release uapi.Release) []Contradiction {
 	if d == nil {
 		return nil
@@ -123,7 +124,7 @@ var kernelFlags = [...]KfuncFlags{
 	RCUProtected, KfuncFastCall, ArenaRet, ArenaArg1, ArenaArg2, ImplicitArgs,
 }
 
-// KfuncFlagsOf returns the flags that the kernel's bits stand for. Bits that no release read has are ignored.
+// KfuncFlagsOf converts the kernel's bits to flags. Bits that no release uses are ignored.
 func KfuncFlagsOf(bits uint32) KfuncFlags {
 	var out KfuncFlags
 	for i, f := range kernelFlags {

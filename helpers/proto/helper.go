@@ -2,17 +2,18 @@ package proto
 
 import "github.com/bpfrun/bpfrun/uapi"
 
-// Helper is all that the kernel declares of one helper function.
+// Helper is the kernel's declaration of one helper function.
 type Helper struct {
 	ID uapi.FuncID
-	// Topic is the group it is documented in.
+	// Topic is the group in the documentation.
 	Topic string
-	// Since is the release that brought the number.
+	// Since is the release that introduced the helper.
 	Since uapi.Release
-	// Effects hold from EffectsFrom on, or always.
+	// Effects apply from EffectsFrom on, or always.
 	Effects     Effects
 	EffectsFrom uapi.Release
-	// Address is the kernel struct whose address the result is where the prototypes have a number: "task_struct" of bpf_get_current_task.
+	// Address is the kernel struct whose address is the result, if prototypes declare a number: "task_struct" for
+	// bpf_get_current_task.
 	Address string
 	// Protos are the prototypes by program type and release, the most common first.
 	Protos []Proto
@@ -27,7 +28,7 @@ type Proto struct {
 	Uses []Use
 }
 
-// Use tells which programs call a helper by a prototype, from one release until before another; 0 is unbounded.
+// Use selects the programs that call a helper by a prototype, from one release until before another; 0 is unbounded.
 type Use struct {
 	From, Until uapi.Release
 	By          Class
@@ -42,41 +43,42 @@ const (
 	GPLOnly Attr = 1 << iota
 	// PacketAccess allows packet pointers as memory arguments.
 	PacketAccess
-	// MightSleep helpers may be called from sleepable programs alone, outside RCU sections and of locks.
+	// MightSleep helpers may be called only from sleepable programs, outside RCU sections and locks.
 	MightSleep
 	// SleepsIfSleepable means that the helper sleeps when a sleepable program calls it; other programs may call it as well.
 	SleepsIfSleepable
-	// FastCall means that compilers may assume that the call changes no registers but r0.
+	// FastCall means that compilers may assume that the call changes only r0.
 	FastCall
 )
 
-// Only restricts a prototype to some hooks.
+// Only restricts a prototype to certain hooks.
 type Only uint8
 
 // Restrictions.
 const (
-	// AnyHook is none.
+	// AnyHook means no restriction.
 	AnyHook Only = iota
 	// DPathTargets: iterators, sleepable LSM hooks, and functions in [DPathFunctions].
 	DPathTargets
 	// SleepableHooks: LSM hooks that may sleep.
 	SleepableHooks
-	// SockStorageTracing: not from programs that trace functions named bpf_sk_storage*, nor those that trace other programs.
+	// SockStorageTracing: not from programs that trace functions named bpf_sk_storage*, nor from those that trace other
+	// programs.
 	SockStorageTracing
 )
 
-// Effects of a call that a verifier tracks.
+// Effects of a call that the verifier tracks.
 type Effects uint16
 
 // Effects.
 const (
-	// ChangesPacket makes pointers to packet data invalid.
+	// ChangesPacket invalidates pointers to packet data.
 	ChangesPacket Effects = 1 << iota
-	// Acquires a reference that the result holds.
+	// Acquires a reference, which the result holds.
 	Acquires
-	// AcquiresSocket does so when the map argument is a sockmap or sockhash.
+	// AcquiresSocket does so if the map argument is a sockmap or sockhash.
 	AcquiresSocket
-	// Casts returns its argument under another type: the same reference.
+	// Casts returns its argument with a different type and the same reference.
 	Casts
 	// CallsBack calls the callback before it returns.
 	CallsBack
@@ -84,22 +86,23 @@ const (
 	CallsBackLater
 	// CreatesStorage may allocate local storage.
 	CreatesStorage
-	// Copies to the first argument what lies at the address in the third, which is a number to the verifier; in kernel memory.
+	// Copies copies from the address in the third argument, a number to the verifier, to the first argument; from
+	// kernel memory.
 	Copies
-	// CopiesUser is Copies from user memory; both are set where the helper tries either.
+	// CopiesUser is Copies from user memory; both are set if the helper tries either.
 	CopiesUser
 	// CopiesString means that a copy ends after the first zero byte.
 	CopiesString
 )
 
-// DPathFunctions are the kernel functions in whose tracing programs bpf_d_path may be called (kernel/trace/bpf_trace.c
+// DPathFunctions are the kernel functions whose tracing programs may call bpf_d_path (kernel/trace/bpf_trace.c
 // btf_allowlist_d_path).
 var DPathFunctions = []string{
 	"dentry_open", "filp_close", "security_file_open", "security_file_permission", "security_inode_getattr", "security_path_truncate",
 	"vfs_fallocate", "vfs_getattr", "vfs_truncate",
 }
 
-// table holds every helper at its number.
+// table holds every helper, indexed by number.
 var table = buildTable(
 	mapRows, memoryRows, taskRows, timeRows, tracingRows, eventRows, packetRows, routeRows, socketRows, sockoptRows, cgroupRows, storageRows,
 	controlRows, dynptrRows, systemRows,
@@ -119,10 +122,10 @@ func buildTable(groups ...[]Helper) []Helper {
 	return all
 }
 
-// Helpers returns every helper in the order of its number. The slice must not be modified.
+// Helpers returns every helper, sorted by number. The slice must not be modified.
 func Helpers() []Helper { return table[1:] }
 
-// Lookup returns the helper with that number; ok is false when no known kernel has it.
+// Lookup returns the helper with a number; ok is false if no known kernel has it.
 func Lookup(id uapi.FuncID) (*Helper, bool) {
 	if id <= 0 || int(id) >= len(table) {
 		return nil, false
@@ -133,7 +136,7 @@ func Lookup(id uapi.FuncID) (*Helper, bool) {
 // Name returns the helper's name ("bpf_map_lookup_elem").
 func (h *Helper) Name() string { return h.ID.String() }
 
-// Params returns the number of registers that the helper may look at.
+// Params returns the number of registers that the helper may read.
 func (h *Helper) Params() int {
 	if h.ID == uapi.FuncTracePrintk {
 		return 5 // variadic
@@ -141,7 +144,7 @@ func (h *Helper) Params() int {
 	return len(h.Common().Args)
 }
 
-// In reports whether a release has the helper at all. The zero release has everything.
+// In reports whether a release has the helper. The zero release has every helper.
 func (h *Helper) In(release uapi.Release) bool { return release.Has(h.Since) }
 
 // Has reports whether a call has an effect on a release.
@@ -149,8 +152,8 @@ func (h *Helper) Has(e Effects, release uapi.Release) bool {
 	return h.Effects&e != 0 && release.Has(h.EffectsFrom)
 }
 
-// GivesTyped reports whether programs get pointers from the helper that the verifier knows by BTF, so that they may load from
-// them directly: its result, or what it passes to the callback.
+// GivesTyped reports whether the helper's result, or what it passes to its callback, is a pointer whose BTF type the
+// verifier knows, so that programs may load from it directly.
 func (h *Helper) GivesTyped() bool {
 	if h.ID == uapi.FuncFindVma {
 		return true
@@ -163,8 +166,8 @@ func (h *Helper) GivesTyped() bool {
 	return false
 }
 
-// For returns the prototype by which a program of a release calls the helper, or nil if it may not. [Proto.Only] is left to the
-// caller, and so is that helpers which might sleep need a sleepable program.
+// For returns the prototype by which a program of a release calls the helper, or nil if it may not. The caller must
+// check [Proto.Only], and that helpers which might sleep are called from sleepable programs.
 func (h *Helper) For(release uapi.Release, c Caller) *Proto {
 	class := c.Class()
 	if class == 0 || !h.In(release) {
@@ -200,8 +203,8 @@ func (h *Helper) Callers(release uapi.Release) Class {
 	return out
 }
 
-// Fills reports whether the helper may write to what its i-th argument points to, by any release's prototype: some call memory
-// read-only, or say nothing, of what others call written.
+// Fills reports whether the helper may write to the pointee of its argument i, according to any release's prototype:
+// prototypes of some releases declare memory as read-only, or nothing, that others declare as written.
 func (h *Helper) Fills(i int) bool {
 	for p := range h.Protos {
 		if a := h.Protos[p].Args; i < len(a) && a[i].fills() {
@@ -211,7 +214,7 @@ func (h *Helper) Fills(i int) bool {
 	return false
 }
 
-// Common returns the prototype that most programs of the newest release use, or the last one there was.
+// Common returns the prototype that most programs of the newest release use, or the last one that existed.
 func (h *Helper) Common() *Proto {
 	for i := range h.Protos {
 		if h.Protos[i].By(0) != 0 {
@@ -221,5 +224,5 @@ func (h *Helper) Common() *Proto {
 	return &h.Protos[0]
 }
 
-// Releases are those the rows were made from.
+// Releases are the releases that the rows were made from.
 var Releases = []uapi.Release{r(5, 10), r(5, 15), r(6, 1), r(6, 6), r(6, 12), r(6, 18), r(7, 2)}

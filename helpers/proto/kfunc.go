@@ -7,26 +7,27 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Kfunc is what the kernel declares of one kernel function that programs call. Its parameters are in the target's BTF; what a
-// parameter requires follows from its type and the suffix of its name, see [SuffixOf].
+// Kfunc is the kernel's declaration of a kernel function that programs can call. Its parameters are in the target's
+// BTF; the requirements of a parameter follow from its type and the suffix of its name, see [SuffixOf].
 type Kfunc struct {
 	Name  string
 	Topic string
-	// Since is the release that brought it, Until the first that no longer has it, 0 for none.
+	// Since is the release that introduced it, Until the first release without it, or 0.
 	Since, Until uapi.Release
-	// Flags hold unless a release in Later changed them.
+	// Flags apply unless a release in Later changed them.
 	Flags KfuncFlags
 	Later []FlagChange
 	Uses  []Use
 	Only  KfuncOnly
-	// Group is the sets of sched_ext functions it is in ("dispatch unlocked"), "" for one that all callbacks may call.
+	// Group lists the sets of sched_ext functions it is in ("dispatch unlocked"), "" for one that all callbacks may
+	// call.
 	Group string
-	// AnyCaller means that a file declares the function and nothing tells which programs may call it: [Kfunc.For] says that all may. No row
-	// of the table has it.
+	// AnyCaller means that an image declares the function and that it is unknown which programs may call it:
+	// [Kfunc.For] then returns true for all. No row of the table has it.
 	AnyCaller bool
 }
 
-// FlagChange gives the flags from a release on.
+// FlagChange is the set of flags from a release on.
 type FlagChange struct {
 	From  uapi.Release
 	Flags KfuncFlags
@@ -41,23 +42,23 @@ type KfuncFlags uint32
 const (
 	// Acquire returns a reference that must be released.
 	Acquire KfuncFlags = 1 << iota
-	// ReleaseArg gives up the reference passed as an argument.
+	// ReleaseArg releases the reference passed as an argument.
 	ReleaseArg
 	// ReturnsNull may return NULL.
 	ReturnsNull
-	// TrustedArgs needs pointers that are known to be valid. Ask [Kfunc.FlagsIn]: since 7.0 all kfuncs do.
+	// TrustedArgs requires pointers that are known to be valid. Use [Kfunc.FlagsIn]: from 7.0 on all kfuncs have it.
 	TrustedArgs
-	// Sleepable kfuncs may be called from sleepable programs alone.
+	// Sleepable kfuncs may be called only from sleepable programs.
 	Sleepable
 	// Destructive kfuncs need CAP_SYS_BOOT.
 	Destructive
-	// RCU takes pointers that are valid in an RCU section, too.
+	// RCU also accepts pointers that are valid in an RCU section.
 	RCU
 	// IterNew, IterNext and IterDestroy are the functions of an open-coded iterator.
 	IterNew
 	IterNext
 	IterDestroy
-	// RCUProtected needs an RCU section.
+	// RCUProtected requires an RCU section.
 	RCUProtected
 	// KfuncFastCall is FastCall for kfuncs.
 	KfuncFastCall
@@ -65,9 +66,10 @@ const (
 	ArenaRet
 	ArenaArg1
 	ArenaArg2
-	// ImplicitArgs means that the kernel passes the last parameters itself: they are not in the prototype that programs see.
+	// ImplicitArgs means that the kernel itself passes the last parameters, which are not in the prototype that
+	// programs see.
 	ImplicitArgs
-	// KptrGet takes a pointer to a kptr in a map and returns a reference to what it holds.
+	// KptrGet takes a pointer to a kptr in a map and returns a reference to its object.
 	KptrGet
 )
 
@@ -108,7 +110,7 @@ var kfuncs = func() map[string]*Kfunc {
 	return m
 }()
 
-// Kfuncs returns every kfunc in the order of its name.
+// Kfuncs returns every kfunc, sorted by name.
 func Kfuncs() []*Kfunc {
 	out := make([]*Kfunc, 0, len(kfuncs))
 	for _, k := range kfuncs {
@@ -118,8 +120,8 @@ func Kfuncs() []*Kfunc {
 	return out
 }
 
-// LookupKfunc returns the kfunc with that name; ok is false when no release in the table has it. Names have no flavor suffix
-// (___x) here.
+// LookupKfunc returns the kfunc with a name; ok is false if no release in the table has it. The name must not have a
+// flavor suffix (___x).
 func LookupKfunc(name string) (*Kfunc, bool) {
 	k, ok := kfuncs[name]
 	return k, ok
@@ -130,7 +132,7 @@ func (k *Kfunc) In(release uapi.Release) bool {
 	return release.Has(k.Since) && (k.Until == 0 || release != 0 && release < k.Until)
 }
 
-// trustedByDefault is the release from which on every kfunc takes trusted pointers alone.
+// trustedByDefault is the release from which on every kfunc accepts only trusted pointers.
 var trustedByDefault = r(7, 0)
 
 // FlagsIn returns the flags on a release.
@@ -158,7 +160,7 @@ func (k *Kfunc) Callers(release uapi.Release) Class {
 	return (&Proto{Uses: k.Uses}).By(release)
 }
 
-// For reports whether a program of a release may call the kfunc. [Kfunc.Only] and [Sleepable] are left to the caller.
+// For reports whether a program of a release may call the kfunc. The caller must check [Kfunc.Only] and [Sleepable].
 func (k *Kfunc) For(release uapi.Release, c Caller) bool {
 	return k.Callers(release)&c.Class() != 0 && k.Grouped(release, c)
 }

@@ -22,6 +22,6 @@ var (
 	tracingUses       = uses{{By: typedTypes | tracepoint | perfEvent}, {From: r(7, 2), By: rawTracepoint}}
 	hidContextUses    = uses{{By: syscall}, {From: r(6, 12), By: structOpsAny}}
 	schedExtIdleUses  = uses{{Until: r(7, 2), By: structOps | tcpCC | tcpCCRelease}, {By: schedExt}, {From: r(6, 18), Until: r(7, 2), By: typedTypes | tracepoint | perfEvent}, {From: r(6, 18), By: syscall}}
-	// congestionUses: the set was that of TCP congestion control alone before kfuncs were registered by program type.
+	// congestionUses: before kfuncs were registered by program type, the set was only for TCP congestion control.
 	congestionUses = uses{{Until: r(5, 18), By: tcpCCAny}, {From: r(5, 18), By: structOpsAny}}
 )

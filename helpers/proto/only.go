@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Permits reports whether programs of a hook may call by a prototype that is restricted so. Which functions [DPathTargets] has besides is in
-// [DPathFunctions].
+// Permits reports whether programs of a hook may call a prototype with this restriction. The additional functions of
+// [DPathTargets] are in [DPathFunctions].
 func (o Only) Permits(release uapi.Release, c Caller) bool {
 	switch o {
 	case DPathTargets, SleepableHooks:

@@ -2,13 +2,14 @@ package proto
 
 import "strings"
 
-// Suffix is what the end of a kfunc parameter's name requires of the argument (Documentation/bpf/kfuncs.rst).
+// Suffix is the requirement on an argument that the suffix of a kfunc parameter's name expresses
+// (Documentation/bpf/kfuncs.rst).
 type Suffix uint8
 
 // Suffixes.
 const (
 	NoSuffix Suffix = iota
-	// SuffixSize "__sz": the argument is the size in bytes of the memory before it.
+	// SuffixSize "__sz": the argument is the size in bytes of the preceding memory argument.
 	SuffixSize
 	// SuffixConstSize "__szk": the same, and it must be a constant.
 	SuffixConstSize
