@@ -29,9 +29,9 @@ var processors = map[string]processor{
 // Processors returns the processors that there is native code for, by Go's names of them.
 func Processors() []string { return []string{"amd64", "arm64"} }
 
-// Compile makes the native code of a program without running it, as an engine for a memory of the usual size would, to look at it
-// or to measure how long that takes. Words are those of [vm.Thread.SetContext]; with loops these are optimised, as engines do when a
-// program has run for long. Memory of an earlier result may be used again.
+// Compile generates the native code of a program without running it, as an engine for a memory of the usual size would, for
+// inspection or to measure how long that takes. words are those of [vm.Thread.SetContext]. With loops set, loops are optimised, as
+// engines do when a program has run for long. The memory of an earlier result may be reused.
 func Compile(img *vm.Image, words []*uint64, loops bool, old *Compiled) (*Compiled, error) {
 	if !Supported() {
 		return nil, ErrUnsupported
