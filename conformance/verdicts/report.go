@@ -138,7 +138,7 @@ func share(n, of int) string {
 
 // WriteTable writes the agreement as a Markdown table.
 func (r *Report) WriteTable(w io.Writer) {
-	fmt.Fprintln(w, "| kernel | judged | same verdict | false accepts | false refusals | cannot say | same class of reason | same text | accepted by both | processed insns equal | within 5 % | within 1.5x |")
+	fmt.Fprintln(w, "| kernel | judged | same verdict | accepted only by bpfrun | refused only by bpfrun | unknown | same class of reason | same text | accepted by both | processed insns equal | within 5 % | within 1.5x |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, a := range r.Agreements() {
 		fmt.Fprintf(w, "| %s | %d | %d (%s) | %d | %d | %d | %s | %s | %d | %s | %s | %s |\n", a.Kernel, a.Judged, a.Agree, share(a.Agree, a.Judged),
