@@ -14,10 +14,10 @@ import (
 
 // BpftoolLine is what bpftool writes of the source line that an instruction begins (btf_dump_linfo_json, with linum).
 type BpftoolLine struct {
-	Src     string `json:"src,omitempty"`
-	File    string `json:"file,omitempty"`
-	LineNum uint32 `json:"line_num,omitempty"`
-	LineCol uint32 `json:"line_col,omitempty"`
+	Src     *string `json:"src,omitempty"` // nil without a line, empty for code that the compiler made up
+	File    string  `json:"file,omitempty"`
+	LineNum uint32  `json:"line_num,omitempty"`
+	LineCol uint32  `json:"line_col,omitempty"`
 }
 
 // BpftoolInsn is an instruction in the JSON of `bpftool prog dump xlated linum` (dump_xlated_json).
@@ -62,13 +62,18 @@ func bpftoolLines(lp *loader.LinkedProgram) func(pc int) BpftoolLine {
 			return BpftoolLine{}
 		}
 		last, any = line, true
-		return BpftoolLine{Src: strings.TrimLeft(line.Text, " \t"), File: line.File, LineNum: line.Line, LineCol: line.Col}
+		src := strings.TrimLeft(line.Text, " \t")
+		return BpftoolLine{Src: &src, File: line.File, LineNum: line.Line, LineCol: line.Col}
 	}
 }
 
-// prototype is a function's as bpftool spells it, with a space after each star.
+// prototype is a function's as bpftool spells it: with a space after each star, and no void for no parameters.
 func prototype(l *loader.Linked, f loader.Func) string {
-	return strings.ReplaceAll(signature(l.Object.BTF, f.Type), "*", "* ")
+	text := strings.ReplaceAll(signature(l.Object.BTF, f.Type), "*", "* ")
+	if rest, ok := strings.CutSuffix(text, "(void)"); ok {
+		return rest + "()"
+	}
+	return text
 }
 
 // bytesOf writes bytes as bpftool does: "0x7f".
