@@ -7,10 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Context is what r1 of a program points to.
+// Context describes the object that r1 of a program points to.
 type Context struct {
-	// User is the struct programs declare ("__sk_buff"), empty where there is none; Kernel the struct behind it ("sk_buff"),
-	// which bpf_cast_to_kern_ctx gives (include/linux/bpf_types.h).
+	// User is the struct that programs declare ("__sk_buff"), empty if there is none; Kernel is the kernel's internal
+	// struct ("sk_buff"), which bpf_cast_to_kern_ctx returns (include/linux/bpf_types.h).
 	User, Kernel string
 	Layout       Layout
 	// Size in bytes of a [StructLayout]; 0 elsewhere.
@@ -21,19 +21,19 @@ type Context struct {
 	at []int8 // by offset, the number of the field there, or -1
 }
 
-// Layout is how a context is laid out.
+// Layout is the layout of a context.
 type Layout uint8
 
 // Layouts.
 const (
-	NoLayout     Layout = iota // programs of the type get what another program's type gets
+	NoLayout     Layout = iota // programs of the type get the context of another program's type
 	StructLayout               // a struct of the user space ABI whose fields the verifier rewrites
 	RegsLayout                 // struct pt_regs of the architecture
-	RecordLayout               // the record of a tracepoint after 8 bytes that are hidden
+	RecordLayout               // the record of a tracepoint after 8 hidden bytes
 	NumberLayout               // up to 12 arguments of 8 bytes, all numbers
 	ArgsLayout                 // arguments of 8 bytes, typed by the hook's BTF
 	SampleLayout               // pt_regs, then two u64: sample_period and addr
-	BytesLayout                // bytes the program's writer chose
+	BytesLayout                // bytes chosen by the program's author
 )
 
 // Field is a field of a context struct.
@@ -44,19 +44,19 @@ type Field struct {
 	Yields    Pointer
 	// BTF names the kernel struct that a [BTFObject] points to.
 	BTF string
-	// Narrow means that loads of aligned parts are permitted; stores are of the whole field always. Least is the smallest of them
-	// in bytes where it is not 1.
+	// Narrow means that loads of aligned parts are allowed; stores must cover the whole field. Least is the smallest
+	// part in bytes, if not 1.
 	Narrow bool
 	Least  int
-	// Pair permits an access of 8 bytes to this field and the next one of the same array (bpf_ctx_wide_access_ok).
+	// Pair allows an access of 8 bytes to this field and the next one of the same array (bpf_ctx_wide_access_ok).
 	Pair bool
-	// Span permits accesses of every width that stay within the array, reads and writes.
+	// Span allows accesses of any width within the array, reads and writes.
 	Span bool
-	// Wider permits a load of 4 bytes of a field of 2, as it was declared once.
+	// Wider allows a load of 4 bytes from a field of 2, as it was once declared.
 	Wider bool
 }
 
-// Pointer is what a load of a field yields.
+// Pointer is the kind of value that a load of a field yields.
 type Pointer uint8
 
 // Kinds of values.
@@ -85,18 +85,18 @@ func group(name string) string {
 	return name
 }
 
-// Access is which fields of its context a program may read and write. Arrays are named without index.
+// Access lists the fields of its context that a program may read and write. Arrays are named without an index.
 type Access struct {
 	Hidden  []string // fields that may not be read
 	Written []string // fields that may be written
-	// Writes permits stores to a context that is not a [StructLayout], from a release on; 0 never.
+	// Writes is the release from which on stores to a context other than a [StructLayout] are allowed; 0 is never.
 	Writes uapi.Release
 
 	// The same as sets of field numbers.
 	readable, writable uint64
 }
 
-// compile prepares a context for [Context.Check] by accesses with these rules.
+// compile prepares a context for [Context.Check] with these rules.
 func (c *Context) compile(rules ...*Access) {
 	if c.at == nil {
 		c.at = make([]int8, c.Size)
@@ -122,18 +122,18 @@ func (c *Context) compile(rules ...*Access) {
 	}
 }
 
-// Reason is why an access to a context is not permitted.
+// Reason is the reason why an access to a context is not allowed.
 type Reason uint8
 
 // Reasons.
 const (
-	NoField    Reason = iota // nothing there has that many bytes
+	NoField    Reason = iota // no field of that size at that offset
 	Unaligned                // the offset is not a multiple of the width
 	Forbidden                // the program may not read, or write, the field
-	WrongWidth               // the field takes accesses of another width
+	WrongWidth               // the field requires another width
 )
 
-// AccessError is an access to a context that the verifier does not permit.
+// AccessError is an access to a context that the verifier does not allow.
 type AccessError struct {
 	Reason    Reason
 	Context   *Context
@@ -142,7 +142,7 @@ type AccessError struct {
 	Write     bool
 }
 
-// Error tells what the context permits instead.
+// Error describes what the context allows instead.
 func (e *AccessError) Error() string {
 	name := e.Context.User
 	if name == "" {
@@ -166,7 +166,7 @@ func (e *AccessError) Error() string {
 	return fmt.Sprintf("%s has no field of %d bytes at offset %d", name, e.Size, e.Off)
 }
 
-// Number returns the number of the field that contains byte off in a release: its index in Fields. It is -1 when none does.
+// Number returns the index in Fields of the field that contains byte off in a release, or -1.
 func (c *Context) Number(release uapi.Release, off int) int {
 	if off < 0 || off >= len(c.at) {
 		return -1
@@ -178,7 +178,7 @@ func (c *Context) Number(release uapi.Release, off int) int {
 	return i
 }
 
-// FieldAt returns the field that contains byte off in a release, nil when none does.
+// FieldAt returns the field that contains byte off in a release, or nil.
 func (c *Context) FieldAt(release uapi.Release, off int) *Field {
 	if i := c.Number(release, off); i >= 0 {
 		return &c.Fields[i]
@@ -186,7 +186,7 @@ func (c *Context) FieldAt(release uapi.Release, off int) *Field {
 	return nil
 }
 
-// Field returns the field of a name, nil when there is none in any release.
+// Field returns the field with a name, or nil if there is none in any release.
 func (c *Context) Field(name string) *Field {
 	for i := range c.Fields {
 		if c.Fields[i].Name == name {
@@ -196,7 +196,8 @@ func (c *Context) Field(name string) *Field {
 	return nil
 }
 
-// Pair returns the number of the field after field i, of the same array, when an access of 8 bytes at off is to both; else -1.
+// Pair returns the number of the field after field i in the same array if an access of 8 bytes at off covers both, else
+// -1.
 func (c *Context) Pair(release uapi.Release, i, off, size int) int {
 	f := &c.Fields[i]
 	if !f.Pair || size != 8 || off != f.Off || off%8 != 0 {
@@ -208,7 +209,8 @@ func (c *Context) Pair(release uapi.Release, i, off, size int) int {
 	return -1
 }
 
-// maxRecord is PERF_MAX_TRACE_SIZE, hiddenRecord the part of a tracepoint's record that programs do not see.
+// maxRecord is PERF_MAX_TRACE_SIZE; hiddenRecord is the part of a tracepoint's record in bytes that programs do not
+// see.
 const (
 	maxRecord    = 8192
 	hiddenRecord = 8
@@ -216,9 +218,9 @@ const (
 	maxBytes     = 1<<16 - 1
 )
 
-// CheckAccess checks a load or store of the context by a program of that attach type as the is_valid_access functions of
-// net/core/filter.c, kernel/bpf/cgroup.c and kernel/trace/bpf_trace.c do. The field is nil for contexts that are no
-// [StructLayout]: there BTF and the architecture decide the rest. The error is an [*AccessError].
+// CheckAccess checks a load or store of the context by a program of an attach type, as the is_valid_access functions of
+// net/core/filter.c, kernel/bpf/cgroup.c and kernel/trace/bpf_trace.c do. The field is nil for contexts other than a
+// [StructLayout], for which BTF and the architecture decide the rest. The error is an [*AccessError].
 func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int, write bool) (*Field, error) {
 	rules := r.AccessOf(a)
 	c := r.Context
@@ -255,7 +257,7 @@ func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int
 	return nil, nil
 }
 
-// Check checks an access to a struct by rules for it, and returns the number of the field. The error is an [*AccessError].
+// Check checks an access to a struct by its rules, and returns the number of the field. The error is an [*AccessError].
 func (c *Context) Check(release uapi.Release, rules *Access, off, size int, write bool) (int, error) {
 	i := c.Number(release, off)
 	refuse := func(why Reason) (int, error) {

@@ -1,13 +1,15 @@
-// Package progtype knows what a program type is: one [Row] for each, and an [Attach] for each attach type of it that differs.
+// Package progtype describes program types: one [Row] for each, and an [Attach] for each attach type that differs from
+// it.
 //
-// A row tells how libbpf names the type in section names, what it attaches to, what a run of it takes, what its context is and
-// which accesses to it the kernel permits, which values it may return and what they are called, whether it may sleep, whether
-// its functions have stacks of their own, and which kfunc hook it belongs to; where releases differ, since which one.
-// The loader, the machine, the kernel, scenarios and reports ask it; none of them has a list of program types of its own.
+// A row contains libbpf's section names of the type, its attach targets, the inputs of a run, its context and the
+// accesses that the kernel allows, the values that it may return and their names, whether it may sleep, whether its
+// functions have their own stacks, and its kfunc hook; where releases differ, since which one. The loader, the machine,
+// the kernel, scenarios and reports all use this table; none has a list of program types of its own.
 //
 // It does not know helpers and kfuncs (their table refers to program types), BTF, or how anything is executed.
 //
-// To add a program type write a row in one of the table files; the tests name what is missing. Start at [Of] and [Row].
+// To add a program type, add a row to one of the table files; the tests report what is missing. Start from [Of] and
+// [Row].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package progtype

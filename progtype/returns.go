@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Return is a range of return values from a release on (kernel/bpf/verifier.c check_return_code).
+// Return is a range of return values that applies from a release on (kernel/bpf/verifier.c check_return_code).
 type Return struct {
 	Since uapi.Release
 	Range
@@ -15,7 +15,7 @@ type Return struct {
 	By ReturnRule
 }
 
-// ReturnRule describes what else decides which values a program may return.
+// ReturnRule is what else determines the values that a program may return.
 type ReturnRule uint8
 
 // Rules.
@@ -29,7 +29,7 @@ const (
 // Range is a range of return values, both ends included.
 type Range struct {
 	Low, High int64
-	// Word means that the lower 32 bits of r0 count alone.
+	// Word means that only the lower 32 bits of r0 count.
 	Word bool
 }
 
@@ -42,7 +42,7 @@ func (r Range) Contains(r0 uint64) bool {
 	return v >= r.Low && v <= r.High
 }
 
-// HookReturn is what the function or member returns that a program attaches to.
+// HookReturn is the return type of the function or member that a program attaches to.
 type HookReturn uint8
 
 // Kinds of returns.
@@ -59,8 +59,8 @@ const maxErrno = 4095
 // boolHooks are the LSM hooks that return a truth value (kernel/bpf/bpf_lsm.c).
 var boolHooks = []string{"xfrm_state_pol_flow_match", "audit_rule_known", "inode_xattr_skipcap"}
 
-// ReturnRange returns the values a program may return in a release; bounded is false when it may return any. hook is the name
-// of the LSM hook.
+// ReturnRange returns the values that a program may return in a release; bounded is false if it may return any. hook is
+// the name of the LSM hook.
 func (r *Row) ReturnRange(release uapi.Release, a uapi.AttachType, hook string, returns HookReturn) (rng Range, bounded bool) {
 	list := r.Returns
 	if at := r.Attached(a); at != nil && at.Returns != nil {
@@ -94,7 +94,7 @@ func (r *Row) ReturnRange(release uapi.Release, a uapi.AttachType, hook string, 
 	return rng, true
 }
 
-// anything is the range of types and attach types whose programs may return what they like.
+// anything is the range for types and attach types whose programs may return any value.
 var anything = Range{Low: math.MinInt64, High: math.MaxInt64}
 
 func from(low, high int64) []Return { return []Return{{Range: Range{Low: low, High: high}}} }
@@ -111,7 +111,7 @@ const (
 	TaskWorkCallback                 // later, in a task: bpf_task_work_schedule_*
 )
 
-// CallbackRange returns the values a callback may return; bounded is false when it may return any.
+// CallbackRange returns the values that a callback may return; bounded is false if it may return any.
 func CallbackRange(c Callback) (rng Range, bounded bool) {
 	switch c {
 	case LoopCallback:

@@ -6,54 +6,55 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Row is what the kernel and libbpf define for one program type.
+// Row describes one program type as the kernel and libbpf define it.
 type Row struct {
 	Type uapi.ProgType
-	// Since is the release that brought the type.
+	// Since is the release that introduced the type.
 	Since uapi.Release
-	// Sections are the section names that choose the type.
+	// Sections are the section names that select the type.
 	Sections []Section
-	// Attach is the attach type of a program whose type is chosen by hand, not by its section.
+	// Attach is the attach type of a program whose type is set explicitly, not by its section.
 	Attach uapi.AttachType
 	// Attaches are the attach types; empty for types that have none.
 	Attaches []Attach
-	// Takes is what a run of a program is given.
+	// Takes is the set of inputs of a run.
 	Takes Takes
-	// Target is what the name in the section names.
+	// Target is the kind of target that the section names.
 	Target Target
-	// Context is what r1 points to.
+	// Context describes the object that r1 points to.
 	Context *Context
-	// Standard marks the type that stands for all that have this context, see [RunAs].
+	// Standard marks the type that represents all types with this context, see [RunAs].
 	Standard bool
-	// Access tells which fields of the context programs may read and write, unless the attach type does.
+	// Access lists the context fields that programs may read and write, unless the attach type overrides it.
 	Access Access
-	// Packet tells whether programs may load from the packet directly, and store to it.
+	// Packet is whether programs may load from and store to the packet directly.
 	Packet PacketAccess
-	// FragsByFlag means that only programs loaded with BPF_F_XDP_HAS_FRAGS get packets of several buffers.
+	// FragsByFlag means that only programs loaded with BPF_F_XDP_HAS_FRAGS get multi-buffer packets.
 	FragsByFlag bool
 	// Layer is where the packets of programs on an sk_buff or xdp_buff begin.
 	Layer Layer
-	// Args is what the kernel passes as arguments of the hook.
+	// Args is the kind of arguments that the kernel passes to the hook.
 	Args Args
-	// Returns are the ranges of return values by release, oldest first, unless the attach type has its own; empty for any value.
+	// Returns are the ranges of return values by release, oldest first, unless the attach type overrides them; empty
+	// for any value.
 	Returns []Return
-	// Vocabulary names return values.
+	// Vocabulary is the set of names for return values.
 	Vocabulary Vocabulary
-	// Sleepable tells from which release on programs may be loaded as sleepable, unless the attach type does.
+	// Sleepable is the release from which on programs may be sleepable, unless the attach type overrides it.
 	Sleepable Sleepable
-	// PrivateStack means that the functions of programs have stacks of their own where the JIT supports that.
+	// PrivateStack means that functions of programs have their own stacks where the JIT supports that.
 	PrivateStack bool
-	// GPL means that only programs under a licence compatible with the GPL are loaded.
+	// GPL means that only programs with a GPL-compatible licence can be loaded.
 	GPL bool
-	// TestRun means that BPF_PROG_TEST_RUN runs programs of the type on inputs of their own.
+	// TestRun means that BPF_PROG_TEST_RUN supports the type.
 	TestRun bool
 }
 
-// Attach is what is particular to one attach type. Nil and zero fields mean that the row of the program type holds.
+// Attach describes how one attach type differs from its program type. Nil and zero fields mean that it does not.
 type Attach struct {
 	Type  uapi.AttachType
 	Since uapi.Release
-	// Optional means that libbpf leaves the attach type out on kernels that do not know it.
+	// Optional means that libbpf omits the attach type on kernels that do not know it.
 	Optional bool
 	Access   *Access
 	Returns  []Return
@@ -61,41 +62,41 @@ type Attach struct {
 	Sleepable *Sleepable
 	// Target overrides the row's unless it is 0.
 	Target Target
-	// NoPrivateStack takes back what the row says.
+	// NoPrivateStack overrides the row's PrivateStack.
 	NoPrivateStack bool
-	// Address is what a hook of socket addresses is about.
+	// Address describes a hook for socket addresses.
 	Address *Address
 	// Return means that the program runs when the hook returns, and sees the return value.
 	Return bool
-	// Modifies means that the return value of the program, unless it is 0, becomes that of the function.
+	// Modifies means that the return value of the program, unless it is 0, replaces that of the function.
 	Modifies bool
-	// Ingress means that the packets come in.
+	// Ingress means that packets are incoming.
 	Ingress bool
 }
 
-// Takes is a set of what runs are given.
+// Takes is a set of inputs of a run.
 type Takes uint16
 
-// What a run may be given.
+// Inputs of a run.
 const (
 	TakesPacket  Takes = 1 << iota // a packet
-	TakesBytes                     // bytes the context is made of (ctx_in of BPF_PROG_TEST_RUN)
+	TakesBytes                     // the bytes of the context (ctx_in of BPF_PROG_TEST_RUN)
 	TakesSocket                    // the socket the program runs for
 	TakesCookie                    // a cookie of its link
-	TakesTarget                    // another function, tracepoint or hook than that in the section
+	TakesTarget                    // a different function, tracepoint or hook than the one in the section
 	TakesSkb                       // the properties of an sk_buff: fragments, clones, tunnels, direction
 	TakesFrags                     // fragments of the packet
-	TakesXDP                       // the properties of an xdp_buff: what the network card tells of a packet
+	TakesXDP                       // the properties of an xdp_buff: what the network card reports about a packet
 	TakesSockopt                   // a socket option
 	TakesSysctl                    // an access to a sysctl
 	TakesDevice                    // an access to a device
 	TakesSample                    // the period and address of a sample
 )
 
-// Has reports whether runs are given all of what.
+// Has reports whether runs take all of these inputs.
 func (t Takes) Has(what Takes) bool { return t&what == what }
 
-// Target is what the name in a section name stands for.
+// Target is the kind of target that a section name contains.
 type Target uint8
 
 // Targets.
@@ -112,7 +113,7 @@ const (
 	OtherProgram        // a function of another BPF program
 )
 
-// PacketAccess tells how programs reach packet data (verifier.c may_access_direct_pkt_data).
+// PacketAccess is how programs may access packet data (verifier.c may_access_direct_pkt_data).
 type PacketAccess uint8
 
 // Kinds of access.
@@ -134,17 +135,17 @@ const (
 	Payload         // after the transport header
 )
 
-// Args is what the kernel passes as the arguments of the hook.
+// Args is the kind of arguments that the kernel passes to the hook.
 type Args uint8
 
 // Kinds of arguments.
 const (
 	NoArgs      Args = iota // the context is a struct of its own
 	NumberArgs              // numbers: kernel memory is read with helpers
-	PointerArgs             // pointers typed by BTF: direct loads through them have exception table entries and yield 0 where there is nothing
+	PointerArgs             // pointers typed by BTF: direct loads through them have exception table entries and yield 0 for invalid addresses
 )
 
-// Address is what a hook of socket addresses is about.
+// Address describes a hook for socket addresses.
 type Address struct {
 	Family  uint16 // AF_UNIX 1, AF_INET 2, AF_INET6 10
 	Send    bool   // a datagram is being sent, and has a source address
@@ -171,7 +172,8 @@ var rows = func() []*Row {
 	return out
 }()
 
-// Of returns the row of a type. A type no known kernel has gets the row of [uapi.ProgTypeUnspec], which permits nothing.
+// Of returns the row of a type. For a type that no known kernel has, it returns the row of [uapi.ProgTypeUnspec], which
+// allows nothing.
 func Of(t uapi.ProgType) *Row {
 	if int(t) < len(rows) {
 		return rows[t]
@@ -179,10 +181,10 @@ func Of(t uapi.ProgType) *Row {
 	return rows[uapi.ProgTypeUnspec]
 }
 
-// All returns the rows of all types, by number.
+// All returns the rows of all types, sorted by number.
 func All() []*Row { return slices.Clone(rows[1:]) }
 
-// Attached returns what is particular to an attach type; nil when nothing is.
+// Attached returns the row of an attach type, nil if it does not differ from its program type.
 func (r *Row) Attached(a uapi.AttachType) *Attach {
 	for i := range r.Attaches {
 		if r.Attaches[i].Type == a {
@@ -192,7 +194,7 @@ func (r *Row) Attached(a uapi.AttachType) *Attach {
 	return nil
 }
 
-// TargetOf returns what a program of that attach type attaches to.
+// TargetOf returns the kind of target of programs with an attach type.
 func (r *Row) TargetOf(a uapi.AttachType) Target {
 	if at := r.Attached(a); at != nil && at.Target != NoTarget {
 		return at.Target
@@ -200,7 +202,7 @@ func (r *Row) TargetOf(a uapi.AttachType) Target {
 	return r.Target
 }
 
-// AccessOf returns the rules for the context of a program of that attach type.
+// AccessOf returns the rules for the context of programs with an attach type.
 func (r *Row) AccessOf(a uapi.AttachType) *Access {
 	if at := r.Attached(a); at != nil && at.Access != nil {
 		return at.Access
@@ -208,10 +210,10 @@ func (r *Row) AccessOf(a uapi.AttachType) *Access {
 	return &r.Access
 }
 
-// The first releases in which a JIT gives functions stacks of their own (bpf_jit_supports_private_stack), by architecture.
+// The first releases whose JIT supports private stacks (bpf_jit_supports_private_stack), by architecture.
 var privateStacks = map[string]uapi.Release{"x86": uapi.R(6, 13), "arm64": uapi.R(6, 17)}
 
-// HasPrivateStack reports whether each function of a program has a stack of its own instead of a part of the 512 bytes that
+// HasPrivateStack reports whether each function of a program has its own stack instead of a part of the 512 bytes that
 // all functions of a call chain share (verifier.c bpf_enable_priv_stack). An empty architecture is x86.
 func (r *Row) HasPrivateStack(release uapi.Release, arch string, a uapi.AttachType) bool {
 	if at := r.Attached(a); !r.PrivateStack || at != nil && at.NoPrivateStack {
@@ -224,8 +226,8 @@ func (r *Row) HasPrivateStack(release uapi.Release, arch string, a uapi.AttachTy
 	return ok && release.Has(since)
 }
 
-// RunAs returns the program type that stands for all those whose programs declare a struct as their context, for programs of
-// which no more is known: traffic control for struct __sk_buff.
+// RunAs returns the program type that represents all those whose programs declare a struct as their context, for
+// programs about which nothing else is known: traffic control for struct __sk_buff.
 func RunAs(context string) (uapi.ProgType, bool) {
 	for _, r := range All() {
 		if r.Standard && r.Context.User == context {

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Section is a section name that libbpf knows (section_defs in libbpf.c), and what it makes of a program.
+// Section is a section name known to libbpf (section_defs in libbpf.c) and the kind of program it denotes.
 type Section struct {
 	Name string // "kprobe", "fentry.s", "cgroup_skb/egress"
 	// Type is the program type; rows leave it out.
@@ -32,7 +32,7 @@ const (
 	Session                                 // called at the entry and, if it returns 0 there, at the return
 )
 
-// Has reports whether the section has all of the properties.
+// Has reports whether the section has all of these properties.
 func (f SectionFlags) Has(what SectionFlags) bool { return f&what == what }
 
 // Sections lists the section names of all program types, by type.
@@ -55,9 +55,10 @@ var byName = func() map[string]*Section {
 	return m
 }()
 
-// ParseSection finds what a section name makes of a program, and the target it names. The longest name that fits decides:
-// "cgroup/sock_create" over "cgroup/sock". A name without target may still be followed by "/anything", as libbpf 0.x and many
-// tools number programs ("xdp/syn"). Nil means that libbpf does not know the name. A leading "?" is not a part of the name.
+// ParseSection finds the kind of program that a section name denotes, and the target in it. The longest match wins:
+// "cgroup/sock_create" over "cgroup/sock". A name without target may still be followed by "/anything", because libbpf
+// 0.x and many tools number programs ("xdp/syn"). It returns nil for names unknown to libbpf. name must not include a
+// leading "?".
 func ParseSection(name string) (s *Section, target string) {
 	name = strings.TrimPrefix(name, "?")
 	// No name has more than one slash.
@@ -83,8 +84,8 @@ func ParseSection(name string) (s *Section, target string) {
 	return nil, ""
 }
 
-// SectionByPrefix finds the longest section name without a target that a longer name begins with, as cilium/ebpf matches them; nil when
-// there is none.
+// SectionByPrefix returns the longest section name without a target that is a prefix of a longer name, as cilium/ebpf
+// matches them, or nil.
 func SectionByPrefix(name string) *Section {
 	name = strings.TrimPrefix(name, "?")
 	for n := len(name) - 1; n > 0; n-- {

@@ -7,7 +7,7 @@ import (
 // Set is a set of program types, such as those that may call a helper.
 type Set uint64
 
-// SetOf makes a set.
+// SetOf returns the set of the given types.
 func SetOf(types ...uapi.ProgType) Set {
 	var s Set
 	for _, t := range types {

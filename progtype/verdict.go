@@ -45,9 +45,9 @@ var verdicts = [...][]Verdict{
 	ErrorNames:        {},
 }
 
-// VerdictName names a return value of a program: the kernel's enumerator ("XDP_PASS", "TC_ACT_SHOT"), "allow" or "deny" for
-// cgroup programs, "-EPERM" for LSM programs that return a known error. It is empty where the value is only a number, such as the
-// lengths that socket filters and stream parsers return.
+// VerdictName names a return value of a program: the kernel's enumerator ("XDP_PASS", "TC_ACT_SHOT"), "allow" or "deny"
+// for cgroup programs, "-EPERM" for LSM programs that return a known error. It returns "" if the value is only a
+// number, such as the lengths that socket filters and stream parsers return.
 func VerdictName(t uapi.ProgType, ret int32) string {
 	words := Of(t).Vocabulary
 	for _, v := range verdicts[words] {
@@ -63,8 +63,8 @@ func VerdictName(t uapi.ProgType, ret int32) string {
 	return ""
 }
 
-// ParseVerdict finds a return value of a program by its name in the vocabulary of its type ("XDP_PASS", "allow", "-EPERM"). It
-// is the inverse of [VerdictName].
+// ParseVerdict finds a return value of a program by its name in the vocabulary of its type ("XDP_PASS", "allow",
+// "-EPERM"). It is the inverse of [VerdictName].
 func ParseVerdict(t uapi.ProgType, name string) (int32, bool) {
 	words := Of(t).Vocabulary
 	for _, v := range verdicts[words] {

@@ -15,7 +15,7 @@ func (t AttachType) String() string {
 // Known reports whether t is a number this package has a name for.
 func (t AttachType) Known() bool { return uint32(t) < uint32(len(attachTypeNames)) }
 
-// ParseAttachType finds a AttachType by its String form.
+// ParseAttachType finds an AttachType by its String form.
 func ParseAttachType(s string) (AttachType, bool) {
 	for i, n := range attachTypeNames {
 		if n == s {

@@ -1,11 +1,13 @@
-// Package uapi holds the numbers and names of the kernel's BPF interface: program, map and attach types, helper
+// Package uapi contains the numbers and names of the kernel's BPF interface: program, map and attach types, helper
 // functions, error numbers, flags and verdicts.
 //
-// Enumerations (enums_gen.go, funcid_gen.go) are generated from the BTF of Linux 7.2 and include everything older kernels define: the interface
-// only ever grows. Flags, error numbers and verdicts are written by hand: BTF has no macros. Which kernel knows which number is not known here; that is told by the target's own BTF.
+// Enumerations (enums_gen.go, funcid_gen.go) are generated from the BTF of Linux 7.2 and include everything that older
+// kernels define, because the interface only grows. Flags, error numbers and verdicts are written by hand, because BTF
+// has no macros. Which kernel knows which number follows from the target's own BTF.
 //
-// Constants are named after the kernel's, word by word: BPF_MAP_TYPE_PERCPU_HASH is MapTypePercpuHash, BPF_FUNC_ktime_get_ns is
-// FuncKtimeGetNs, BPF_TRACE_FENTRY is AttachTraceFentry; only XDP, LSM, LRU and LPM stay in capitals. Start at ProgType, MapType and FuncID.
+// Constants are named like the kernel's, word by word: BPF_MAP_TYPE_PERCPU_HASH is MapTypePercpuHash,
+// BPF_FUNC_ktime_get_ns is FuncKtimeGetNs, BPF_TRACE_FENTRY is AttachTraceFentry; only XDP, LSM, LRU and LPM stay in
+// capitals. Start from ProgType, MapType and FuncID.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package uapi

@@ -164,7 +164,7 @@ const (
 	EDEADLOCK   = EDEADLK
 )
 
-// errnoNames are the C names; numbers without one are empty.
+// errnoNames are the C names; "" for numbers without one.
 var errnoNames = [...]string{
 	EPERM:           "EPERM",
 	ENOENT:          "ENOENT",
@@ -328,7 +328,7 @@ func (e Errno) Error() string {
 	return "errno " + strconv.Itoa(int(e))
 }
 
-// Name returns the C name, empty for a number without one.
+// Name returns the C name, "" for a number without one.
 func (e Errno) Name() string {
 	if e > 0 && int(e) < len(errnoNames) {
 		return errnoNames[e]

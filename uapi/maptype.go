@@ -3,7 +3,7 @@ package uapi
 // MapType is a map type (enum bpf_map_type).
 type MapType uint32
 
-// MapTraits are what maps of a type have or do.
+// MapTraits are the properties of a map type.
 type MapTraits uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	MapTakesExtra
 )
 
-// MapFields identifies which special fields values of a map type may contain (kernel/bpf/syscall.c map_check_btf).
+// MapFields is the class of special fields that values of a map type may contain (kernel/bpf/syscall.c map_check_btf).
 type MapFields uint8
 
 const (
@@ -30,7 +30,8 @@ const (
 	CgroupFields             // locks and reference counts
 )
 
-// mapTypes is what there is to know of each type but its name: the kernel's struct for it (map_btf_id), and what its maps have. Flags and sizes are checked by their constructors in maps.
+// mapTypes describes each type: the kernel's struct for it (map_btf_id), and its properties. The constructors in maps
+// check flags and sizes.
 var mapTypes = [...]struct {
 	btf    string
 	traits MapTraits
@@ -98,13 +99,13 @@ func ParseMapType(s string) (MapType, bool) {
 	return 0, false
 }
 
-// Has reports whether maps of the type have all of these traits.
+// Has reports whether the type has all of these traits.
 func (t MapType) Has(traits MapTraits) bool { return t.Known() && mapTypes[t].traits&traits == traits }
 
 // PerCPU reports whether each CPU has values of its own in maps of the type.
 func (t MapType) PerCPU() bool { return t.Has(MapPerCPU) }
 
-// Fields returns which special fields values of the type may contain.
+// Fields returns the special fields that values of the type may contain.
 func (t MapType) Fields() MapFields {
 	if !t.Known() {
 		return NoFields
@@ -112,7 +113,8 @@ func (t MapType) Fields() MapFields {
 	return mapTypes[t].fields
 }
 
-// Struct returns the name of the kernel's struct for maps of the type, "bpf_map" where it has none that programs may look at.
+// Struct returns the name of the kernel's struct for maps of the type, "bpf_map" if it has none that programs may
+// access.
 func (t MapType) Struct() string {
 	if !t.Known() || mapTypes[t].btf == "" {
 		return "bpf_map"
