@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// ErrArch: the program reads registers of a different architecture than the target's.
+// ErrArch means that the program reads registers of a different architecture than the target's.
 var ErrArch = errors.New("compiled for another architecture")
 
 // checkRegisters refuses a program that reads registers of a different architecture than the target's. The layout of

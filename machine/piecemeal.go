@@ -11,7 +11,7 @@ import (
 
 // Maps and programs added and removed one by one, as through bpf(2). [New] adds those of an object in the same way.
 
-// ErrExists: the machine already has a program with that name.
+// ErrExists means that the machine already has a program with that name.
 var ErrExists = errors.New("a program of that name already exists")
 
 // take binds a program and adds it to the machine.

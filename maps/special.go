@@ -118,7 +118,7 @@ type Special struct {
 	ContainsType, ContainsField string
 }
 
-// ErrSpecial: the kernel would not accept a special field.
+// ErrSpecial means that the kernel would not accept a special field.
 var ErrSpecial = errors.New("special field")
 
 const (

@@ -10,10 +10,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// ErrNoField: a path names a field that the type lacks.
+// ErrNoField means that a path names a field that the type lacks.
 var ErrNoField = errors.New("no such field")
 
-// ErrBadPath: a path does not fit the types on it, such as an index into a struct.
+// ErrBadPath means that a path does not fit the types on it, such as an index into a struct.
 var ErrBadPath = errors.New("path does not fit the type")
 
 // PathError is a path that does not lead to a field.

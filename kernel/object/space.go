@@ -25,7 +25,7 @@ const (
 	ModeStrict
 )
 
-// ErrNoMemory: the simulated kernel cannot hold more objects.
+// ErrNoMemory means that the simulated kernel cannot hold more objects.
 var ErrNoMemory = errors.New("simulated kernel memory exhausted")
 
 // Limits of one space.
