@@ -187,6 +187,10 @@ func (l *layout) checkMapProg(m *mapInfo) {
 	if m.Type == uapi.MapTypeStructOps {
 		l.refuse(uapi.EINVAL, "bpf_struct_ops map cannot be used in prog")
 	}
+	preallocated := m.preallocated() && (m.inner == nil || m.inner.preallocated())
+	if !preallocated && t == uapi.ProgTypePerfEvent && !l.has(since.RuntimeElements) {
+		l.refuse(uapi.EINVAL, "perf_event programs can only use preallocated hash map")
+	}
 	if !l.p.Sleepable {
 		return
 	}
@@ -214,6 +218,22 @@ func (l *layout) checkMapProg(m *mapInfo) {
 	if !ok {
 		l.refuse(uapi.EINVAL, "Sleepable programs can only use array, hash, ringbuf and local storage maps")
 	}
+	if !preallocated && !l.has(since.RuntimeElements) {
+		what := "maps"
+		if l.rel < since.R(5, 12) {
+			what = "hash maps"
+		}
+		l.refuse(uapi.EINVAL, "Sleepable programs can only use preallocated %s", what)
+	}
+}
+
+// preallocated reports whether the map's elements are there from the start (check_map_prealloc).
+func (m *mapInfo) preallocated() bool {
+	switch m.Type {
+	case uapi.MapTypeHash, uapi.MapTypePercpuHash, uapi.MapTypeHashOfMaps:
+		return m.Flags&uapi.MapNoPrealloc == 0
+	}
+	return true
 }
 
 // opcodeKnown reports whether the release's instruction table has the opcode (bpf_opcode_in_insntable).

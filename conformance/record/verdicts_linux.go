@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfrun/bpfrun/btf/check"
 	"github.com/bpfrun/bpfrun/conformance/paced"
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/loader"
@@ -41,7 +42,7 @@ func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cf
 	}
 	k := &instance{linked: linked, types: -1, maps: map[*loader.Map]*liveMap{}, progs: map[string]int{}, bare: true}
 	defer k.close()
-	typesErr := k.loadObjectTypes(obj)
+	typesErr := k.loadObjectTypes(obj, uapi.ReleaseOf(target.Version))
 	for _, p := range linked.Programs {
 		if len(cfg.Only) > 0 && !cfg.Only[p.Name] {
 			continue
@@ -66,12 +67,16 @@ func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cf
 	return nil
 }
 
-// loadObjectTypes passes the object's BTF to the kernel. Old kernels refuse kinds they do not know: then there are no types.
-func (k *instance) loadObjectTypes(obj *loader.Object) error {
+// loadObjectTypes passes the object's BTF to the kernel as libbpf does: old kernels get something else for kinds they do not know. If
+// it is refused, there are no types.
+func (k *instance) loadObjectTypes(obj *loader.Object, release uapi.Release) error {
 	if obj.BTF == nil {
 		return nil
 	}
 	raw, err := obj.KernelBTF()
+	if err == nil {
+		raw, _, err = check.Sanitise(raw, release)
+	}
 	if err != nil {
 		return err
 	}
