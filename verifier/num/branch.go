@@ -122,7 +122,7 @@ func Taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 	if r.Deduce == DeduceSign && !y.t.IsConst() {
 		// Older releases compare with constants only.
 		switch {
-		case !x.t.IsConst(), !r.ConstLeft, op.Flip() == 0 && !(r.EqRange && (op == Eq || op == Ne)):
+		case !x.t.IsConst(), op.Flip() == 0 && !(r.EqRange && (op == Eq || op == Ne)):
 			return Maybe
 		case op.Flip() != 0:
 			op = op.Flip()

@@ -126,8 +126,6 @@ const (
 	ConstDynptr
 	// GlobalChains: the depth of calls counts from the last global function.
 	GlobalChains
-	// ConstLeft: a constant in the destination register decides a comparison as one in the source does.
-	ConstLeft
 	// RuntimeElements: programs of perf events, and programs that may sleep, can use hash maps that allocate their elements.
 	RuntimeElements
 	// EqRange: comparing for equality with a constant outside the range decides the branch.
@@ -218,7 +216,6 @@ var rows = [numRules]row{
 	GlobalChains:           {R(7, 1), "calls count from the last global function on", nil},
 	CallbackLoops:          {R(6, 19), "calls that call back are loops", nil},
 	TailCallReturns:        {R(6, 18), "tail calls in functions return from them", nil},
-	ConstLeft:              {R(6, 4), "constants in the destination decide comparisons", nil},
 	RuntimeElements:        {R(6, 1), "perf events and sleepable programs use maps that allocate elements", nil},
 	EqRange:                {R(6, 5), "constants outside of ranges are not equal to them", nil},
 	LoadPacketReturns:      {R(6, 16), "packet loads in functions return from them", []update{{R(6, 1), 192}, {R(6, 12), 117}}},
