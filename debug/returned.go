@@ -42,6 +42,19 @@ func (fr *frames) returned(st *Stop, callee Place) {
 	}
 }
 
+// callerIsHelper returns the name of the helper that called the selected frame's function, "" if none did.
+func (fr *frames) callerIsHelper() string {
+	frames := fr.m.Thread().Frames()
+	if fr.frame+1 >= len(frames) || !frames[fr.frame].Callback {
+		return ""
+	}
+	caller := fr.place(frames[fr.frame+1].Image, frames[fr.frame+1].PC-1)
+	if caller.Prog == nil {
+		return ""
+	}
+	return callee(caller.Prog, caller.PC)
+}
+
 // callback reports whether a helper gets what a function returns: its address is taken somewhere.
 func (fr *frames) callback(p Place) bool {
 	f, _ := p.Func()

@@ -229,8 +229,13 @@ func (s *Session) Finish(ctx context.Context) (*Stop, error) {
 			return t.Depth() < d || !sc.Covers(s.addressOf(t))
 		}})
 	}
+	byHelper := s.callerIsHelper()
 	st, err := s.forward(ctx, walk{single: true, over: to, reason: Returned, done: func() bool { return true }})
-	if err == nil && st.Reason == Returned {
+	switch {
+	case err != nil || st.Reason != Returned:
+	case byHelper != "": // r0 is the helper's
+		st.Notes = append(st.Notes, fmt.Sprintf("%s was called by %s, which has made all its calls and returned %s.", callee.funcName(), byHelper, s.AddressText(s.m.Thread().Reg(0))))
+	default:
 		s.returned(st, callee)
 	}
 	return st, err
