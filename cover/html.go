@@ -176,7 +176,7 @@ func (f *SourceFile) line(n int, text string) htmlLine {
 	h.Notes = append(h.Notes, fmt.Sprintf("%d of %d branches executed", gone, ways))
 	const most = 8
 	for i, b := range l.Branches {
-		if i == most {
+		if i == most && len(l.Branches) > most+1 {
 			h.Notes = append(h.Notes, fmt.Sprintf("%d more jumps", len(l.Branches)-most))
 			break
 		}

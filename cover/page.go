@@ -41,7 +41,7 @@ func (d *document) write(name string) error {
 	d.writeHead(&w)
 	w.Write("<main>\n")
 	if d.File != "" {
-		w.Write(`<p class="key"><span><i style="background:var(--hit)"></i>executed</span><span><i style="background:var(--part)"></i>a branch went one way only</span><span><i style="background:var(--miss)"></i>not executed</span><span><i style="background:var(--dead)"></i>dead on the kernel</span><span>counts are runs; click one for its branches</span></p>` + "\n")
+		w.Write(`<p class="key"><span><i style="background:var(--hit);border-color:var(--hitc)"></i>executed</span><span><i style="background:var(--part);border-color:var(--partc)"></i>a branch went one way only</span><span><i style="background:var(--miss);border-color:var(--missc)"></i>not executed</span><span><i style="background:var(--dead);border-color:var(--deadc)"></i>dead on the kernel</span><span>counts are runs; click one for its branches</span></p>` + "\n")
 	}
 	for i := range d.Views {
 		v := &d.Views[i]

@@ -36,7 +36,7 @@ func (page *htmlMatrix) writeHead(w *markup.Page) {
 <h1>%s</h1>
 <p>%s</p>
 <p class="mute">Click a cell for details: the verdict of that release's verifier, the CO-RE relocations, and what the program did compared
-with %s (the cell's three small marks, in this order).</p>
+with %s<span class="order"> (the cell's three small marks, in this order)</span>.</p>
 <ul class="legend">
 `, page.Title, page.Summary, page.Base)
 	for _, x := range page.Words {
