@@ -134,6 +134,14 @@ differential-jit:
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --only walk --mutate --runs 1 --count 100000 --seed 2029
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --only recursion --count 100000 --seed 2030
 
+# Coverage = a count from the interpreter's trace, on both engines; genhtml (Debian's package lcov) reads the tracefile.
+coverage:
+	$(GO) test -count=1 -v -run 'TestEqualToTrace|TestGenhtmlReads' ./cover
+
+# A session of more than 60 commands on a pseudoterminal, 100 times: each line of output comes once, whole and in order.
+terminal:
+	$(GO) test -count=100 -timeout 30m -run TestLongSessionOnTerminal ./debug/repl
+
 # Native code under garbage collection, profiling signals and cancellation, for minutes.
 soak:
 	BPFRUN_SOAK=5m $(GO) test -count=1 -timeout 10m -v -run TestSoak ./jit
@@ -163,7 +171,7 @@ mutants-interpreter:
 mutants-rules:
 	nice -n 15 $(GO) run ./conformance/mutants
 
-.PHONY: exec-suite exec-tools falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
+.PHONY: coverage terminal exec-suite exec-tools falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 
 # The rest of a release: manual pages and shell completions, generated from the commands.
 DOCS := dist-docs
