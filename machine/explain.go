@@ -2,6 +2,8 @@ package machine
 
 import (
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
@@ -28,7 +30,32 @@ func (m *Machine) explain(f *vm.Fault) *Fault {
 		out.Source, out.Line = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col), line.Text
 	}
 	out.Hint = m.hint(p, f)
+	if f.Mem != nil && f.Mem.Kind == mem.UseAfterFree {
+		m.recall(out, f.Mem)
+	}
 	return out
+}
+
+// recall adds what is known of freed memory: the call that ended its life, and what it contained then.
+func (m *Machine) recall(out *Fault, f *mem.Fault) {
+	out.Last = m.mem.LastBytes(f.Addr, MostLast)
+	if f.Region == nil || m.env.Run == nil {
+		return
+	}
+	if t, ok := m.env.Run.Held.Given(f.Region.Base); ok {
+		if p, ok := owner(t.Image); ok {
+			out.Released = p.place(t.PC)
+		}
+	}
+}
+
+// place names an instruction and its source line: "insn 4 (file.c:12: x = f();)".
+func (p *program) place(pc int) string {
+	text := fmt.Sprintf("insn %d", pc)
+	if line, ok := p.lp.LineAt(pc); ok && line.Line != 0 {
+		text += fmt.Sprintf(" (%s:%d: %s)", path.Base(line.File), line.Line, strings.TrimSpace(line.Text))
+	}
+	return text
 }
 
 // hint suggests what to do about a fault.

@@ -89,6 +89,20 @@ func TestLeakedRecordIsAFault(t *testing.T) {
 	assert.Empty(t, res.Events)
 }
 
+// A use of freed memory names the call that freed it, and shows what the memory contained.
+func TestReleasedRecordIsShownAsItWas(t *testing.T) {
+	m := compose(t, load(t, "../testdata/objects/clang-14/faults.o", target(t, embedded.Name)), machine.Config{})
+	res := run(t, m, "err_submitted_record")
+	require.Equal(t, machine.StatusFault, res.Status)
+	assert.Regexp(t, `^insn \d+ \(faults.bpf.c:202: bpf_ringbuf_submit\(r, 0\);\)$`, res.Fault.Released)
+	require.Len(t, res.Events, 1)
+	assert.Len(t, res.Fault.Last, 64)
+	assert.Equal(t, res.Events[0].Data, res.Fault.Last)
+	res = run(t, m, "err_map_value_end")
+	assert.Empty(t, res.Fault.Released)
+	assert.Nil(t, res.Fault.Last)
+}
+
 // TestAStoppedProgramHoldsNothing: what a program held when it was stopped is free for those after it.
 func TestAStoppedProgramHoldsNothing(t *testing.T) {
 	m := compose(t, load(t, "../testdata/objects/clang-14/abandoned.o", target(t, embedded.Name)), machine.Config{})

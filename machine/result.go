@@ -73,7 +73,14 @@ type Fault struct {
 	Source, Line string
 	// Hint suggests what to do next.
 	Hint string
+	// Released is the call that ended the life of the memory a use after free is about, "insn 9 (file.c:12: bpf_ringbuf_submit(r, 0);)", empty when it is not
+	// known. Last are the bytes that memory had then, at most [MostLast] of them; nil for all other faults, and of kernel objects.
+	Released string
+	Last     []byte
 }
+
+// MostLast is how many bytes of freed memory a fault shows.
+const MostLast = 64
 
 // Event is a record that a program sent to user space.
 type Event struct {

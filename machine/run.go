@@ -3,9 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bpfrun/bpfrun/helpers"
@@ -117,10 +115,7 @@ func (m *Machine) checkHeld() {
 		h := &things[0]
 		text := h.Leaked()
 		if p, ok := owner(h.Image); ok {
-			text += fmt.Sprintf(", which it %s at insn %d", h.Began(), h.PC)
-			if line, ok := p.lp.LineAt(h.PC); ok && line.Line != 0 {
-				text += fmt.Sprintf(" (%s:%d: %s)", path.Base(line.File), line.Line, strings.TrimSpace(line.Text))
-			}
+			text += fmt.Sprintf(", which it %s at %s", h.Began(), p.place(h.PC))
 		}
 		m.thread.Abort(&vm.Fault{Kind: vm.LeakedReference, Text: text})
 	}

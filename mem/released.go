@@ -25,6 +25,19 @@ func (m *Memory) ReadReleased(addr uint64, p []byte) (ok bool) {
 	return true
 }
 
+// LastBytes returns the last contents of the freed memory around addr from its start, or that of the array's element, at most n bytes; nil when
+// nothing there was freed, or its contents are not kept.
+func (m *Memory) LastBytes(addr uint64, n int) []byte {
+	r, hi, ok := m.released(addr)
+	if !ok {
+		return nil
+	}
+	lo, _ := r.bounds(addr & m.mask)
+	p := make([]byte, min(uint64(n), hi-lo))
+	copy(p, m.bytesAt(lo-m.base, uint64(len(p))))
+	return p
+}
+
 // released finds the freed region at addr, and the end of it or of its freed element.
 func (m *Memory) released(addr uint64) (r *Region, hi uint64, ok bool) {
 	addr &= m.mask

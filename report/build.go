@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -258,13 +259,19 @@ func accesses(in []machine.KernelAccess) []Access {
 }
 
 func newFault(f *machine.Fault) *Fault {
-	out := &Fault{Kind: f.Kind.String(), Insn: f.Insn, Source: f.Source}
+	out := &Fault{Kind: f.Kind.String(), Insn: f.Insn, Source: f.Source, Released: f.Released, Last: hex.EncodeToString(f.Last)}
 	text := f.Error()
 	if f.Text != "" && f.Fault.Kind != vm.Poison { // the number poison calls says nothing
 		text += "\n" + f.Text
 	}
 	if f.Line != "" {
 		text += "\nat " + f.Source + ": " + f.Line
+	}
+	if f.Released != "" {
+		text += "\nreleased at " + f.Released
+	}
+	if len(f.Last) > 0 {
+		text += fmt.Sprintf("\nlast contents: %x", f.Last)
 	}
 	if f.Hint != "" && f.Kind != vm.Poison { // the poisoned field is listed with its hint
 		text += "\n" + f.Hint

@@ -183,7 +183,10 @@ type Fault struct {
 	Size   int    `json:"size,omitempty"`
 	Access string `json:"access,omitempty"` // load, store
 	Object string `json:"object,omitempty"`
-	Text   string `json:"text"`
+	// Released is the call that freed the memory, Last the first bytes that it had then; both only of a use after free, where they are known.
+	Released string `json:"released,omitempty"`
+	Last     string `json:"last_contents,omitempty"`
+	Text     string `json:"text"`
 }
 
 // Event is one record sent to user space.

@@ -114,7 +114,13 @@ type Ledger struct {
 	Here   func() (*vm.Image, int)
 	things []Thing
 	locks  int // number of things that are spin locks
+
+	given []Thing // the last things given back, with the place where; the one given last stands before next
+	next  int
 }
+
+// remembered is how many things that were given back a ledger can still report.
+const remembered = 16
 
 // Things returns what is held, in the order it was taken.
 func (l *Ledger) Things() []Thing { return l.things }
@@ -124,11 +130,7 @@ func (l *Ledger) Locked() bool { return l.locks > 0 }
 
 // Take records that the program holds something. name is that of a [Reference].
 func (l *Ledger) Take(k Kind, addr uint64, name string) {
-	t := Thing{Kind: k, Addr: addr, Name: name}
-	if l.Here != nil {
-		t.Image, t.PC = l.Here()
-	}
-	l.things = append(l.things, t)
+	l.things = append(l.things, l.placed(Thing{Kind: k, Addr: addr, Name: name}))
 	if k == SpinLock {
 		l.locks++
 	}
@@ -138,11 +140,40 @@ func (l *Ledger) Take(k Kind, addr uint64, name string) {
 func (l *Ledger) Give(k Kind, addr uint64) bool {
 	for i := range l.things {
 		if t := &l.things[i]; t.Kind == k && t.Addr == addr {
+			l.remember(l.placed(Thing{Kind: k, Addr: addr, Name: t.Name}))
 			l.remove(i)
 			return true
 		}
 	}
 	return false
+}
+
+// Given returns the thing at addr that was given back last, with the call that did it; false when it was none of the last few.
+func (l *Ledger) Given(addr uint64) (Thing, bool) {
+	for i := range l.given {
+		if t := l.given[(l.next+len(l.given)-1-i)%len(l.given)]; t.Addr == addr {
+			return t, true
+		}
+	}
+	return Thing{}, false
+}
+
+func (l *Ledger) remember(t Thing) {
+	if len(l.given) < remembered {
+		l.given = append(l.given, t)
+		l.next = len(l.given) % remembered
+		return
+	}
+	l.given[l.next] = t
+	l.next = (l.next + 1) % remembered
+}
+
+// placed adds where the program is.
+func (l *Ledger) placed(t Thing) Thing {
+	if l.Here != nil {
+		t.Image, t.PC = l.Here()
+	}
+	return t
 }
 
 // Leave leaves the section of that kind that was entered last, and reports whether there was one.
@@ -164,7 +195,7 @@ func (l *Ledger) remove(i int) {
 }
 
 // Reset empties the ledger and keeps its memory.
-func (l *Ledger) Reset() { l.things, l.locks = l.things[:0], 0 }
+func (l *Ledger) Reset() { l.things, l.locks, l.given, l.next = l.things[:0], 0, l.given[:0], 0 }
 
 // Join returns a ledger with the things of l and of others.
 func (l *Ledger) Join(others ...*Ledger) Ledger {
@@ -178,5 +209,5 @@ func (l *Ledger) Join(others ...*Ledger) Ledger {
 
 // Clone returns a copy that changes independently.
 func (l *Ledger) Clone() Ledger {
-	return Ledger{Here: l.Here, things: append([]Thing(nil), l.things...), locks: l.locks}
+	return Ledger{Here: l.Here, things: append([]Thing(nil), l.things...), locks: l.locks, given: append([]Thing(nil), l.given...), next: l.next}
 }

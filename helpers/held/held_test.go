@@ -24,6 +24,39 @@ func TestKindsAreKeptApart(t *testing.T) {
 	assert.Empty(t, l.Things())
 }
 
+// What was given back last at an address is told with the place, for the last few things.
+func TestGivenThingsAreRemembered(t *testing.T) {
+	pc := 0
+	l := Ledger{Here: func() (*vm.Image, int) { return nil, pc }}
+	give := func(addr uint64, at int) {
+		l.Take(Record, addr, "")
+		pc = at
+		require.True(t, l.Give(Record, addr))
+	}
+	_, ok := l.Given(0x10)
+	assert.False(t, ok)
+	give(0x10, 3)
+	give(0x20, 5)
+	give(0x10, 9)
+	last, ok := l.Given(0x10)
+	require.True(t, ok)
+	assert.Equal(t, Thing{Kind: Record, Addr: 0x10, PC: 9}, last)
+	copied := l.Clone()
+	for i := range remembered {
+		give(uint64(0x100+i), i)
+		found, ok := l.Given(uint64(0x100 + i))
+		require.True(t, ok)
+		assert.Equal(t, i, found.PC)
+	}
+	_, ok = l.Given(0x10)
+	assert.False(t, ok, "only the last are remembered")
+	_, ok = copied.Given(0x20)
+	assert.True(t, ok)
+	l.Reset()
+	_, ok = l.Given(0x100)
+	assert.False(t, ok)
+}
+
 func TestSectionsNest(t *testing.T) {
 	var l Ledger
 	assert.False(t, l.Leave(RCU))
