@@ -35,6 +35,7 @@ var layers = []struct {
 	{"internal/rewrite", nil},  // for tests only
 	{"internal/testsize", nil}, // for tests only
 	{"internal/markup", nil},
+	{"internal/visible", nil},
 	{"internal/lazyre", nil},
 	{"internal/endian", nil},
 	{"decode", []string{"internal/endian"}},
@@ -87,9 +88,9 @@ var layers = []struct {
 	{"cover", []string{"internal/worded", "internal/markup", "loader", "machine"}},
 	{"debug/expr", []string{"internal/endian", "internal/nearest", "uapi", "btf", "packet", "loader", "mem", "maps", "machine"}},
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "verifier", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest", "debug/scopes", "debug/expr"}},
-	{"debug/repl", []string{"internal/worded", "internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},
+	{"debug/repl", []string{"internal/worded", "internal/visible", "internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},
 	{"debug/dap", []string{"internal/worded", "internal/nearest", "decode", "debug", "debug/repl"}},
-	{"report", []string{"internal/exitcode", "internal/markup", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "btf/ids", "packet", "corerelo", "loader", "offsets", "vm", "jit", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
+	{"report", []string{"internal/exitcode", "internal/markup", "internal/visible", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "btf/ids", "packet", "corerelo", "loader", "offsets", "vm", "jit", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"testrun", []string{"internal/exitcode", "internal/kernels", "internal/shell", "loader", "kernel", "machine", "scenario", "intest", "debug", "report"}},
 	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
 	{"conformance", []string{"internal/endian", "internal/lazyre", "internal/worded", "internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // TableOptions changes how a table looks.
@@ -352,11 +354,11 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 	}
 	if r.Output != "" {
 		lines := strings.Split(strings.TrimSuffix(r.Output, "\n"), "\n")
-		list("output", len(lines), func(i int) string { return visible(lines[i]) })
+		list("output", len(lines), func(i int) string { return visible.Text(lines[i]) })
 	}
 	list("effect", len(r.Effects), func(i int) string { return effectText(&r.Effects[i]) })
 	list("map", len(r.MapChanges), func(i int) string { return s.bold(r.MapChanges[i].Map) + r.MapChanges[i].Text })
-	list("trace", len(r.Trace), func(i int) string { return visible(r.Trace[i]) })
+	list("trace", len(r.Trace), func(i int) string { return visible.Text(r.Trace[i]) })
 	writeValidation(b, r, item, s, opt)
 	if opt.Verbose {
 		for _, a := range r.KernelReads {
@@ -385,30 +387,6 @@ const (
 	lineWidth  = 160 // characters shown of each without -v
 	cellWidth  = 48  // characters of a name or hook
 )
-
-// visible shows what a guest program wrote without letting it control the terminal: control characters other than tabs, and
-// bytes that are not UTF-8, appear as \xNN.
-func visible(text string) string {
-	clean := func(r rune) bool {
-		return r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) && r != utf8.RuneError
-	}
-	if !strings.ContainsFunc(text, func(r rune) bool { return !clean(r) }) {
-		return text
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, n := utf8.DecodeRuneInString(text)
-		if clean(r) {
-			b.WriteString(text[:n])
-		} else {
-			for _, c := range []byte(text[:n]) {
-				fmt.Fprintf(&b, "\\x%02x", c)
-			}
-		}
-		text = text[n:]
-	}
-	return b.String()
-}
 
 // cut shortens text to width characters.
 func cut(text string, width int) string {

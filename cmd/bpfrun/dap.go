@@ -46,7 +46,7 @@ this command. Their launch request names the object to debug ("object") and any 
 				return usagef("--sessions %d: want at least 1", c.sessions)
 			}
 			if c.listen == "" {
-				return c.dapOn(stdio{cmd.InOrStdin(), c.stdout})
+				return c.dapOn(stdio{cmd.InOrStdin(), verbatim(c.stdout)})
 			}
 			return c.dapListen()
 		},

@@ -315,7 +315,8 @@ func (d *debugged) on(src btfSource) (debug.Target, error) {
 func (c *debugCommand) converse(s *debug.Session, cfg repl.Config) error {
 	f, ok := cfg.In.(*os.File)
 	cfg.Terminal = ok && isTerminal(f) && isTerminal(c.stdout)
-	if cfg.Terminal {
+	if cfg.Terminal { // the REPL draws on it, and keeps text from doing that
+		cfg.Out = verbatim(cfg.Out)
 		cfg.HistoryFile = historyFile()
 		cfg.Height, cfg.Width = c.screenHeight, c.screenWidth
 	}

@@ -43,8 +43,8 @@ func collectLater() {
 // run executes one command line and returns the exit code. A panic is a bug in bpfrun: it is
 // reported as such, with exit code 70.
 func run(args []string, stdout, stderr io.Writer) (code int) {
-	out := &output{w: stdout}
-	a := newApp(out, stderr)
+	out, messages := &output{w: stdout}, &output{w: stderr}
+	a := newApp(out, messages)
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintf(stderr, "bpfrun: internal error: %v\n\nThis is a bug in bpfrun. Please report it with the object, the command line and this trace:\n%s", r, debug.Stack())
@@ -57,7 +57,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	}
 	cmd.SetArgs(args)
 	cmd.SetOut(out)
-	cmd.SetErr(stderr)
+	cmd.SetErr(messages)
 	err := cmd.Execute()
 	switch {
 	case out.err != nil: // whatever else is wrong, this is why

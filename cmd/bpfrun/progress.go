@@ -29,7 +29,7 @@ func (c *console) progress(what string, total int) *progress {
 	if c.quiet || !isTerminal(c.stderr) {
 		return nil
 	}
-	return newProgress(c.stderr, what, total, progressAfter, progressEvery)
+	return newProgress(fileOf(c.stderr), what, total, progressAfter, progressEvery)
 }
 
 // silentProgress returns the progress of work whose results are printed as they come, which show it themselves: only JSON waits for the end.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
@@ -152,10 +153,10 @@ func (c *console) replayProgress(name string) func(packets int, took time.Durati
 		text := fmt.Sprintf("%s: %d packets in %.1f s, %.0f packets/s", name, packets, took.Seconds(), float64(packets)/took.Seconds())
 		switch {
 		case !last:
-			fmt.Fprintf(c.stderr, "\r\x1b[K%s", text)
+			fmt.Fprintf(fileOf(c.stderr), "\r\x1b[K%s", visible.Text(text))
 			shown = true
 		case shown:
-			fmt.Fprintf(c.stderr, "\r\x1b[K%s\n", text)
+			fmt.Fprintf(fileOf(c.stderr), "\r\x1b[K%s\n", visible.Text(text))
 		default:
 			fmt.Fprintln(c.stderr, text)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/chzyer/readline"
 
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // Config describes where a REPL reads and writes.
@@ -74,7 +75,7 @@ type REPL struct {
 // New makes a REPL for a session.
 func New(s *debug.Session, cfg Config) *REPL {
 	r := &REPL{s: s, cfg: cfg, aliases: map[string]string{}, listSize: listed, paging: true}
-	r.out = &tee{r, cfg.Out}
+	r.out = visible.Writer{W: &tee{r, cfg.Out}}
 	s.OnTrace = r.traced
 	return r
 }
@@ -172,7 +173,7 @@ func (r *REPL) interactive(ctx context.Context) error {
 		r.screen.draw()
 		rl.Refresh()
 	})()
-	r.out = &tee{r, r.screen}
+	r.out = visible.Writer{W: &tee{r, r.screen}}
 	r.ask = func() bool {
 		rl.SetPrompt("-- more: Enter continues, q quits --")
 		line, err := rl.Readline()

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Names in objects and scenario files, and lines of sources, reach the terminal as text: on standard output and in messages, of every command.
+func TestNamesCannotControlTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	object, err := os.ReadFile("../../examples/exec/exec.bpf.o")
+	require.NoError(t, err)
+	for from, to := range map[string]string{ // as long as they were: programs, maps, types, lines, files
+		"on_exec": "\x1b[2Jn_x", "execs_by_uid": "exe\x1b]0;evil\x07", "exec.bpf.c": "ex\x1b[8m.bpf", "task_struct *task": "task_struct *\x1b[2J",
+	} {
+		require.Equal(t, len(from), len(to), from)
+		require.Contains(t, string(object), from)
+		object = bytes.ReplaceAll(object, []byte(from), []byte(to))
+	}
+	path := filepath.Join(dir, "x.o")
+	require.NoError(t, os.WriteFile(path, object, 0o600))
+	file := filepath.Join(dir, "x.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("object: "+execPath(t)+"\nruns: [{prog: on_exec, name: \"\\e[2J\\a\", expect: {ret: 5}}]\n"), 0o600))
+	const types = "../../testdata/btf/min/linux-6.12.107-amd64.min.btf"
+	for _, args := range [][]string{
+		{path}, {"run", path, "-v"}, {"info", path}, {"disasm", path}, {"relo", path}, {"matrix", path}, {"verify", path}, {"scenario", "new", path}, {"test", file},
+		{"run", path, "-p", "nosuch"}, {"run", path, "--map-size", "\x1b[2J=3"}, {"debug", path, "-e", "info functions", "-e", "list", "-e", "info maps", "-e", "run"},
+		{"\x1b[2J.o"}, {"\x1b[2J"}, {"run", path, "--\x1b[2J"}, {"btf", "dump", path, "--format", "c"},
+	} {
+		args := append(args, "--btf", types)
+		if args[0] == "btf" {
+			args = args[:len(args)-2]
+		}
+		_, stdout, stderr := command(args...)
+		assert.NotEmpty(t, stdout+stderr, "%q", args)
+		for _, text := range []string{stdout, stderr} {
+			i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f })
+			if i >= 0 {
+				t.Errorf("%q: %q", args, text[max(0, i-40):min(len(text), i+40)])
+			}
+		}
+	}
+}
+
+func execPath(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(execObject)
+	require.NoError(t, err)
+	return filepath.ToSlash(path)
+}
