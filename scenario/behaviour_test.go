@@ -181,7 +181,7 @@ func TestSkeletons(t *testing.T) {
 			l, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
 			require.NoError(t, err)
 			var b strings.Builder
-			require.NoError(t, Skeleton(context.Background(), &b, l, nil, Options{Config: machine.Config{Seed: 1}}))
+			require.NoError(t, Skeleton(context.Background(), &b, l, l.Object.Name, nil, Options{Config: machine.Config{Seed: 1}}))
 			for name, res := range runText(t, example, b.String()) {
 				assert.Empty(t, failures(res), name)
 			}
@@ -199,7 +199,7 @@ func TestSkeletonNamesKeys(t *testing.T) {
 	l, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
 	require.NoError(t, err)
 	var b strings.Builder
-	require.NoError(t, Skeleton(context.Background(), &b, l, nil, Options{Config: machine.Config{Seed: 1}}))
+	require.NoError(t, Skeleton(context.Background(), &b, l, l.Object.Name, nil, Options{Config: machine.Config{Seed: 1}}))
 	assert.Contains(t, b.String(), "        $p: {at: 3480000001000, pid: 0}\n")
 	assert.Contains(t, b.String(), "        $p: {at: 3480000001000, pid: 6704}\n")
 	assert.NotContains(t, b.String(), "not with these fields alone")

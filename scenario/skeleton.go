@@ -17,14 +17,15 @@ import (
 )
 
 // Skeleton writes a commented scenario for an object: a default run of each program (of progs, if any), with the fields it read
-// as objects and what it did as expectations. The scenario holds on the target it was made for.
-func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, progs []string, opt Options) error {
+// as objects and what it did as expectations. The scenario holds on the target it was made for. path is where the object lies as seen from the
+// file's directory.
+func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, progs []string, opt Options) error {
 	m, err := machine.New(l, opt.Config)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	s := &skeleton{m: m, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}}
+	s := &skeleton{m: m, path: path, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}}
 	base := m.Snapshot()
 	together := base // after the entries and returns that were run so far
 	names := slices.DeleteFunc(m.Names(), func(name string) bool { return len(progs) > 0 && !slices.Contains(progs, name) })
@@ -96,6 +97,7 @@ func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([
 
 type skeleton struct {
 	m    *machine.Machine
+	path string // of the object
 	spec *btf.Spec
 	g    graph
 	runs bytes.Buffer
@@ -109,7 +111,7 @@ func (s *skeleton) text() []byte {
 	l := s.m.Linked()
 	fmt.Fprintf(&b, "# Written by bpfrun scenario new from default runs on %s. Change what matters, leave out the rest:\n", l.Target.Name)
 	fmt.Fprintf(&b, "# fields that are not set read as 0, and the run says so. a|b is the first name that exists, name? is set if it exists.\n")
-	fmt.Fprintf(&b, "object: %s\n", yamlPlain(l.Object.Name))
+	fmt.Fprintf(&b, "object: %s\n", yamlPlain(s.path))
 	if len(s.g.sketches) > 0 {
 		b.WriteString("objects:\n")
 	}

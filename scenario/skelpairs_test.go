@@ -23,7 +23,7 @@ func skeletonOf(t *testing.T, path string) (string, *File) {
 	linked, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
 	require.NoError(t, err)
 	var b strings.Builder
-	require.NoError(t, Skeleton(context.Background(), &b, linked, nil, Options{Config: machine.Config{Seed: 1}}))
+	require.NoError(t, Skeleton(context.Background(), &b, linked, "x.o", nil, Options{Config: machine.Config{Seed: 1}}))
 	f, err := Parse("skeleton.yaml", []byte(b.String()))
 	require.NoError(t, err)
 	return b.String(), f

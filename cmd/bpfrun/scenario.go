@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -73,8 +75,15 @@ func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error
 	if err != nil {
 		return err
 	}
+	ctx, stop := c.interruptible(context.Background())
+	defer stop()
+	var text bytes.Buffer // so that nothing is left of a file that is not complete
+	if err := scenario.Skeleton(ctx, &text, linked, pathFrom(filepath.Dir(out), path), progs, opt); err != nil {
+		return err
+	}
 	if out == "" {
-		return scenario.Skeleton(context.Background(), c.stdout, linked, progs, opt)
+		_, err := text.WriteTo(c.stdout)
+		return err
 	}
 	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
@@ -83,11 +92,29 @@ func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error
 	if err != nil {
 		return usageError{err}
 	}
-	if err := scenario.Skeleton(context.Background(), f, linked, progs, opt); err != nil {
-		f.Close()
-		return err
+	_, err = text.WriteTo(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(out)
+		return usageError{err}
 	}
-	return f.Close()
+	return nil
+}
+
+// pathFrom is a path as a file in dir names it. An absolute path stays as it is.
+func pathFrom(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.ToSlash(path)
+	}
+	base, err1 := filepath.Abs(dir)
+	abs, err2 := filepath.Abs(path)
+	if err1 != nil || err2 != nil {
+		return path
+	}
+	rel, err := filepath.Rel(base, abs)
+	if err != nil {
+		return filepath.ToSlash(abs)
+	}
+	return filepath.ToSlash(rel)
 }
 
 // scenarioSchemaCommand is bpfrun scenario schema.
