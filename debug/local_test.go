@@ -139,7 +139,7 @@ func TestLocalsOfCallers(t *testing.T) {
 }
 
 func TestObjectsWithoutDWARF(t *testing.T) {
-	s := started(t, "examples/exec/exec.bpf.o", "on_exec")
+	s := started(t, "examples/tp_btf/tp_btf.bpf.o", "on_switch")
 	_, err := s.Locals()
 	var un *expr.UnavailableError
 	require.ErrorAs(t, err, &un)
@@ -220,7 +220,7 @@ func TestLinesOfDWARF(t *testing.T) {
 	s := started(t, "debug/testdata/locals-O2-dwarf5.o", "locals")
 	require.NotEmpty(t, s.linked.Programs[0].Funcs[0].Lines)
 	assert.Equal(t, []string{"./debug/testdata/locals.bpf.c"}, s.Files())
-	plain := started(t, "examples/exec/exec.bpf.o", "on_exec")
+	plain := started(t, "examples/tp_btf/tp_btf.bpf.o", "on_switch")
 	assert.Nil(t, plain.linked.Programs[0].Funcs[0].Lines)
 	assert.NotEmpty(t, plain.Files())
 }
