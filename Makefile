@@ -169,7 +169,7 @@ mutants-interpreter:
 	$(GO) run ./conformance/isa/mutants
 
 mutants-rules:
-	nice -n 15 $(GO) run ./conformance/mutants
+	BPFRUN_LONG=1 nice -n 15 $(GO) run ./conformance/mutants
 
 .PHONY: coverage terminal exec-suite exec-tools falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 
