@@ -16,6 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -80,7 +82,18 @@ func runOnce(ctx context.Context, linked *loader.Linked, program, title string, 
 	for i := range packet {
 		packet[i] = byte(edge(rng))
 	}
-	res, err := m.Run(ctx, program, machine.Input{Packet: packet})
+	in := machine.Input{Packet: packet}
+	lp, ok := linked.Program(program)
+	if !ok {
+		return fmt.Errorf("no program %s", program)
+	}
+	if lp.Type == uapi.ProgTypeSyscall {
+		in.Context = make([]byte, syscallContext)
+		for i := range in.Context {
+			in.Context[i] = byte(edge(rng))
+		}
+	}
+	res, err := m.Run(ctx, program, in)
 	switch {
 	case err != nil:
 		return err
@@ -90,15 +103,33 @@ func runOnce(ctx context.Context, linked *loader.Linked, program, title string, 
 		return &Contradiction{title, input, "the engines differ: " + different}
 	case res.Fault != nil && res.Fault.Kind == vm.NotSimulated:
 		return fmt.Errorf("%w: %w", ErrNotRun, res.Fault)
-	case res.Fault != nil && !unchecked(res.Fault):
+	case res.Fault != nil && !unchecked(lp, res.Fault):
 		return &Contradiction{title, input, fmt.Sprintf("instruction %d (%s): %v", res.Fault.Insn, res.Fault.Text, res.Fault.Fault)}
 	}
 	return nil
 }
 
-// unchecked are faults of what no verifier checks.
-func unchecked(f *machine.Fault) bool {
-	return f.Kind == vm.BudgetExceeded || f.Kind == vm.TimedOut
+// syscallContext is the size in bytes of the contexts that syscall programs get: user space has to pass what a program reads.
+const syscallContext = 1 << 10
+
+// unchecked reports faults of what no verifier checks: the budget, and what the kernel compares when a program is attached, the
+// arguments of a raw tracepoint (bpf_probe_register) and the sizes of the map that an iterator visits (bpf_iter_attach_map).
+func unchecked(lp *loader.LinkedProgram, f *machine.Fault) bool {
+	if f.Kind == vm.BudgetExceeded || f.Kind == vm.TimedOut {
+		return true
+	}
+	if f.Mem == nil || f.Mem.Kind != mem.OutOfBounds || f.Mem.Region == nil {
+		return false
+	}
+	switch lp.Type {
+	case uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
+		return f.Mem.Region.Kind == mem.Context
+	case uapi.ProgTypeTracing:
+		if lp.AttachTo == "bpf_map_elem" || lp.AttachTo == "bpf_sk_storage_map" {
+			return f.Mem.Region.Kind == mem.MapValue || f.Mem.Region.Kind == mem.Scratch
+		}
+	}
+	return false
 }
 
 // fill gives maps elements: numbers near the edges.
