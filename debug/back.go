@@ -13,25 +13,24 @@ type entry struct {
 	pc    int32
 	depth int16
 	cpu   int16
-	hit   bool // the instruction made a watchpoint report
+	hit   bool // the instruction triggered a watchpoint
 }
 
-// search looks through the run backwards. feed gets entries with falling positions and says when it has seen enough; found is
-// the position it came for.
+// search looks through the run backwards. feed receives entries with decreasing positions and returns true to stop; found is the position it was
+// looking for.
 type search interface {
 	feed(e *entry) (enough bool)
 	found() (pos uint64, ok bool)
 }
 
-// Stretches that are executed again grow, so that a search near the end stays cheap and one that goes far does not start
-// too often from the beginning.
+// Stretches executed again grow, so that a search that ends soon stays cheap and a long one does not start over too often.
 const (
 	firstStretch  = 1 << 12
 	lastStretch   = 1 << 20
 	stretchGrowth = 16
 )
 
-// record executes [lo, hi) one by one and returns what it saw.
+// record executes the positions [lo, hi) one by one and returns their entries.
 func (s *Session) record(ctx context.Context, lo, hi uint64) ([]entry, error) {
 	if err := s.goTo(ctx, lo); err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ func (s *Session) record(ctx context.Context, lo, hi uint64) ([]entry, error) {
 	return out, nil
 }
 
-// backward searches from the position back and moves to what it finds, or to a breakpoint or watchpoint on the way.
+// backward searches backwards from the current position and moves to the match, or to a breakpoint or watchpoint before that.
 func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -65,7 +64,7 @@ func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 	s.Unlook()
 	origin, cpu, began := s.Pos(), s.cpu, s.began
 	back := func(err error) (*Stop, error) {
-		// An interrupted search leaves the session where it was.
+		// An interrupted search does not move the session.
 		if ctx.Err() != nil {
 			if gerr := s.goBackTo(ctx, origin, cpu); gerr != nil {
 				return nil, gerr
@@ -120,7 +119,7 @@ func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 	return s.toStart(ctx, cpu, began)
 }
 
-// toStart goes to where the program of a CPU began.
+// toStart moves to where the program of a CPU began.
 func (s *Session) toStart(ctx context.Context, cpu int, began uint64) (*Stop, error) {
 	if began == 0 {
 		s.rewind()
@@ -136,14 +135,14 @@ func (s *Session) toStart(ctx context.Context, cpu int, began uint64) (*Stop, er
 	return s.stopped(AtStart), nil
 }
 
-// stopAt moves to an entry with a breakpoint or watchpoint and returns the stop, nil when a condition does not hold there.
+// stopAt moves to an entry with a breakpoint or watchpoint and returns the stop, nil if its condition does not hold there.
 func (s *Session) stopAt(ctx context.Context, e *entry) (*Stop, error) {
 	if err := s.goTo(ctx, e.pos); err != nil {
 		return nil, err
 	}
 	s.applyEdits()
 	if e.hit {
-		// The instruction is executed once more for what the watchpoint sees.
+		// Execute the instruction once more to see what the watchpoint sees.
 		s.resetSoft()
 		s.hits = s.hits[:0]
 		s.exec(1)
@@ -159,7 +158,7 @@ func (s *Session) stopAt(ctx context.Context, e *entry) (*Stop, error) {
 	return s.breakHere(false), nil
 }
 
-// backBy goes n instructions back.
+// backBy moves n instructions back.
 func (s *Session) backBy(ctx context.Context, n uint64) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -190,8 +189,8 @@ func (s *Session) backBy(ctx context.Context, n uint64) (*Stop, error) {
 	return s.stopped(Stepped), nil
 }
 
-// backToStop goes back to the last stop before the position: a breakpoint, a watchpoint, or one of the places. It looks at the
-// stretches between the states that were kept, the last one first.
+// backToStop moves back to the last stop before the current position: a breakpoint, a watchpoint, or one of the places. It examines the stretches
+// between kept states, the last one first.
 func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -233,8 +232,7 @@ func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error)
 
 type stopKind struct{ found, watch bool }
 
-// lastStop executes the run from position from to position limit and returns the last position before it at which it would have
-// stopped.
+// lastStop executes the run from position from to position limit and returns the last position before limit at which it would have stopped.
 func (s *Session) lastStop(ctx context.Context, from, limit uint64, places []Place, temps map[spot]bool) (last uint64, kind stopKind, err error) {
 	if err := s.goTo(ctx, from); err != nil {
 		return 0, kind, err
@@ -264,7 +262,7 @@ func (s *Session) lastStop(ctx context.Context, from, limit uint64, places []Pla
 	return last, kind, nil
 }
 
-// backMatch finds the first entry that fits.
+// backMatch finds the first matching entry.
 type backMatch struct {
 	match func(*entry) bool
 	pos   uint64
@@ -280,13 +278,12 @@ func (b *backMatch) feed(e *entry) bool {
 
 func (b *backMatch) found() (uint64, bool) { return b.pos, b.ok }
 
-// backLine finds the first instruction of the source line that was executed before: of the same line when the search starts in its
-// middle.
+// backLine finds the first instruction of the source line executed before; if the search starts in the middle of a line, of that line.
 type backLine struct {
 	s     *Session
-	over  bool // run through calls
-	depth int  // nesting it began with
-	ended bool // the search starts after the end
+	over  bool // step over calls
+	depth int  // call depth at which it began
+	ended bool // the search starts after the end of the run
 
 	have   bool
 	target lineKey

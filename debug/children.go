@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// inspector answers what front ends show: parts of values, maps, events, arguments, what a run changed. It has no state.
+// inspector answers the queries of front ends: parts of values, maps, events, arguments, the changes a run made. It has no state.
 type inspector struct {
 	*subject
 	*expr.Memory
@@ -25,19 +25,19 @@ type inspector struct {
 	*launch
 }
 
-// Child is a part of a value: a member, an element, what a pointer points to, a header of a packet.
+// Child is a part of a value: a member, an element, the target of a pointer, a packet header.
 type Child struct {
 	Name string
-	// Expr is an expression that means the part, "" when there is none.
+	// Expr is an expression that denotes the part, "" if there is none.
 	Expr string
-	// Value is nil with Err, and with Unset: a field of a kernel object that nobody set yet gets its value when it is read,
-	// so reading it is left to those who ask for it ([Session.Part]).
+	// Value is nil if Err is set, and if Unset is: reading an unset field of a kernel object sets it, so callers read it only on demand
+	// ([Session.Part]).
 	Value *expr.Value
 	Err   error
 	Unset bool
 }
 
-// Parts returns how many parts a value has, and whether they are elements with numbers.
+// Parts returns the number of parts of a value, and whether they are numbered elements.
 func (ip *inspector) Parts(v *expr.Value) (n int, indexed bool) {
 	switch {
 	case v == nil || v.IsText || v.Field != nil:
@@ -65,7 +65,7 @@ func (ip *inspector) Parts(v *expr.Value) (n int, indexed bool) {
 	return 0, false
 }
 
-// whole returns the type whose parts a value has: of a pointer to a struct that of the struct. ok is false for what has none.
+// whole returns the type whose parts a value has; for a pointer to a struct, the struct. ok is false for a value without parts.
 func (ip *inspector) whole(v *expr.Value) (t expr.Type, ok bool) {
 	t, addr := v.Type, v.Addr
 	if t.Kind() == btf.KindPtr {
@@ -85,7 +85,7 @@ func (ip *inspector) whole(v *expr.Value) (t expr.Type, ok bool) {
 	return t, t.IsComposite() || v.Type.Kind() == btf.KindPtr || v.Type.Kind() == btf.KindArray
 }
 
-// Children returns parts from number from on, at most n. expr is an expression that means the whole, "" when there is none.
+// Children returns at most n parts, starting with part number from. text is an expression that denotes the whole, "" if there is none.
 func (ip *inspector) Children(v *expr.Value, text string, from, n int) []Child {
 	total, indexed := ip.Parts(v)
 	from = max(from, 0)
@@ -133,7 +133,7 @@ func (ip *inspector) Children(v *expr.Value, text string, from, n int) []Child {
 	return []Child{c}
 }
 
-// Part returns a member of a value by name, also one of a kernel object that has no value yet.
+// Part returns a member of a value by name. It may set an unset field of a kernel object.
 func (ip *inspector) Part(v *expr.Value, name string) (*expr.Value, error) { return ip.Member(v, name) }
 
 func (ip *inspector) members(v *expr.Value, text string, names []string) []Child {
@@ -158,7 +158,7 @@ func (ip *inspector) members(v *expr.Value, text string, names []string) []Child
 	return out
 }
 
-// unset reports whether a member is a field of a kernel object without a value.
+// unset reports whether a member is an unset field of a kernel object.
 func (ip *inspector) unset(v *expr.Value, name string) bool {
 	if v.Kind != expr.InMemory || v.Layer != nil || ip.m.Kernel().ObjectAt(v.Addr) == nil || !v.Type.IsComposite() {
 		return false
@@ -176,12 +176,12 @@ func (ip *inspector) unset(v *expr.Value, name string) bool {
 		size = uint64(n)
 	}
 	if (expr.Type{Spec: v.Type.Spec, ID: f.Type}).IsComposite() {
-		return false // its own members are told apart
+		return false // its own members are checked separately
 	}
 	return !ip.AnySet(v.Addr+uint64(f.BitOffset/8), size)
 }
 
-// part continues an expression.
+// part appends to an expression.
 func (ip *inspector) part(text, format string, arg any) string {
 	if text == "" {
 		return ""
@@ -249,7 +249,7 @@ func (ip *inspector) mapChild(v *expr.Value, text string, e maps.Entry, cpu int,
 		data = e.PerCPU[cpu]
 	}
 	c.Value = &expr.Value{Type: vt, Data: data}
-	if c.Expr != "" { // in its place, so that it can be followed and changed
+	if c.Expr != "" { // evaluated in place, so that it can be expanded and assigned
 		if x, err := ip.Eval(c.Expr); err == nil {
 			c.Value = x
 		}
@@ -257,7 +257,7 @@ func (ip *inspector) mapChild(v *expr.Value, text string, e maps.Entry, cpu int,
 	return c
 }
 
-// keyText returns a key as an expression takes it, "" when none does.
+// keyText formats a key as an expression accepts it, "" if none can.
 func (ip *inspector) keyText(key *expr.Value) string {
 	if len(key.Data) == 0 {
 		return ""
@@ -278,7 +278,7 @@ func (ip *inspector) keyText(key *expr.Value) string {
 	return ""
 }
 
-// TypeOf writes the type of a value in C.
+// TypeOf returns the type of a value in C syntax.
 func (ip *inspector) TypeOf(v *expr.Value) string {
 	switch {
 	case v == nil:
@@ -294,7 +294,7 @@ func (ip *inspector) TypeOf(v *expr.Value) string {
 	return v.Type.String()
 }
 
-// Pointee returns where a value lies, or what a pointer points to; ok is false for other values.
+// Pointee returns the address of a value or, for a pointer, its target; ok is false for other values.
 func (ip *inspector) Pointee(v *expr.Value) (addr uint64, ok bool) {
 	switch {
 	case v == nil || v.IsText || v.Kind == expr.WholeMap:
@@ -310,11 +310,11 @@ func (ip *inspector) Pointee(v *expr.Value) (addr uint64, ok bool) {
 // KernelObject is an object of the simulated kernel that the run has accessed.
 type KernelObject struct {
 	Role, Type string
-	// Expr is an expression that means it.
+	// Expr is an expression that denotes the object.
 	Expr string
 }
 
-// KernelObjects lists the kernel objects that the run accessed so far, in the order of first access, at most most.
+// KernelObjects lists the kernel objects that the run has accessed, in the order of first access, limited to most.
 func (ip *inspector) KernelObjects(most int) []KernelObject {
 	reads, writes := ip.KernelReads()
 	seen := map[uint64]bool{}

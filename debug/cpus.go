@@ -11,19 +11,19 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// lane is what one CPU does. Only that of the CPU that is looked at is in the machine; the runs of the others are parked.
+// lane is the state of one CPU. Only the selected CPU's run is loaded in the machine; the runs of the others are parked.
 type lane struct {
 	cpu    int
 	state  State
 	run    *machine.Session
-	result *machine.Result // of the run when it ended
+	result *machine.Result // of the run, once it ended
 	began  uint64          // position at which the run began
-	before uint64          // instructions of the runs on this CPU before this one
-	parked uint64          // what count is, while another CPU is looked at
+	before uint64          // instructions of earlier runs on this CPU
+	parked uint64          // the value of count while another CPU is selected
 }
 
-// count returns how many positions of the run are instructions of this CPU. Where several CPUs run, a fault is one too: it may change what the
-// others see.
+// count returns how many positions of the run belong to this CPU. With several CPUs, a fault counts as one too, since it may change what the others
+// see.
 func (l *lane) count(several bool) uint64 {
 	n := l.before
 	if l.run != nil {
@@ -37,31 +37,31 @@ func (l *lane) count(several bool) uint64 {
 
 func (l *lane) faulted() bool { return l.state == Ended && l.result != nil && l.result.Fault != nil }
 
-// lanes are the CPUs that programs run on, and the order in which they take turns. The order is what makes a run on several CPUs one that can
-// be repeated: it is recorded as the user steps one CPU and then another, and followed wherever the run is executed again.
+// lanes are the CPUs that programs run on and the order in which they take turns. The order makes a run on several CPUs repeatable: it is recorded
+// as the user steps one CPU and then another, and followed whenever the run is executed again.
 type lanes struct {
 	list    []*lane // by CPU
 	several bool    // programs were started on more than one CPU in this run
-	others  uint64  // positions of all CPUs but the one that is looked at
+	others  uint64  // positions of all CPUs but the selected one
 	turns   []turn
 	known   uint64          // position up to which the order of turns is known
-	sent    []machine.Event // what user space got, when all programs have ended
+	sent    []machine.Event // records received by user space once all programs ended
 }
 
-// turn is a stretch of the run that one CPU executes: from pos to the next turn.
+// turn is a stretch of the run executed by one CPU: from pos to the next turn.
 type turn struct {
 	pos uint64
 	cpu int
 }
 
-// beginning is a program that was started while programs ran on other CPUs.
+// beginning is a program started while programs ran on other CPUs.
 type beginning struct {
 	prog   string
 	in     machine.Input
 	fields map[string]uint64
 }
 
-// laneOf returns the lane of a CPU, made when it is not there.
+// laneOf returns the lane of a CPU and creates it if necessary.
 func (ls *lanes) laneOf(cpu int) *lane {
 	i := sort.Search(len(ls.list), func(i int) bool { return ls.list[i].cpu >= cpu })
 	if i == len(ls.list) || ls.list[i].cpu != cpu {
@@ -70,7 +70,7 @@ func (ls *lanes) laneOf(cpu int) *lane {
 	return ls.list[i]
 }
 
-// turnAt returns the CPU that executes at a position that is known, and where its turn ends.
+// turnAt returns the CPU that executes at a known position, and where its turn ends.
 func (ls *lanes) turnAt(pos uint64) (cpu int, until uint64) {
 	i := sort.Search(len(ls.turns), func(i int) bool { return ls.turns[i].pos > pos })
 	until = ls.known
@@ -80,23 +80,23 @@ func (ls *lanes) turnAt(pos uint64) (cpu int, until uint64) {
 	return ls.turns[i-1].cpu, until
 }
 
-// took notes that a CPU executes from a position on that was not known.
+// took records that a CPU executes from a position that was not known before.
 func (ls *lanes) took(pos uint64, cpu int) {
 	for len(ls.turns) > 0 && ls.turns[len(ls.turns)-1].pos == pos {
-		ls.turns = ls.turns[:len(ls.turns)-1] // it waited
+		ls.turns = ls.turns[:len(ls.turns)-1] // it was waiting
 	}
 	if n := len(ls.turns); n == 0 || ls.turns[n-1].cpu != cpu {
 		ls.turns = append(ls.turns, turn{pos, cpu})
 	}
 }
 
-// clearLanes forgets what ran. The CPU that is looked at stays that.
+// clearLanes discards the runs of all CPUs. The selected CPU stays selected.
 func (tl *timeline) clearLanes() {
 	tl.lane = &lane{cpu: tl.cpu}
 	tl.lanes = lanes{list: []*lane{tl.lane}}
 }
 
-// copyLanes records what all CPUs do.
+// copyLanes saves the state of all CPUs.
 func (tl *timeline) copyLanes() []lane {
 	out := make([]lane, len(tl.list))
 	for i, l := range tl.list {
@@ -105,7 +105,7 @@ func (tl *timeline) copyLanes() []lane {
 	return out
 }
 
-// putLanes brings back what copyLanes recorded. The runs themselves come from a mark.
+// putLanes restores the state saved by copyLanes. The runs themselves are restored from a mark.
 func (tl *timeline) putLanes(list []lane, cpu int) {
 	tl.list, tl.others = make([]*lane, len(list)), 0
 	for i := range list {
@@ -119,7 +119,7 @@ func (tl *timeline) putLanes(list []lane, cpu int) {
 	}
 }
 
-// load makes a CPU the one that is looked at and that executes.
+// load selects a CPU and loads its run.
 func (tl *timeline) load(cpu int) {
 	if cpu == tl.cpu {
 		return
@@ -136,13 +136,13 @@ func (tl *timeline) load(cpu int) {
 	if tl.run != nil {
 		tl.run.Unpark()
 	} else {
-		_ = tl.m.Kernel().SetCPU(cpu) // it was checked when the user chose it
+		_ = tl.m.Kernel().SetCPU(cpu) // checked when the user selected it
 		tl.m.Thread().CPU = cpu
 	}
 	tl.select0()
 }
 
-// beginLane begins a program on the CPU that is looked at.
+// beginLane begins a program on the selected CPU.
 func (tl *timeline) beginLane(b *beginning) error {
 	l := tl.lane
 	pos := tl.Pos()
@@ -165,7 +165,7 @@ func (tl *timeline) beginLane(b *beginning) error {
 	return nil
 }
 
-// execute executes at most n instructions, of the CPU whose turn it is, and notes the end of its program.
+// execute executes at most n instructions on the CPU whose turn it is, and records the end of its program.
 func (tl *timeline) execute(n uint64) vm.Stop {
 	pos := tl.Pos()
 	if pos < tl.known {
@@ -183,8 +183,8 @@ func (tl *timeline) execute(n uint64) vm.Stop {
 	return stop
 }
 
-// running reports whether there is something to execute: the program of the CPU that is looked at goes on, or as far as is known that of
-// another.
+// running reports whether there is anything to execute: the selected CPU's program has not ended or, as far as the order is known, another CPU's has
+// not.
 func (tl *timeline) running() bool {
 	if tl.state == Running {
 		return true
@@ -197,7 +197,7 @@ func (tl *timeline) running() bool {
 	return tl.laneOf(cpu).state == Running || tl.begins(cpu, pos)
 }
 
-// begins reports whether a program is to be started on a CPU at this position, which was not done in this pass yet.
+// begins reports whether a program must be started on a CPU at this position and was not started in this pass yet.
 func (tl *timeline) begins(cpu int, pos uint64) bool {
 	for i := tl.done; i < len(tl.edits) && tl.edits[i].pos <= pos; i++ {
 		if e := &tl.edits[i]; e.begin != nil && e.cpu == cpu {
@@ -207,7 +207,7 @@ func (tl *timeline) begins(cpu int, pos uint64) bool {
 	return false
 }
 
-// face looks at the CPU whose turn it is at this position, as far as that is known.
+// face selects the CPU whose turn it is at this position, if the order is known.
 func (tl *timeline) face() {
 	if pos := tl.Pos(); pos < tl.known {
 		cpu, _ := tl.turnAt(pos)
@@ -215,7 +215,7 @@ func (tl *timeline) face() {
 	}
 }
 
-// faceFor is face, and the CPU that a command is for where the order is not known.
+// faceFor is face, but selects the CPU that the command applies to where the order is not known.
 func (tl *timeline) faceFor(cpu int) {
 	if tl.Pos() >= tl.known {
 		tl.load(cpu)
@@ -224,7 +224,7 @@ func (tl *timeline) faceFor(cpu int) {
 	tl.face()
 }
 
-// follows reports whether the CPU that is looked at executes next, as far as that is known.
+// follows reports whether the selected CPU executes next, as far as the order is known.
 func (tl *timeline) follows() bool {
 	pos := tl.Pos()
 	if pos >= tl.known {
@@ -234,7 +234,7 @@ func (tl *timeline) follows() bool {
 	return cpu == tl.cpu
 }
 
-// diverge makes the run another one from here: what was known of what comes is dropped, as are the changes that were made there.
+// diverge starts a different run from here: the recorded order and the edits after this position are dropped.
 func (tl *timeline) diverge() {
 	pos := tl.Pos()
 	for len(tl.turns) > 0 && tl.turns[len(tl.turns)-1].pos >= pos {
@@ -246,7 +246,7 @@ func (tl *timeline) diverge() {
 	tl.dropWays(pos)
 }
 
-// beganAt returns where the program began that a CPU ran at a position.
+// beganAt returns where the program that a CPU was running at a position began.
 func (tl *timeline) beganAt(cpu int, pos uint64) uint64 {
 	began := uint64(0)
 	for i := range tl.edits {
@@ -257,7 +257,7 @@ func (tl *timeline) beganAt(cpu int, pos uint64) uint64 {
 	return began
 }
 
-// cpuAt returns the CPU that executed at a position; where none did yet, the one that is looked at.
+// cpuAt returns the CPU that executed at a position, or the selected CPU if none did yet.
 func (tl *timeline) cpuAt(pos uint64) int {
 	if pos >= tl.known {
 		return tl.cpu
@@ -266,12 +266,13 @@ func (tl *timeline) cpuAt(pos uint64) int {
 	return cpu
 }
 
-// othersRunning reports whether a program is in the middle of its run on another CPU than the one that is looked at.
+// othersRunning reports whether a CPU other than the selected one has a program that has not ended.
 func (tl *timeline) othersRunning() bool {
 	return slices.ContainsFunc(tl.list, func(l *lane) bool { return l != tl.lane && l.state == Running })
 }
 
-// received returns what user space got of the run; over is false while a program runs on any CPU: it gets records when the last has ended.
+// received returns the records that user space received from the run; over is false while a program runs on any CPU, since records are delivered
+// when the last program ends.
 func (tl *timeline) received() (events []machine.Event, over bool) {
 	if tl.state != Ended || tl.result == nil || tl.othersRunning() {
 		return nil, false
@@ -279,8 +280,7 @@ func (tl *timeline) received() (events []machine.Event, over bool) {
 	return tl.sent, true
 }
 
-// countBack returns the position at which the CPU that is looked at had executed n instructions less of its program; false when it has not
-// executed so many.
+// countBack returns the position at which the selected CPU had executed n fewer instructions of its program; false if it has not executed that many.
 func (tl *timeline) countBack(n uint64) (uint64, bool) {
 	pos := tl.Pos()
 	for i := len(tl.turns) - 1; i >= 0 && pos > tl.began; i-- {
@@ -303,22 +303,22 @@ func (tl *timeline) countBack(n uint64) (uint64, bool) {
 // Several reports whether programs were started on more than one CPU in this run.
 func (tl *timeline) Several() bool { return tl.several }
 
-// CPU returns the CPU that is looked at.
+// CPU returns the number of the selected CPU.
 func (tl *timeline) CPU() int { return tl.cpu }
 
 // CPUInfo describes a CPU.
 type CPUInfo struct {
 	CPU   int
 	State State
-	// Program is what runs there, or ran; "" for nothing. Place is where it stands.
+	// Program is the program that runs or ran on the CPU, "" for none. Place is its current instruction.
 	Program string
 	Place   Place
-	// Insns is how many instructions of the program were executed.
+	// Insns is the number of the program's instructions executed.
 	Insns  uint64
-	Result *machine.Result // when it ended
-	// Selected means that it is the one that commands are for.
+	Result *machine.Result // once it ended
+	// Selected reports whether commands apply to this CPU.
 	Selected bool
-	// Next means that it executes next where the run is repeated.
+	// Next reports whether this CPU executes next when the run is repeated.
 	Next bool
 }
 
@@ -350,8 +350,8 @@ func (s *Session) CPUs() []CPUInfo {
 	return out
 }
 
-// SelectCPU makes a CPU the one that commands are for: programs are started there, looked at and stepped there, while those of other CPUs
-// stand. On a CPU on which no program was started, only maps, globals and the kernel can be looked at.
+// SelectCPU selects the CPU that commands apply to: programs are started, inspected and stepped there, while those of other CPUs are paused. On a
+// CPU that has run no program, only maps, globals and the kernel can be inspected.
 func (s *Session) SelectCPU(cpu int) error {
 	if n := s.m.Kernel().CPUs(); cpu < 0 || cpu >= n {
 		return fmt.Errorf("there is no CPU %d, the machine has %d (--cpus)", cpu, n)
@@ -361,19 +361,19 @@ func (s *Session) SelectCPU(cpu int) error {
 	return nil
 }
 
-// CPUBusyError means that a command needs a CPU, or all of them, on which programs are in the middle of their runs.
+// CPUBusyError means that a command cannot run because programs have not ended on the CPUs it needs.
 type CPUBusyError struct {
 	CPU     int
 	Program string
 	Doing   string
 }
 
-// Error names the program and what can be done.
+// Error names the program and the possible next steps.
 func (e *CPUBusyError) Error() string {
 	return fmt.Sprintf("%s is in the middle of its run on CPU %d: %s (restart begins all programs again, reset drops them)", e.Program, e.CPU, e.Doing)
 }
 
-// beginOnCPU starts a program on the CPU that is looked at while programs of other CPUs stand.
+// beginOnCPU starts a program on the selected CPU while programs on other CPUs are paused.
 func (s *Session) beginOnCPU(c *Case, prog string) (*Stop, error) {
 	switch {
 	case c != nil:
@@ -398,7 +398,7 @@ func (s *Session) beginOnCPU(c *Case, prog string) (*Stop, error) {
 	return s.stopped(Started), nil
 }
 
-// wait describes a lock that the CPU waits for, in a sentence.
+// waitText describes the lock that the CPU is waiting for.
 func (s *Session) waitText(w *machine.Wait) string {
 	holder := 0
 	for _, l := range s.list {
@@ -410,7 +410,7 @@ func (s *Session) waitText(w *machine.Wait) string {
 	return text + fmt.Sprintf(", which CPU %d took at %s: let that continue (cpu %d).", holder, s.place(w.Image, w.PC), holder)
 }
 
-// programOf returns the linked program that runs on the CPU that is looked at, or was started last.
+// programOf returns the linked program that runs on the selected CPU, or was started last.
 func (ip *inspector) programOf() (*loader.LinkedProgram, bool) {
 	if ip.run != nil {
 		return ip.run.Program(), true

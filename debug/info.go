@@ -67,8 +67,7 @@ func (ip *inspector) Events() []string {
 	return out
 }
 
-// Arguments returns the arguments of the selected function and, where that is the program itself, those of its hook, with their values, as
-// "name = value".
+// Arguments returns the arguments of the selected function and, for the program itself, those of its hook, formatted as "name = value".
 func (ip *inspector) Arguments() ([]string, error) {
 	if !ip.live() {
 		return nil, ErrIdle
@@ -127,7 +126,7 @@ func (ip *inspector) ContextText() (string, error) {
 	return text, nil
 }
 
-// FaultText explains why the run was stopped, in a few lines; "" when it was not.
+// FaultText explains in a few lines why the run was stopped; "" without a fault.
 func FaultText(f *machine.Fault) string {
 	if f == nil {
 		return ""
@@ -167,7 +166,7 @@ func (ip *inspector) TypeText(text string) (string, error) {
 	return v.Type.String(), nil
 }
 
-// Verdict names the result of the run in the words of the program's type ("XDP_PASS"), "" for a plain number.
+// Verdict names the result of the run by the constants of the program type ("XDP_PASS"), "" for a plain number.
 func (ip *inspector) Verdict() string {
 	lp, ok := ip.programOf()
 	if ip.result == nil || ip.result.Fault != nil || !ok {
@@ -210,10 +209,10 @@ func (ip *inspector) Changes() []string {
 	return out
 }
 
-// changedVariables names the global variables that differ in two images of a section.
+// changedVariables names the global variables that differ between two images of a section.
 func (ip *inspector) changedVariables(def *loader.Map, c machine.Change) []string {
 	var out []string
-	if c.Old == nil { // all zero
+	if c.Old == nil { // all zeros
 		c.Old = make([]byte, len(c.New))
 	}
 	if c.New == nil {
@@ -233,7 +232,7 @@ func (ip *inspector) changedVariables(def *loader.Map, c machine.Change) []strin
 	return out
 }
 
-// Members lists the members of what an expression is or points to, for completion; an expression that is none has none.
+// Members lists the members of the value of an expression, or of the struct it points to, for completion; invalid expressions have none.
 func (ip *inspector) Members(text string) []string {
 	v, err := ip.Eval(text)
 	if err != nil || v.IsText || v.Kind == expr.WholeMap {
@@ -264,7 +263,7 @@ func (ip *inspector) Members(text string) []string {
 	return t.Spec.MemberNames(t.ID)
 }
 
-// Points returns where the value of an expression lies, or for a pointer in no memory what it points to.
+// Points returns the address of the value of an expression or, for a pointer that is not in memory, its target.
 func (ip *inspector) Points(text string) (uint64, bool) {
 	v, err := ip.Eval(text)
 	switch {
@@ -279,7 +278,7 @@ func (ip *inspector) Points(text string) (uint64, bool) {
 	return 0, false
 }
 
-// Declaration returns the declaration of a type, or of the type of an expression: of what it points to, for a pointer.
+// Declaration returns the declaration of a type, or of the type of an expression; for a pointer, of the type it points to.
 func (ip *inspector) Declaration(text string) (string, error) {
 	t, ok, err := ip.TypeOfText(text)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // Variables lists the global variables of the object.
 func (fr *frames) Variables() []string { return machine.VariableNames(fr.linked) }
 
-// EvalName finds what a name means, innermost first: a local variable, an argument, a global variable, a map, something of the
-// debugger's own (ctx, current, pkt), an enumerator, a kernel symbol.
+// EvalName resolves a name, innermost scope first: a local variable, an argument, a global variable, a map, one of the debugger's own names (ctx,
+// current, pkt), an enumerator, a kernel symbol.
 func (fr *frames) EvalName(name string) (*expr.Value, error) {
 	if v, ok, err := fr.local(name); ok || err != nil {
 		return v, err
@@ -66,7 +66,7 @@ func (fr *frames) EvalName(name string) (*expr.Value, error) {
 	return nil, e
 }
 
-// inSource reports whether the source lines of the running function have a name.
+// inSource reports whether a name occurs in the source lines of the running function.
 func (fr *frames) inSource(name string) bool {
 	if fr.state != Running {
 		return false
@@ -85,7 +85,7 @@ func (fr *frames) inSource(name string) bool {
 	return false
 }
 
-// Names lists what evalName would find by name without types, for completion and messages.
+// Names lists the names that EvalName resolves, types excluded, for completion and messages.
 func (fr *frames) Names() []string {
 	var out []string
 	for _, v := range fr.locals() {
@@ -112,7 +112,7 @@ func (fr *frames) Names() []string {
 	return out
 }
 
-// EvalReg returns a name that begins with $: a register of the selected frame, or one of the debugger's own values.
+// EvalReg resolves a name that begins with $: a register of the selected frame, or one of the debugger's own values.
 func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 	word := name[1:]
 	if word == "" || word == "$" {
@@ -121,7 +121,7 @@ func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 			return nil, errors.New("no value yet")
 		}
 	}
-	// Watchpoints ask for a register after every instruction: Atoi's error for it would take a fifth of their time.
+	// Watchpoints ask for a register after every instruction, and creating Atoi's error would take a fifth of their time.
 	if word[0] <= '9' {
 		if n, err := strconv.Atoi(word); err == nil {
 			if n < 1 || n > len(fr.history) {
@@ -160,14 +160,14 @@ func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 	return nil, &expr.UnknownError{What: "register or value", Name: name, Nearest: []string{"$r0 to $r10", "$pc", "$retval", "$insns"}}
 }
 
-// Remember makes a value $N for later expressions and returns N.
+// Remember keeps a value as $N for later expressions and returns N.
 func (fr *frames) Remember(v *expr.Value) int {
 	fr.history = append(fr.history, v)
 	return len(fr.history)
 }
 
-// parameter returns an argument of the function by its BTF. Arguments are in r1 to r5 at its first instruction and nowhere for
-// certain after it, but what the main program was called with is known all the time.
+// parameter returns an argument of the function by its BTF. Arguments are certain to be in r1 to r5 only at the first instruction, but the main
+// program's initial arguments stay known throughout.
 func (fr *frames) parameter(name string) (*expr.Value, bool, error) {
 	if !fr.live() {
 		return nil, false, nil
@@ -247,7 +247,7 @@ func (fr *frames) context() (*expr.Value, error) {
 	return fr.PointerTo(fr.Basic.Named("unsigned long long"), c.Addr), nil
 }
 
-// current returns the task the program runs in.
+// current returns the task that the program runs in.
 func (fr *frames) current() (*expr.Value, error) {
 	fr.Looking()
 	task := fr.m.Kernel().Current()
@@ -257,7 +257,7 @@ func (fr *frames) current() (*expr.Value, error) {
 	return fr.PointerTo(expr.Type{Spec: task.Spec(), ID: task.Type()}, task.Addr()), nil
 }
 
-// hookArg returns an argument of the traced function or event, by the name the kernel gives it.
+// hookArg returns an argument of the traced function or event by the kernel's name for it.
 func (fr *frames) hookArg(name string) (*expr.Value, bool, error) {
 	if !fr.live() {
 		return nil, false, nil
@@ -272,7 +272,7 @@ func (fr *frames) hookArg(name string) (*expr.Value, bool, error) {
 	return nil, false, nil
 }
 
-// symbol returns a kernel function or variable, as far as the target knows it.
+// symbol returns the address of a kernel function or variable; false if the kernel has no such symbol.
 func (fr *frames) symbol(name string) (*expr.Value, bool) {
 	if fr.linked.Target.BTF == nil || strings.HasPrefix(name, "__") && len(name) < 4 {
 		return nil, false

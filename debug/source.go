@@ -17,25 +17,25 @@ type SourceLine struct {
 	File string
 	Line uint32
 	Text string
-	// Known means that the text is known; without source files only lines with code are.
+	// Known reports whether the text is known; without source files, only lines with code are.
 	Known bool
-	// Code means that instructions belong to the line, Current that the session stands there.
+	// Code reports whether the line has instructions, Current whether the session is stopped on it.
 	Code, Current bool
 	// Breakpoint is the number of a breakpoint on the line, 0 for none.
 	Breakpoint int
 }
 
-// maxSource limits the source files that are read.
+// maxSource is the size of the largest source file that is read, in bytes.
 const maxSource = 8 << 20
 
 // source is the text of a source file by line number, from 1.
 type source struct {
 	lines []string
-	whole bool   // from the file, not only what line information holds
+	whole bool   // read from the file, rather than pieced together from line information
 	path  string // of that file
 }
 
-// sourceText returns the lines of a source file: from the file when it is found, else from the text of line information.
+// sourceText returns the lines of a source file: from the file if it is found, otherwise from the text in line information.
 func (cm *codeMap) sourceText(file string) source {
 	if src, ok := cm.sources[file]; ok {
 		return src
@@ -84,7 +84,7 @@ func (cm *codeMap) readSource(file string) (lines []string, found string) {
 	return nil, ""
 }
 
-// agrees reports whether a file is the one the object was compiled from: the texts of its line information are in it.
+// agrees reports whether a file is the one the object was compiled from: it contains the lines recorded in line information.
 func (cm *codeMap) agrees(file string, lines []string) bool {
 	same := true
 	cm.eachLine(func(l btf.LineInfo) {
@@ -111,7 +111,7 @@ func (cm *codeMap) lineTexts(file string) []string {
 	return out
 }
 
-// List returns source lines from to to (included) of a file.
+// List returns the source lines from to to (inclusive) of a file.
 func (s *Session) List(file string, from, to uint32) ([]SourceLine, error) {
 	src := s.sourceText(file)
 	text := src.lines
@@ -152,7 +152,7 @@ func (cm *codeMap) codeLines(file string) map[uint32]bool {
 	return out
 }
 
-// ListAround returns where a listing of a location should begin: file and line.
+// ListAround returns the file and line at which a listing of a location begins.
 func (s *Session) ListAround(location string) (file string, line uint32, err error) {
 	if location == "" {
 		if frames, err := s.Frames(); err == nil && s.SelectedFrame() < len(frames) {
@@ -185,9 +185,9 @@ func (s *Session) ListAround(location string) (file string, line uint32, err err
 type CodeLine struct {
 	Place Place
 	Text  string
-	// Source is the source line when it is another one than that of the instruction before; "" otherwise.
+	// Source is the source line if it differs from the previous instruction's; "" otherwise.
 	Source string
-	// Reloc is set for instructions with a CO-RE relocation, Changed when it made another instruction of it.
+	// Reloc is set for instructions with a CO-RE relocation; Changed reports whether the relocation changed the instruction.
 	Reloc   *loader.Reloc
 	Changed bool
 	Current bool
@@ -197,13 +197,13 @@ type CodeLine struct {
 	Function string
 }
 
-// Disassemble returns the instructions from slot from to slot to (not included) of a program.
+// Disassemble returns the instructions of a program from slot from up to, but not including, slot to.
 func (s *Session) Disassemble(lp *loader.LinkedProgram, from, to int) []CodeLine {
 	var out []CodeLine
 	here := s.Here()
 	last := ""
 	if from > 0 && from < len(lp.Insns) && lp.Insns[from].Code == 0 && lp.Insns[from-1].IsLdImm64() {
-		from-- // not into the middle of an instruction
+		from-- // do not start inside an instruction
 	}
 	for pc := max(from, 0); pc < min(to, len(lp.Insns)); pc += lp.Insns[pc].Len() {
 		p := Place{lp, pc}
@@ -237,10 +237,10 @@ func (s *Session) Disassemble(lp *loader.LinkedProgram, from, to int) []CodeLine
 	return out
 }
 
-// LineAt returns the source line of a place; ok is false for code the compiler made up and without line information.
+// LineAt returns the source line of a place; ok is false for compiler-generated code and without line information.
 func (cm *codeMap) LineAt(p Place) (btf.LineInfo, bool) { return lineOf(p) }
 
-// SourceLineText returns the text of a source line, "" when it is not known.
+// SourceLineText returns the text of a source line, "" if it is unknown.
 func (cm *codeMap) SourceLineText(l btf.LineInfo) string {
 	if l.Text != "" {
 		return l.Text
@@ -251,28 +251,28 @@ func (cm *codeMap) SourceLineText(l btf.LineInfo) string {
 	return ""
 }
 
-// MapSource means that source files compiled under a directory are now under another one.
+// MapSource replaces a leading directory of source file names: files compiled under from are now under to.
 func (cm *codeMap) MapSource(from, to string) {
 	cm.moved = append(cm.moved, SourceMapping{From: from, To: to})
 	clear(cm.sources)
 }
 
-// AddSourceDir adds a directory in which source files are looked for.
+// AddSourceDir adds a directory to search for source files.
 func (cm *codeMap) AddSourceDir(dir string) {
 	cm.dirs = append(cm.dirs, dir)
 	clear(cm.sources)
 }
 
-// SourceDirs returns the directories in which source files are looked for.
+// SourceDirs returns the directories searched for source files.
 func (cm *codeMap) SourceDirs() []string { return cm.dirs }
 
-// SourcePath returns the file that the text of a source file was found in, "" when there is none.
+// SourcePath returns the path of the file that provides the text of a source file, "" if none was found.
 func (cm *codeMap) SourcePath(file string) string { return cm.sourceText(file).path }
 
-// HasSource reports whether the text of a source file was found in a file.
+// HasSource reports whether the text of a source file was read from a file.
 func (cm *codeMap) HasSource(file string) bool { return cm.sourceText(file).whole }
 
-// LineSource names the section that the lines of a place come from.
+// LineSource names the section that provides the lines of a place.
 func (cm *codeMap) LineSource(p Place) string {
 	if f, ok := p.Func(); ok && f.Lines != nil {
 		return ".debug_line"
@@ -280,7 +280,7 @@ func (cm *codeMap) LineSource(p Place) string {
 	return ".BTF.ext"
 }
 
-// LineRange returns the slots around a place that belong to its line: from lo up to hi, not included.
+// LineRange returns the slots around a place that belong to its line, from lo up to, but not including, hi.
 func (cm *codeMap) LineRange(p Place) (lo, hi int) {
 	c := cm.codeOf(p.Prog)
 	lo, hi = p.PC, p.PC+1

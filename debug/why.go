@@ -9,26 +9,26 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Origin is a step on the way a value came: an instruction or a call, or where it began.
+// Origin is a step in the history of a value: an instruction, a call, or the value's beginning.
 type Origin struct {
 	// Pos is the number of instructions executed before the step; Place is its instruction. A beginning has no Place.
 	Pos   uint64
 	Place Place
-	// CPU is the one that executed it.
+	// CPU is the CPU that executed it.
 	CPU int
-	// Text describes what happened: the instruction, the call with its arguments, or what the value was at its beginning.
+	// Text describes the step: the instruction, the call with its arguments, or the initial value.
 	Text string
-	// From is where the inputs of the step came from.
+	// From holds the origins of the step's inputs.
 	From []*Origin
 
-	addr uint64 // of memory that had the value from before the run
+	addr uint64 // of memory that already had the value before the run
 }
 
-// maxOrigins limits the steps that are followed.
+// maxOrigins is the largest number of steps followed.
 const maxOrigins = 100
 
-// Why finds where the value of an expression came from: back through instructions, stack slots and helper calls to kernel
-// fields, packet bytes, map elements, arguments and constants. The session stands where it stood.
+// Why traces the value of an expression back through instructions, stack slots and helper calls to kernel fields, packet bytes, map elements,
+// arguments and constants. The session's position does not change.
 func (s *Session) Why(ctx context.Context, text string) (*Origin, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -72,7 +72,7 @@ func (s *Session) Why(ctx context.Context, text string) (*Origin, error) {
 	return root, nil
 }
 
-// want is a value whose origin is looked for: a register of a frame, memory, or a record, as it is before an instruction.
+// want is a value whose origin is sought: a register of a frame, memory, or a record, as it is before an instruction.
 type want struct {
 	pos   uint64
 	kind  wantKind
@@ -92,7 +92,7 @@ const (
 	wantRecord
 )
 
-// why is one search.
+// why is the state of one search.
 type why struct {
 	s     *Session
 	ctx   context.Context
@@ -100,11 +100,11 @@ type why struct {
 	seen  map[want]bool
 	steps int
 
-	// While memory is watched: its range, and per byte the position after the last instruction that wrote it.
+	// watching is the range of memory that is being watched, nil for none.
 	watching *watching
 }
 
-// targets returns the registers and the memory an expression takes its value from.
+// targets returns the registers and memory that an expression reads.
 func (w *why) targets(n expr.Node) ([]want, error) {
 	inputs, err := w.s.Inputs(n)
 	if err != nil {
@@ -123,7 +123,7 @@ func (w *why) targets(n expr.Node) ([]want, error) {
 	return out, nil
 }
 
-// target returns the register or the memory that a value lies in; ok is false for a value that lies nowhere.
+// target returns the register or memory that holds a value; ok is false for a value stored in neither.
 func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 	s := w.s
 	at = want{pos: s.Pos(), kind: wantMemory}
@@ -136,7 +136,7 @@ func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 		return at, false, fmt.Errorf("%s is a map: name one of its elements", v.Name)
 	case v.Kind == expr.InMemory || v.Kind == expr.WholePacket:
 		at.addr, at.size = v.Addr, len(v.Data)
-	case v.From != nil: // a value that debug information computes from a register
+	case v.From != nil: // computed by debug information from a register
 		at.kind, at.cpu, at.reg, at.depth = wantRegister, s.cpu, *v.From, s.m.Thread().Depth()-s.frame
 	default:
 		return at, false, nil
@@ -147,10 +147,10 @@ func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 	return at, true, nil
 }
 
-// maxTraced is the largest value that is followed, in bytes.
+// maxTraced is the size of the largest value that is traced, in bytes.
 const maxTraced = 512
 
-// follow finds the origins breadth first, so that a long chain on one side does not hide the other.
+// follow finds the origins breadth first, so that a long chain on one side does not crowd out the other.
 func (w *why) follow(root *Origin, wants []want) error {
 	type job struct {
 		parent *Origin
@@ -190,7 +190,7 @@ func (w *why) follow(root *Origin, wants []want) error {
 	return nil
 }
 
-// step is one origin of a want, with what that depends on.
+// step is one origin of a want, with the values it depends on.
 type step struct {
 	origin *Origin
 	from   []want
@@ -210,7 +210,7 @@ func (w *why) resolve(x want) ([]step, error) {
 	return w.memory(x)
 }
 
-// register finds the instruction that gave a register its value.
+// register finds the instruction that set a register.
 func (w *why) register(x want) ([]step, error) {
 	s := w.s
 	began := s.beganAt(x.cpu, x.pos)
@@ -262,7 +262,7 @@ func (w *why) register(x want) ([]step, error) {
 	return w.computed(def, x)
 }
 
-// argument returns a register a function was called with.
+// argument returns the origins of a register passed to a function.
 func (w *why) argument(x want, def definition) ([]step, error) {
 	in := def.place.Prog.Insns[def.place.PC]
 	switch {
@@ -279,7 +279,7 @@ func (w *why) argument(x want, def definition) ([]step, error) {
 	return []step{{origin: &Origin{Pos: def.pos, Place: def.place, Text: fmt.Sprintf("%s passed it to the callback as argument %d", call, x.reg)}}}, nil
 }
 
-// computed returns a register an instruction computed or loaded.
+// computed returns the origins of a register that an instruction computed or loaded.
 func (w *why) computed(def definition, x want) ([]step, error) {
 	p := def.place
 	in := p.Prog.Insns[p.PC]

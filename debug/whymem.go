@@ -11,15 +11,15 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// watching is the memory whose last writers are looked for.
+// watching is a range of memory whose last writers are sought.
 type watching struct {
 	addr  uint64
-	last  []uint64 // per byte, the position after the instruction that wrote it; 0 for none
-	dirty []bool   // bytes the instruction in progress wrote
+	last  []uint64 // per byte, the position after the instruction that wrote it; 0 if none did
+	dirty []bool   // bytes written by the current instruction
 	any   bool
 }
 
-// spied notes writes to the memory that is looked at.
+// spied records writes to the watched memory.
 func (w *why) spied(h mem.Hit) {
 	x := w.watching
 	if x == nil || !h.Write {
@@ -33,7 +33,7 @@ func (w *why) spied(h mem.Hit) {
 	w.s.m.Thread().Suspend("looking for writes")
 }
 
-// writers returns for each byte of memory the position after the last instruction before pos that wrote it, 0 for none.
+// writers returns, for each byte of memory, the position after the last instruction before pos that wrote it; 0 if none did.
 func (w *why) writers(pos, addr uint64, size int) ([]uint64, error) {
 	s := w.s
 	x := &watching{addr: addr, last: make([]uint64, size), dirty: make([]bool, size)}
@@ -76,7 +76,7 @@ func (w *why) writers(pos, addr uint64, size int) ([]uint64, error) {
 	return x.last, nil
 }
 
-// memory finds who wrote memory, byte by byte; bytes with one writer are one step.
+// memory finds the writers of memory byte by byte; a range of bytes with the same writer becomes one step.
 func (w *why) memory(x want) ([]step, error) {
 	last, err := w.writers(x.pos, x.addr, x.size)
 	if err != nil {
@@ -120,7 +120,7 @@ func (w *why) partly(whole, part want) string {
 	return fmt.Sprintf("bytes %d to %d: ", lo, lo+uint64(part.size)-1)
 }
 
-// editOf returns the user's last change of a byte after the instruction that wrote it.
+// editOf returns the user's last edit of a byte after the instruction that wrote it.
 func (w *why) editOf(x want, i int, since uint64) *edit {
 	a := x.addr + uint64(i)
 	for k := len(w.s.edits) - 1; k >= 0; k-- {
@@ -132,7 +132,7 @@ func (w *why) editOf(x want, i int, since uint64) *edit {
 	return nil
 }
 
-// beginning describes memory that the run did not write before a position.
+// beginning describes memory that the run had not written before a position.
 func (w *why) beginning(whole, part want) ([]step, error) {
 	s := w.s
 	if err := s.goTo(w.ctx, part.pos); err != nil {
@@ -143,7 +143,7 @@ func (w *why) beginning(whole, part want) ([]step, error) {
 	return out, nil
 }
 
-// written is memory that the instruction at a position wrote.
+// written returns the origins of memory written by the instruction at a position.
 func (w *why) written(part want, pos uint64) ([]step, error) {
 	s := w.s
 	c, err := w.trail.at(pos)
@@ -168,7 +168,7 @@ func (w *why) written(part want, pos uint64) ([]step, error) {
 	return []step{{o, []want{src}}}, nil
 }
 
-// call writes the call at a position with its arguments. The session stands before it then.
+// call formats the call at a position with its arguments. It leaves the session before the call.
 func (w *why) call(pos uint64) (string, error) {
 	if err := w.s.goTo(w.ctx, pos); err != nil {
 		return "", err
@@ -176,7 +176,7 @@ func (w *why) call(pos uint64) (string, error) {
 	return w.s.CallText(), nil
 }
 
-// copied is memory that a helper wrote: where it copied it from, if the helper's prototype says so.
+// copied returns the origins of memory written by a helper: the source it copied from, if the helper's prototype declares one.
 func (w *why) copied(part want, pos uint64, p Place) ([]step, error) {
 	s := w.s
 	call, err := w.call(pos)
@@ -214,7 +214,7 @@ func (w *why) copied(part want, pos uint64, p Place) ([]step, error) {
 	return []step{{origin: o}}, nil
 }
 
-// updated is memory of a map element that an update wrote.
+// updated returns the origins of map element memory written by an update.
 func (w *why) updated(part want, o *Origin, call string, from func(uint64) ([]step, error)) ([]step, error) {
 	s := w.s
 	thread := s.m.Thread()
@@ -222,7 +222,7 @@ func (w *why) updated(part want, o *Origin, call string, from func(uint64) ([]st
 	if uapi.FuncID(o.Place.Prog.Insns[o.Place.PC].Imm) == uapi.FuncMapPushElem {
 		value = thread.Reg(2)
 	}
-	// The element may not be there yet: where it lies is known after the call.
+	// The element may not exist before the call, so its address is looked up after it.
 	if err := s.goTo(w.ctx, o.Pos+1); err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (w *why) updated(part want, o *Origin, call string, from func(uint64) ([]st
 	return from(value + off)
 }
 
-// reads names the kernel fields that the instruction at a position reads.
+// reads names the kernel fields read by the instruction at a position.
 func (w *why) reads(pos uint64) ([]string, error) {
 	s := w.s
 	if err := s.goTo(w.ctx, pos); err != nil {
@@ -269,7 +269,7 @@ func (w *why) reads(pos uint64) ([]string, error) {
 	return out, nil
 }
 
-// answers describes where helpers take from what they do not read as a program would.
+// answers names the sources of helper results that come straight from simulated kernel state.
 var answers = map[uapi.FuncID][]string{
 	uapi.FuncGetCurrentComm:    {"kernel field task_struct.comm of current"},
 	uapi.FuncGetCurrentPidTgid: {"kernel field task_struct.tgid of current", "kernel field task_struct.pid of current"},
@@ -280,7 +280,7 @@ var answers = map[uapi.FuncID][]string{
 	uapi.FuncGetSmpProcessorId: {"the CPU the program runs on"},
 }
 
-// result is r0 after a call of a helper or kfunc.
+// result returns the origins of r0 after a call of a helper or kfunc.
 func (w *why) result(def definition) ([]step, error) {
 	s := w.s
 	call, err := w.call(def.pos)
@@ -301,13 +301,13 @@ func (w *why) result(def definition) ([]step, error) {
 	return []step{{origin: o}}, nil
 }
 
-// sending lists the helpers that send records to user space, with the register that points to the bytes.
+// sending maps the helpers that send records to user space to the register that points to the data.
 var sending = map[uapi.FuncID]int{
 	uapi.FuncRingbufSubmit: 1, uapi.FuncRingbufOutput: 2, uapi.FuncPerfEventOutput: 4, uapi.FuncSkbOutput: 4, uapi.FuncXDPOutput: 4,
 	uapi.FuncRingbufSubmitDynptr: 0,
 }
 
-// record finds the call that sent a record, and follows the bytes from there.
+// record finds the call that sent a record and follows the data from there.
 func (w *why) record(x want) ([]step, error) {
 	s := w.s
 	var sites []Place

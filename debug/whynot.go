@@ -14,47 +14,47 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Decision is the branch that kept a run from a place: after it no way leads there, by its other side one does.
+// Decision is the branch that kept a run from reaching a place: no path from the side taken leads there, and one from the other side does.
 type Decision struct {
 	Place Place
 	Pos   uint64
-	// Taken means that the branch jumped.
+	// Taken reports whether the branch jumped.
 	Taken bool
-	// Sides are what was compared.
+	// Sides are the two operands of the comparison.
 	Sides [2]Compared
-	// Because is the branch by which a function came to the constant that was compared, nil for other values.
+	// Because is the branch on which a called function's constant result depends; nil for other values.
 	Because *Decision
-	// Hints say what changes the outcome: flags and keys of scenario files.
+	// Hints are ways to change the outcome: flags and keys of scenario files.
 	Hints []Hint
 }
 
 // Compared is one side of a comparison.
 type Compared struct {
 	Value uint64
-	// From describes where the value came from, the nearest first; empty for a constant of the instruction.
+	// From describes the origin of the value, nearest step first; empty for an immediate operand.
 	From []string
 }
 
-// Hint is a way to change what a branch compared.
+// Hint is a way to change a value that a branch compared.
 type Hint struct {
-	// Flag is an option of the command line, "" if there is none; Key is what a scenario file says.
+	// Flag is a command-line option, "" if none applies; Key is the equivalent key of a scenario file.
 	Flag, Key string
 
-	known bool // what value the flag needs
+	known bool // whether the value that the flag needs is known
 }
 
 // Errors of [Session.WhyNot]; test with errors.Is.
 var (
-	// ErrReached: the run came to the place.
+	// ErrReached: the run reached the place.
 	ErrReached = errors.New("the run reached it")
-	// ErrNoDecision: no branch the run passed decides.
+	// ErrNoDecision: no branch in the run decides whether the place is reached.
 	ErrNoDecision = errors.New("no branch decides it")
 )
 
-// maxNested is how many functions are followed that returned constants.
+// maxNested limits how many nested functions that return constants are followed.
 const maxNested = 4
 
-// callOf returns the position of the call that a value came from. Origins of results of functions have the position of the exit.
+// callOf returns the position of the call that produced a value. The origin of a function's result holds the position of the exit instead.
 func (s *Session) callOf(run []entry, l *Origin) uint64 {
 	for k := min(int(l.Pos), len(run)-1); k >= 0; k-- {
 		if p := s.place(run[k].img, int(run[k].pc)); p == l.Place {
@@ -64,10 +64,11 @@ func (s *Session) callOf(run []entry, l *Origin) uint64 {
 	return ^uint64(0)
 }
 
-// maxDecided limits the instructions of a run whose branches are looked at.
+// maxDecided is the largest number of instructions in a run whose branches are examined.
 const maxDecided = 1 << 20
 
-// WhyNot finds the branch that kept the run from all places of goal. The session stands where it stood.
+// WhyNot finds the branch that kept the run from every place of goal. The session's position does not change. The errors include [ErrReached] and
+// [ErrNoDecision].
 func (s *Session) WhyNot(ctx context.Context, goal func(Place) bool) (*Decision, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -102,7 +103,7 @@ func (s *Session) whyNot(ctx context.Context, goal func(Place) bool) (*Decision,
 		}
 		return ways[lp][pc]
 	}
-	// later[d] says that functions below depth d lead there after they were returned to.
+	// later[d] reports whether functions below depth d lead to the goal after a callee returns to them.
 	later := []bool{false}
 	last := -1
 	for i := range run {
@@ -142,14 +143,14 @@ func (s *Session) whyNot(ctx context.Context, goal func(Place) bool) (*Decision,
 	return s.decision(ctx, run, last, 0)
 }
 
-// returning returns the last branch of the function called at a position whose other side makes the branch at entry at go the other way: found
-// by going there. ok is false if there is none.
+// returning returns the last branch in the function called at a position whose other side would flip the branch at entry at. It finds it by
+// executing that side. ok is false if there is none.
 func (s *Session) returning(ctx context.Context, run []entry, call uint64, at int) (i int, ok bool, err error) {
 	from := int(call)
 	if from+1 >= at || run[from].pos != call {
 		return 0, false, nil
 	}
-	defer s.resume(&s.ways[0]) // whatever was tried
+	defer s.resume(&s.ways[0]) // undo the attempts
 	depth, tried := run[from].depth+1, 0
 	for k := at - 1; k > from && tried < maxTried; k-- {
 		p := s.place(run[k].img, int(run[k].pc))
@@ -176,8 +177,8 @@ func (s *Session) returning(ctx context.Context, run []entry, call uint64, at in
 	return 0, false, nil
 }
 
-// flips continues at another side of a branch and reports whether the branch at entry at then goes the other way. The state of the session
-// is none of the run afterwards.
+// flips continues on the other side of a branch and reports whether that flips the branch at entry at. It leaves the session in a state that is not
+// part of the run.
 func (s *Session) flips(other int, run []entry, at int) bool {
 	t, e := s.m.Thread(), &run[at]
 	t.Advance(other, 1)
@@ -193,13 +194,13 @@ func (s *Session) flips(other int, run []entry, at int) bool {
 	return false
 }
 
-// What is tried for a function that returned a constant: so many branches, so many instructions each.
+// Limits for a function that returned a constant: the branches tried, and the instructions executed for each.
 const (
 	maxTried      = 32
 	maxTriedInsns = 1 << 14
 )
 
-// wholeRun executes the run from its start to its end.
+// wholeRun executes the run from start to end.
 func (s *Session) wholeRun(ctx context.Context) ([]entry, error) {
 	if err := s.goTo(ctx, 0); err != nil {
 		return nil, err
@@ -220,7 +221,7 @@ func (s *Session) wholeRun(ctx context.Context) ([]entry, error) {
 	return out, nil
 }
 
-// leadsTo marks the instructions from which a way leads to a goal, through calls but not through returns.
+// leadsTo marks the instructions from which a goal can be reached, following calls but not returns.
 func leadsTo(lp *loader.LinkedProgram, goal func(pc int) bool) []bool {
 	n := len(lp.Insns)
 	out := make([]bool, n)
@@ -233,7 +234,7 @@ func leadsTo(lp *loader.LinkedProgram, goal func(pc int) bool) []bool {
 			}
 			in := lp.Insns[pc]
 			leads := goal(pc)
-			if target, ok := in.Target(pc); ok { // of a call too
+			if target, ok := in.Target(pc); ok { // including calls
 				leads = leads || at(target)
 			}
 			if in.Info().Flags&(decode.FlagJump|decode.FlagExit) == 0 {
@@ -250,7 +251,7 @@ func leadsTo(lp *loader.LinkedProgram, goal func(pc int) bool) []bool {
 	return out
 }
 
-// decision describes a branch that was executed.
+// decision describes an executed branch.
 func (s *Session) decision(ctx context.Context, run []entry, at, nested int) (*Decision, error) {
 	e, next := &run[at], int(run[at+1].pc)
 	p := s.place(e.img, int(e.pc))
@@ -304,7 +305,7 @@ func (s *Session) decision(ctx context.Context, run []entry, at, nested int) (*D
 	return d, nil
 }
 
-// leavesOf returns where a value began: what helpers returned, and beginnings other than constants.
+// leavesOf returns where a value originated: helper results, and origins other than constants.
 func leavesOf(o *Origin) []*Origin {
 	var out []*Origin
 	for _, f := range o.From {
@@ -327,7 +328,7 @@ func leavesOf(o *Origin) []*Origin {
 	return out
 }
 
-// hint describes what changes a value that a branch compares as its side i.
+// hint describes how to change the value that a branch compared as its side i.
 func (s *Session) hint(l *Origin, in decode.Insn, d *Decision, i int) (Hint, bool) {
 	want, known := otherwise(in, d, i)
 	if l.Place.Prog != nil {
@@ -378,7 +379,7 @@ func (s *Session) hint(l *Origin, in decode.Insn, d *Decision, i int) (Hint, boo
 	return Hint{}, false
 }
 
-// otherwise returns a value of side i with which an equality goes the other way; ok is false for other comparisons.
+// otherwise returns a value of side i that flips an equality comparison; ok is false for other comparisons.
 func otherwise(in decode.Insn, d *Decision, i int) (v uint64, ok bool) {
 	other := d.Sides[1-i].Value
 	equal := d.Sides[0].Value == d.Sides[1].Value
@@ -392,7 +393,7 @@ func otherwise(in decode.Insn, d *Decision, i int) (v uint64, ok bool) {
 	return 0, false
 }
 
-// effects are the helpers by which programs tell somebody something: users, maps, other programs, the kernel.
+// effects are the helpers with effects outside the program: on users, maps, other programs or the kernel.
 var effects = map[uapi.FuncID]bool{
 	uapi.FuncRingbufOutput: true, uapi.FuncRingbufSubmit: true, uapi.FuncRingbufSubmitDynptr: true, uapi.FuncPerfEventOutput: true,
 	uapi.FuncSkbOutput: true, uapi.FuncXDPOutput: true, uapi.FuncMapUpdateElem: true, uapi.FuncMapDeleteElem: true, uapi.FuncMapPushElem: true,
@@ -401,8 +402,8 @@ var effects = map[uapi.FuncID]bool{
 	uapi.FuncProbeWriteUser: true, uapi.FuncTailCall: true, uapi.FuncTimerStart: true,
 }
 
-// HasEffect reports whether an instruction is one by which a program does something that others see: a call of such a helper, or a store
-// to memory that is not its stack.
+// HasEffect reports whether an instruction has an effect visible outside the program: a call of a helper in effects, or a store to memory other than
+// the stack.
 func HasEffect(p Place) bool {
 	in := p.Prog.Insns[p.PC]
 	info := in.Info()
@@ -429,7 +430,7 @@ func HasEffect(p Place) bool {
 	return false
 }
 
-// Lines describes the decision in a few lines: the source line, what was compared, what would change it.
+// Lines describes the decision in a few lines: the source line, the comparison, and what would change it.
 func (d *Decision) Lines() []string {
 	out := []string{"decided by " + d.Place.String()}
 	if l, ok := d.Place.Line(); ok && strings.TrimSpace(l.Text) != "" {
@@ -464,7 +465,7 @@ func (d *Decision) Lines() []string {
 	return out
 }
 
-// String returns the value with where it came from.
+// String returns the value and its origin.
 func (c Compared) String() string {
 	text := fmt.Sprint(c.Value)
 	if v := int64(c.Value); v < 0 && v > -4096 {
@@ -478,8 +479,7 @@ func (c Compared) String() string {
 	return text
 }
 
-// Flags are options of the command line that make the branch, or the one that it follows from, go the other way. Those whose value is not
-// known are left out.
+// Flags returns the command-line options that flip the branch, or the branch it depends on. Options whose value is unknown are left out.
 func (d *Decision) Flags() []string {
 	var out []string
 	for _, h := range d.Hints {
