@@ -1,22 +1,25 @@
 package plan
 
-// Backend is what a processor's part of a compilation generates; which way code takes, [Emission] decides. There is Room for MaxPiece bytes
-// whenever a method is called; instructions that are not named are those of Emission.PC. Places are offsets in the code.
+// Backend generates code for one processor; [Emission] decides the control flow. Before each call there is Room for
+// MaxPiece bytes. Methods without an instruction argument work on the instruction at Emission.PC. Positions are offsets
+// in the code.
 type Backend interface {
-	// Begin generates what stands before the program, the code of Enter first, and sets Emission.Leaving.
+	// Begin generates the code before the program, starting with the target of Enter, and sets Emission.Leaving.
 	Begin()
-	// Align fills up to where a loop should begin.
+	// Align pads to the alignment of loop headers.
 	Align()
-	// MarkByte sets the byte after the State with a number. What a comparison found stays.
+	// MarkByte sets byte number n after the State. It keeps the flags of a comparison.
 	MarkByte(n int32)
 
-	// Insn generates an instruction that computes, loads or stores by the rule of its op, or says that there is none.
+	// Insn generates an instruction that computes, loads or stores by the rule of its op, or reports that there is
+	// none.
 	Insn(in *Insn) bool
-	// Inline generates a KindCallInline after the test whether it may, with all that it charges.
+	// Inline generates a KindCallInline, including its charges, after the test whether it may be inlined.
 	Inline(in *Insn)
-	// Pair generates an instruction with FlagPair and the next as one, or says that it does not. Nothing is charged.
+	// Pair generates an instruction with FlagPair and the next one as one, or reports that it does not. It charges
+	// nothing.
 	Pair(in, next *Insn) bool
-	// Remainder generates instructions with FlagRemainder as one, or says that it does not. Nothing is charged.
+	// Remainder generates instructions with FlagRemainder as one, or reports that it does not. It charges nothing.
 	Remainder(in *Insn) bool
 
 	BackendJumps
@@ -24,41 +27,43 @@ type Backend interface {
 	BackendChecks
 }
 
-// BackendJumps are jumps. Those that lead forward return where they stand.
+// BackendJumps are jumps. Those that lead forward return their position.
 type BackendJumps interface {
-	// Jump and JumpIf jump forward, however far; Land makes them lead to here, Patch to a place.
+	// Jump and JumpIf jump forward to any distance. Land directs them to the current position, Patch to a given one.
 	Jump() (from int32)
 	JumpIf(c Cond) (from int32)
 	Land(from int32)
 	Patch(from, to int32)
-	// JumpBack and JumpBackIf jump to a place before.
+	// JumpBack and JumpBackIf jump to an earlier position.
 	JumpBack(to int32)
 	JumpBackIf(c Cond, to int32)
-	// Skip jumps forward over little code, which ends at EndSkip.
+	// Skip jumps forward over a short piece of code, which ends at EndSkip.
 	Skip(c Cond) (from int32)
 	EndSkip(from int32)
 }
 
-// BackendControl is what instructions that change the flow of control are made of.
+// BackendControl provides the parts of control flow instructions.
 type BackendControl interface {
-	// Compare compares what a branch does.
+	// Compare makes the comparison of a branch.
 	Compare(in *Insn, br *Branch)
-	// SelectResult computes what an operation would leave in its register, out of the way of it and of what Compare reads. After the comparison Select
-	// moves it to the register if the condition holds, and takes one or the other number from State.Room.
+	// SelectResult computes the result of an operation without changing its register or the operands of Compare. After
+	// the comparison, Select moves the result to the register if the condition holds, and subtracts one of two numbers
+	// from State.Room.
 	SelectResult(op *Insn)
 	Select(op *Insn, c Cond, charge, otherwise int32)
 
-	// Charge takes n from State.Room, or gives it back if n is negative; Spend does and compares what is left with 0.
+	// Charge subtracts n, which may be negative, from State.Room. Spend also compares the rest with 0.
 	Charge(n int32)
 	Spend(n int32)
-	// SetExit puts what State.Exit becomes where the code at Emission.Leaving expects it.
+	// SetExit puts the value of State.Exit where the code at Emission.Leaving expects it.
 	SetExit(exit uint64)
 
-	// CountMay counts a pass of may_goto: Less holds if there is none left. KeepMay stores the count.
+	// CountMay counts an iteration of may_goto: Less holds if there is none left. KeepMay stores the count.
 	CountMay()
 	KeepMay()
 
-	// TestFrame compares the Host of the frame that a call enters with 0. Call and Return do what is left to do when registers are saved and restored.
+	// TestFrame compares the Host of the frame that a call enters with 0. Call and Return do the rest after registers
+	// are saved or restored.
 	TestFrame(in *Insn)
 	SaveReg(r uint8)
 	Call(in *Insn)
@@ -71,14 +76,14 @@ type BackendControl interface {
 	TestShut()
 }
 
-// BackendChecks is what checks of ranges are made of.
+// BackendChecks provides the parts of range checks.
 type BackendChecks interface {
-	// CellOffset computes what the cell of a check tells of its base, of the arena what ArenaOffset does.
+	// CellOffset computes the base's offset from the cell's Key; ArenaOffset computes the range's offset in the arena.
 	CellOffset(in *Insn)
 	ArenaOffset(in *Insn)
-	// TestAligned compares what either computed, modulo a power of two, with 0.
+	// TestAligned compares the result of either, modulo a power of two, with 0.
 	TestAligned(size uint8)
-	// CompareCell compares it with the cell's Count, CompareLimit with State.Limit.
+	// CompareCell compares the result with the cell's Count, CompareLimit with State.Limit.
 	CompareCell(in *Insn)
 	CompareLimit()
 	// CompareShadow compares the shadow of 1<<log granules from there with 0.
@@ -87,16 +92,16 @@ type BackendChecks interface {
 	SetBound(in *Insn)
 	CompareBound(in *Insn)
 
-	// Exact makes the exact test of a range; SkipIfExact skips if the result is want, and JumpBackIfExact jumps to a place if the range is accessible, or
-	// says that there is no such jump.
+	// Exact makes the exact test of a range. SkipIfExact skips if the result is want. JumpBackIfExact jumps to a
+	// position if the range is accessible, or reports that there is no such jump.
 	Exact(in *Insn, stores int)
 	SkipIfExact(want bool) (from int32)
 	JumpBackIfExact(to int32) bool
-	// TakeCredit takes 1 from the cell's Credit and jumps to a place if there was some.
+	// TakeCredit decrements the cell's Credit and jumps to a position if there was some.
 	TakeCredit(in *Insn, to int32)
 	// FillCell sets the cell to the run around the range; BackOff sets its Credit and Backoff.
 	FillCell(in *Insn)
 	BackOff(in *Insn)
-	// Far jumps to a place before without a look at how near it is.
+	// Far jumps to an earlier position, always in the long form.
 	Far(to int32)
 }

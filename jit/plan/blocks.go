@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// slotSet is a set of slots. rank says how many elements lie before each word, once blocks are numbered.
+// slotSet is a set of slots. rank is the number of elements before each word, once blocks are numbered.
 type slotSet struct {
 	words []uint64
 	rank  []int32
 }
 
-// reset makes the set empty, for slots up to n.
+// reset empties the set, for slots up to n.
 func (s *slotSet) reset(n int) *slotSet {
 	words := n/64 + 1
 	if cap(s.words) < words {
@@ -30,21 +30,21 @@ func (s *slotSet) index(pc int32) int32 {
 	return s.rank[w] + int32(bits.OnesCount64(s.words[w]<<(63-uint(pc)%64))) - 1
 }
 
-// block is a run of slots that is entered at its first and left behind its last.
+// block is a run of slots that is entered only at its first slot and left only after its last.
 type block struct {
 	start, end int32 // slots
 	length     int32 // in instructions
 	count      int32 // Count of the first instruction
 	last       int32 // slot of the last instruction
-	target     int32 // block it jumps to or calls
+	target     int32 // block that it jumps to or calls
 	kind       Kind  // of the last instruction
 	back       bool  // it has FlagBack
-	depth      int32 // how many jumps back lead around it, see nest
+	depth      int32 // number of backward jumps around it, see nest
 
 	// The forest of blocks whose counts depend on each other.
 	parent int32
-	offset int32 // count relative to parent's
-	size   int32 // of the tree, at its root
+	offset int32 // count relative to the parent's
+	size   int32 // size of the tree, at its root
 }
 
 // findBlocks lists the blocks.
@@ -88,7 +88,7 @@ func (p *Program) findBlocks() {
 	p.blocks = blocks
 }
 
-// MarkWays gives branches FlagWayTaken and FlagWayFell. It comes before loops are copied.
+// MarkWays gives branches FlagWayTaken and FlagWayFell. It has to run before loops are copied.
 func (p *Program) MarkWays() {
 	for i := range p.blocks {
 		switch b := &p.blocks[i]; b.kind {
@@ -105,7 +105,7 @@ func (p *Program) MarkWays() {
 	}
 }
 
-// falls reports whether what follows a block is executed after it without a jump.
+// falls reports whether a block falls through to the next.
 func (b *block) falls() bool {
 	switch b.kind {
 	case KindJump, KindCall, KindExit, KindInterpret:
@@ -114,15 +114,15 @@ func (b *block) falls() bool {
 	return true
 }
 
-// saves decides which of r6 to r9 calls save and exits restore: those that the function called writes itself, since what it
-// calls restores what that writes. A function that has no use for r10 and calls none needs no Frame.Host either.
+// saves decides which of r6 to r9 calls save and exits restore: those that the callee writes itself, since its own
+// callees restore theirs. A function that does not use r10 and calls none that do needs no Frame.Host either.
 func (p *Program) saves() {
 	insns, starts := p.Insns, p.Image.Subprograms()
-	if !p.Calls { // a program alone may call itself
+	if !p.Calls { // without calls, nothing has to be saved
 		return
 	}
 	all := uint8(0)
-	whole := true // functions are entered by calls alone
+	whole := true // functions are entered only by calls
 	masks := p.scan.masks[:0]
 	for i, s := range starts {
 		end := len(insns)
@@ -138,7 +138,7 @@ func (p *Program) saves() {
 				continue
 			case KindCallFunc, KindSecond:
 				continue
-			case KindInterpret: // may be anything, but what does not occur is in no register of the host
+			case KindInterpret: // may be anything, but registers that do not occur are in no host register
 				m |= uint8(p.Used>>6) & 15
 				continue
 			case KindCall:
@@ -152,7 +152,7 @@ func (p *Program) saves() {
 		switch p.lastBefore(end).Kind {
 		case KindJump, KindExit:
 		default:
-			whole = false // falls through into the next, as may what is interpreted
+			whole = false // falls through into the next function, as an interpreted instruction may
 		}
 		all |= m
 		masks = append(masks, m)

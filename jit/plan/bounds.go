@@ -6,15 +6,15 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// bound is the check of an address that is the sum of a register the loop does not change and an index: by a comparison of the index
-// with how far the memory around the register reaches, which the guard finds out.
+// bound checks an address that is the sum of a loop-invariant register and an index: it compares the index with the
+// extent of the accessible memory around the register, which the guard computes.
 type bound struct {
 	pc    int32 // of the addition
 	index uint8 // register
 	guard int   // number in loop.guards
 }
 
-// bounds finds how checks that no guard can make for the whole loop become comparisons.
+// bounds finds the checks that no guard can make for the whole loop but that can become comparisons.
 func (p *Program) bounds() {
 	l := p.loop.l
 	for i := range l.covers {
@@ -36,7 +36,7 @@ func (p *Program) bounds() {
 	}
 }
 
-// bound adds a bound, to the guard of its base if there is one.
+// bound adds a bound to the guard of its base, if there is one.
 func (p *Program) bound(b bound, g guard) bool {
 	l := p.loop.l
 	b.guard = slices.IndexFunc(l.guards, func(old guard) bool { return old.base == g.base && old.bounds })
@@ -50,13 +50,13 @@ func (p *Program) bound(b bound, g guard) bool {
 		return false
 	}
 	old.lo, old.hi, old.store = lo, hi, old.store || g.store
-	if !slices.Contains(l.bounds, b) { // one may be for several accesses
+	if !slices.Contains(l.bounds, b) { // several accesses may share one
 		l.bounds = append(l.bounds, b)
 	}
 	return true
 }
 
-// sum finds the addition of registers, in the same block, that a register is the result of, and the constant added since.
+// sum finds the addition, in the same block, that computes a register, and the constant added to the sum since.
 func (p *Program) sum(pc int32, r uint8) (at int32, off int64, ok bool) {
 	start := p.blocks[p.leaders.index(pc)].start
 	for pc--; pc >= start; pc-- {
@@ -83,8 +83,8 @@ func (p *Program) sum(pc int32, r uint8) (at int32, off int64, ok bool) {
 	return 0, 0, false
 }
 
-// operands finds which register the loop does not change is one operand of an addition, and which register holds the other: the
-// instruction in front copies one of them.
+// operands returns the loop-invariant register and the other register of an addition. The previous instruction copies
+// one of them.
 func (p *Program) operands(pc int32) (base int8, index uint8, ok bool) {
 	l := p.loop.l
 	in := &p.Insns[pc]

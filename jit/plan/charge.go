@@ -1,15 +1,15 @@
 package plan
 
-// charge decides the Count of every block so that most forward jumps charge nothing: it walks the edges, those first on which
-// a charge costs most, and ties the counts of both ends together unless they are tied already.
+// charge assigns the Count of every block so that most forward jumps charge nothing. It visits the edges, most
+// expensive charges first, and ties the counts of both ends together unless they are tied already.
 func (p *Program) charge() {
 	p.tieFunctions()
 	p.tieEdges(0)
 	p.settle()
 }
 
-// recharge decides again, with the edges of inner loops first: it takes as long as charge for each depth. Instructions have their counts
-// already.
+// recharge assigns the counts again, edges of inner loops first. It takes as long as charge for each nesting depth.
+// Instructions have their counts already.
 func (p *Program) recharge() {
 	blocks := p.blocks
 	for i := range blocks {
@@ -31,8 +31,8 @@ func (p *Program) recharge() {
 	}
 }
 
-// tieFunctions gives functions a count of 0 at their beginning, and so to what follows a call, since callees are many and charge when they
-// return. Block 0 is the start of a function.
+// tieFunctions assigns a count of 0 to the start of functions, and so to the instruction after each call, since there
+// are many calls and callees charge when they return. Block 0 starts a function.
 func (p *Program) tieFunctions() {
 	blocks := p.blocks
 	if p.Calls {
@@ -50,11 +50,11 @@ func (p *Program) tieFunctions() {
 	}
 }
 
-// maxNest is up to which depth loops are told apart.
+// maxNest is the nesting depth up to which loops are distinguished.
 const maxNest = 3
 
-// nest finds out how many jumps back lead from after each block to before it, which is how many loops it is in, but for blocks that
-// compilers put elsewhere, and returns the most.
+// nest computes how many backward jumps after each block lead to or before it, and returns the maximum. That is the
+// block's loop depth, except for blocks that compilers moved elsewhere.
 func (p *Program) nest() int32 {
 	blocks := p.blocks
 	for i := range blocks {
@@ -73,16 +73,16 @@ func (p *Program) nest() int32 {
 	return most
 }
 
-// tieEdges ties the ends of edges inside depth loops.
+// tieEdges ties the ends of edges inside loops of a depth.
 func (p *Program) tieEdges(depth int32) {
 	blocks := p.blocks
 	inside := func(i, to int32) bool { return blocks[i].depth >= depth && blocks[to].depth >= depth }
-	for i := range blocks { // taken branches: a charge needs code of its own
+	for i := range blocks { // taken branches: a charge needs extra code
 		if b := &blocks[i]; b.kind == KindBranch && !b.back && inside(int32(i), b.target) {
 			p.tie(int32(i), b.target, b.length)
 		}
 	}
-	for i := range blocks[:len(blocks)-1] { // a charge is one more instruction
+	for i := range blocks[:len(blocks)-1] { // fall-through: a charge is one more instruction
 		if b := &blocks[i]; b.falls() && inside(int32(i), int32(i+1)) {
 			p.tie(int32(i), int32(i+1), b.length)
 		}
@@ -94,7 +94,7 @@ func (p *Program) tieEdges(depth int32) {
 	}
 }
 
-// settle makes Count of every block, and what is charged between them, of what is tied.
+// settle computes the Count of every block, and the charges between blocks, from the ties.
 func (p *Program) settle() {
 	blocks := p.blocks
 	top, zero := p.root(0)
@@ -123,7 +123,7 @@ func (p *Program) settle() {
 	}
 }
 
-// tie makes the count of block b that of block a plus d, unless both were given already.
+// tie sets the count of block b to that of block a plus d, unless both are already fixed.
 func (p *Program) tie(a, b, d int32) {
 	ra, ca := p.root(a)
 	rb, cb := p.root(b)
@@ -138,7 +138,7 @@ func (p *Program) tie(a, b, d int32) {
 	p.blocks[ra].size += p.blocks[rb].size
 }
 
-// root finds the root of a block's tree and the block's count relative to it.
+// root returns the root of a block's tree and the block's count relative to it.
 func (p *Program) root(b int32) (root, count int32) {
 	for p.blocks[b].parent != b {
 		count += p.blocks[b].offset

@@ -1,6 +1,6 @@
 package plan
 
-// Check generates the test of a range: by its cell, or by the shadow.
+// Check generates the check of a range, by its cell or by the shadow.
 func (e *Emission) Check(in *Insn, align bool) {
 	b := e.backend
 	kind := ColdLoads
@@ -11,12 +11,12 @@ func (e *Emission) Check(in *Insn, align bool) {
 	if in.Cell >= 0 {
 		again := int32(e.code.Len())
 		b.CellOffset(in)
-		e.aligned(in, align) // runs begin at granules
+		e.aligned(in, align) // runs start at granules
 		b.CompareCell(in)
 		k.From[0] = b.JumpIf(AtLeast)
 		if in.Kind == KindGuard && in.Has(FlagBound) {
 			b.SetBound(in)
-			k.Back = again // with a cell that was set only now
+			k.Back = again // with a cell set just now
 			e.colds = append(e.colds, k)
 			return
 		}
@@ -25,7 +25,7 @@ func (e *Emission) Check(in *Insn, align bool) {
 		e.aligned(in, align)
 		b.CompareLimit()
 		k.From[0] = b.JumpIf(AtLeast)
-		// With any alignment n bytes touch at most (n+14)/8 granules.
+		// Whatever the alignment, n bytes touch at most (n+14)/8 granules.
 		log := 3
 		switch n := in.Hi - in.Lo; {
 		case n == 1:
@@ -42,7 +42,7 @@ func (e *Emission) Check(in *Insn, align bool) {
 	e.colds = append(e.colds, k)
 }
 
-// aligned leaves if it matters that an access is not aligned.
+// aligned exits if an access has to be aligned and is not.
 func (e *Emission) aligned(in *Insn, matters bool) {
 	if matters && in.Size > 1 {
 		e.backend.TestAligned(in.Size)
@@ -50,13 +50,14 @@ func (e *Emission) aligned(in *Insn, matters bool) {
 	}
 }
 
-// bound compares an index with the bound that a guard found: beyond it the first copy of the loop continues, with its checks.
+// bound compares an index with the bound that a guard computed. If it is not below, code continues in the original
+// loop, which has the checks.
 func (e *Emission) bound(in *Insn) {
 	e.backend.CompareBound(in)
 	e.gotoIf(AtLeast, in.Slot+1)
 }
 
-// checkCold is what Check leaves to code out of line: the exact test, and setting the cell.
+// checkCold is the out-of-line part of Check: the exact test, and filling the cell.
 func (e *Emission) checkCold(b Backend, k *Cold) {
 	in := &e.Program.Insns[k.PC]
 	if in.Kind == KindGuard {
@@ -78,7 +79,8 @@ func (e *Emission) checkCold(b Backend, k *Cold) {
 	b.Far(k.Back)
 }
 
-// guardCold is the same for KindGuard: until Credit is used up the check is not even tried, since running the loop with its checks costs no more than finding out.
+// guardCold is the out-of-line part of a KindGuard. Until Credit is used up the check is not tried, since running the
+// loop with its checks is no more expensive than the attempt.
 func (e *Emission) guardCold(b Backend, in *Insn, k *Cold) {
 	start := int32(e.Out.Starts[in.Target])
 	b.TakeCredit(in, start)

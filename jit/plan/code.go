@@ -1,35 +1,37 @@
 package plan
 
-// Target is what generated code may take as constant: it is compiled for one Memory, and lies after its State.
+// Target holds the constants of generated code, which is compiled for one Memory and placed after its State.
 type Target struct {
 	Base        uint64 // guest address of the arena
-	ShadowDelta int64  // what to add to State.Data for the shadow of the arena's first byte; negative
-	// StateDelta is what to add to the address of Code.Text[0] for the address of State; negative, and a multiple of the page size.
+	ShadowDelta int64  // offset from State.Data to the shadow of the arena's first byte; negative
+	// StateDelta is the offset from Code.Text[0] to State: negative, and a multiple of the page size.
 	StateDelta int64
-	// Marks makes the code record which blocks it runs to their end: at Insn.Mark it sets the byte after the State with that number.
+	// Marks makes code record which blocks it runs to their end: at an instruction with Mark it sets byte number Mark
+	// after the State.
 	Marks bool
-	// Ways, with Marks, makes it record which ways of branches it goes, where Insn.Flags say so: it sets the bytes after those of the
-	// blocks, first those of branches taken, then those of branches that fell through, with the number Insn.Mark.
+	// Ways, which requires Marks, makes code record which edges of branches it follows, where Insn.Flags ask for it. It
+	// sets byte number Insn.Mark of two further groups after the bytes of the blocks: taken branches first, then
+	// branches that fell through.
 	Ways bool
-	// Known, if it is not nil, has by the number of each of these bytes whether the code may leave it alone: 1 for those that need not be set.
+	// Known, if not nil, is 1 for each of these bytes that code does not have to set.
 	Known []byte
 }
 
 // records reports whether code sets byte n.
 func (t *Target) records(n int32) bool { return t.Known == nil || t.Known[n] == 0 }
 
-// Code is what a backend makes. The slices keep their memory when a Code is used again.
+// Code is the output of a backend. Its slices keep their memory when the Code is reused.
 type Code struct {
-	// Text is the machine code. What Enter calls is Text[0].
+	// Text is the machine code. Enter calls Text[0].
 	Text []byte
-	// Entries holds the offset in Text where Program.Insns[i] is entered, 0 for those without FlagEntry.
+	// Entries is the offset in Text at which Program.Insns[i] is entered, 0 without FlagEntry.
 	Entries []uint32
-	// Starts holds the offset of the code of Program.Insns[i], for disassembly; code from Cold on stands out of line.
+	// Starts is the offset of the code of Program.Insns[i], for disassembly. Code from Cold on is out of line.
 	Starts []uint32
 	Cold   uint32
 }
 
-// Reset makes c ready for a program of n Insns.
+// Reset prepares c for a program of n Insns.
 func (c *Code) Reset(n int) {
 	c.Text, c.Cold = c.Text[:0], 0
 	if cap(c.Entries) < n {

@@ -2,10 +2,10 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// Cond is a condition on what was compared, whatever the processor. Signed ones say so.
+// Cond is a condition on the result of a comparison, independent of the processor.
 type Cond uint8
 
-// Conditions; each has its opposite beside it.
+// Conditions; each is next to its opposite.
 const (
 	Equal Cond = iota
 	NotEqual
@@ -22,12 +22,12 @@ const (
 // Not returns the opposite.
 func (c Cond) Not() Cond { return c ^ 1 }
 
-// Branch is what a conditional jump compares.
+// Branch describes a conditional jump.
 type Branch struct {
-	Cond Cond // taken if it holds
+	Cond Cond // the jump is taken if it holds
 	Wide bool // 64 bits
-	Imm  bool // with Insn.Imm, else with Insn.Src
-	Test bool // common bits, compared with NotEqual to 0
+	Imm  bool // compare with Insn.Imm, else with Insn.Src
+	Test bool // compare the common bits with 0, by NotEqual
 }
 
 var conds = map[string]Cond{

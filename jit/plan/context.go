@@ -2,13 +2,13 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// MaxWords is how many words of the context a program may load without asking it.
+// MaxWords is the largest number of context words that a program may load without a call of the context.
 const MaxWords = 8
 
-// contextLoads finds loads that may be of words of the context, which vm.Thread.SetContext tells of.
+// contextLoads finds loads that may read words of the context (vm.Thread.SetContext).
 //
-// That a register holds the address of the context is a guess: functions get it in r1, and copies of it keep it, in the order the
-// instructions stand and wherever jumps lead. Generated code compares.
+// Which registers hold the address of the context is a guess: r1 at function entry, and its copies, in slot order and
+// ignoring jumps. Generated code compares.
 func (p *Program) contextLoads(words []*uint64) {
 	p.Words = p.Words[:0]
 	if len(words) == 0 {

@@ -1,12 +1,12 @@
 package plan
 
-// Leave leaves at a slot.
+// Leave exits at a slot.
 func (e *Emission) Leave(why Reason, slot int32) {
 	e.backend.SetExit(uint64(slot)<<ReasonBits | uint64(why))
 	e.backend.JumpBack(e.Leaving)
 }
 
-// To makes a jump at from lead to an instruction.
+// To directs the jump at from to an instruction.
 func (e *Emission) To(from, pc int32) {
 	if pc <= e.PC {
 		e.backend.Patch(from, int32(e.Out.Starts[pc]))
@@ -33,7 +33,7 @@ func (e *Emission) gotoIf(c Cond, pc int32) {
 	e.To(e.backend.JumpIf(c), pc)
 }
 
-// branch generates the edge to the target of a branch on a condition.
+// branch generates the taken edge of a branch on a condition.
 func (e *Emission) branch(c Cond, in *Insn) {
 	mark, marked := e.takenMark(in)
 	switch {
@@ -53,7 +53,7 @@ func (e *Emission) branch(c Cond, in *Insn) {
 	}
 }
 
-// jump generates the edge to the target of a jump.
+// jump generates the edge of a jump.
 func (e *Emission) jump(in *Insn) {
 	if in.Has(FlagBack) {
 		e.iterate(in)
@@ -65,13 +65,13 @@ func (e *Emission) jump(in *Insn) {
 	}
 }
 
-// iterate charges and goes back, unless there is no room.
+// iterate charges and jumps back, unless State.Room is used up.
 func (e *Emission) iterate(in *Insn) {
 	e.backend.Spend(in.Taken)
 	e.back(in)
 }
 
-// back goes back if what was charged leaves room.
+// back jumps back if the charge left room.
 func (e *Emission) back(in *Insn) {
 	e.gotoIf(SignedAtLeast, in.Target)
 	e.colds = append(e.colds, Cold{Kind: ColdLeave, From: [2]int32{e.backend.Jump()}, PC: e.Program.Insns[in.Target].Slot, N: int32(OutOfRoom)})
@@ -82,7 +82,7 @@ func (e *Emission) putOff(kind ColdKind, c Cond, pc, n int32) {
 	e.colds = append(e.colds, Cold{Kind: kind, From: [2]int32{e.backend.JumpIf(c)}, PC: pc, N: n})
 }
 
-// LeaveIf leaves with Interpret at this slot when the condition holds.
+// LeaveIf exits with Interpret at this slot if the condition holds.
 func (e *Emission) LeaveIf(c Cond) {
 	e.putOff(ColdLeave, c, e.Program.Insns[e.PC].Slot, int32(Interpret))
 }
@@ -92,7 +92,7 @@ func (e *Emission) CallUnless(c Cond) {
 	e.putOff(ColdLeave, c.Not(), e.Program.Insns[e.PC].Slot, int32(CallFunc))
 }
 
-// choose generates a branch with FlagSelect, and all that it charges.
+// choose generates a branch with FlagSelect, its operation and their charges.
 func (e *Emission) choose(in *Insn) {
 	b := e.backend
 	op, br := &e.Program.Insns[e.PC+1], &branches[in.Op]
@@ -127,7 +127,7 @@ func (e *Emission) call(in *Insn) {
 	b.Call(in)
 }
 
-// exit returns to code that called, or leaves.
+// exit returns to the calling generated code, or exits to Go.
 func (e *Emission) exit(in *Insn) {
 	b := e.backend
 	if !e.Calls {

@@ -2,7 +2,8 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// copyLoops appends guards and copies of the loops that have guards, and leads all ways to their headers to the guards.
+// copyLoops appends the guards and copies of the loops that have guards, and directs all edges into their headers to
+// the guards.
 func (p *Program) copyLoops() {
 	f := &p.loop
 	at := int32(len(p.Insns))
@@ -44,7 +45,7 @@ func (p *Program) copyLoops() {
 	}
 }
 
-// leadTo makes all jumps to the header of a loop lead to its guards.
+// leadTo directs all jumps to the header of a loop to its guards.
 func (p *Program) leadTo(l *loop) {
 	header := p.blocks[l.header].start
 	for _, b := range p.loop.predsOf(l.header) {
@@ -70,7 +71,7 @@ func goesOn(in *Insn) bool {
 	return true
 }
 
-// parts calls f with each block of the copy of a loop and whether a jump has to follow it.
+// parts calls f with each block of the copy of a loop and whether a jump has to follow the block.
 func (p *Program) parts(l *loop, f func(b int32, jump bool)) {
 	for i, b := range l.body {
 		f(b, goesOn(&p.Insns[p.blocks[b].last]) && (i+1 == len(l.body) || l.body[i+1] != b+1))
@@ -92,7 +93,7 @@ func (p *Program) copySize(l *loop) int32 {
 	return n
 }
 
-// copyLoop appends a loop without the checks that its guards make, the cells of which begin at a number.
+// copyLoop appends a copy of a loop without the checks that its guards make. The cells of the guards start at a number.
 func (p *Program) copyLoop(l *loop, header int32, cells int) {
 	f := &p.loop
 	f.n++ // for f.in
@@ -120,7 +121,7 @@ func (p *Program) copyLoop(l *loop, header int32, cells int) {
 		for i := range p.Insns[from:] {
 			in := &p.Insns[from+i]
 			in.Flags &^= FlagEntry
-			in.Guard = min(in.Guard, 0) // but for Align
+			in.Guard = min(in.Guard, 0) // keep only Align
 			switch in.Kind {
 			case KindJump, KindBranch, KindMayGoto:
 				p.leadInside(l, in)
@@ -151,10 +152,11 @@ func (p *Program) copyLoop(l *loop, header int32, cells int) {
 	}
 }
 
-// smallLoop is up to how many instructions a loop is where what fills up would cost more than it gains.
+// smallLoop is the largest loop, in instructions, in which alignment padding would cost more than it gains.
 const smallLoop = 16
 
-// align marks what is aligned in the copy of a loop: its header, or if it is small and falls into that from above, where it begins.
+// align marks what is aligned in the copy of a loop: its header, or, if the loop is small and is entered from above,
+// its start.
 func (p *Program) align(l *loop) {
 	first, size := l.header, int32(0)
 	for i, b := range l.body {
@@ -169,7 +171,7 @@ func (p *Program) align(l *loop) {
 	p.Insns[p.loop.pos[first]].Guard = Align
 }
 
-// leadInside makes a jump in the copy of a loop lead to the copy.
+// leadInside directs a jump in the copy of a loop to the copy.
 func (p *Program) leadInside(l *loop, in *Insn) {
 	f := &p.loop
 	if in.Target == l.at {

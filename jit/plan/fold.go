@@ -2,14 +2,14 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// all are the registers.
+// all is the set of all registers.
 const all = 1<<11 - 1
 
-// observed notes that code may be left before an instruction: it sees all registers, and stays.
+// observed records that code may exit before an instruction: all registers are observable there.
 func (in *Insn) observed() { in.reads = all }
 
-// rotation finds x << n | x >> width-n, which the instruction set has no operation for, at the operation that joins the halves: the
-// shift of the register that gets the result becomes a rotation, and the operation disappears.
+// rotation finds x << n | x >> width-n, for which the instruction set has no operation, at the operation that joins the
+// halves. The shift of the destination register becomes a rotation, and the joining operation disappears.
 func (p *Program) rotation(b *block, pc int32, in *Insn) {
 	d, s := in.Dst, in.Src
 	x, y := p.scan.values[d].changed, p.scan.values[s].changed
@@ -23,7 +23,7 @@ func (p *Program) rotation(b *block, pc int32, in *Insn) {
 		one.Imm&uint64(width-1)+two.Imm&uint64(width-1) != uint64(width) {
 		return
 	}
-	for q := x + 1; q < pc; q++ { // nobody may see what the rotation puts there too early
+	for q := x + 1; q < pc; q++ { // nothing may observe the early rotation
 		if p.Insns[q].reads>>d&1 != 0 {
 			return
 		}
@@ -35,11 +35,11 @@ func (p *Program) rotation(b *block, pc int32, in *Insn) {
 	one.Flags |= FlagRotate
 	in.Flags |= FlagDead
 	in.reads, in.writes = 0, 0
-	p.cover(from+1, pc) // whoever enters after the copies may have made others of them
+	p.cover(from+1, pc) // code entered after the copies may see other values in them
 }
 
-// extension finds x <<= 32; x >>= 32, which compilers for the first instruction sets make of numbers with 32 bits, and makes one operation
-// of it, with the copy in front if there is one.
+// extension finds x <<= 32; x >>= 32, which compilers emit to zero-extend 32-bit values for the first version of the
+// instruction set, and turns it into one operation, merged with a preceding copy.
 func (p *Program) extension(b *block, pc int32, in *Insn) {
 	if in.Imm != 32 || pc+1 >= b.end {
 		return
@@ -68,7 +68,7 @@ func (p *Program) extension(b *block, pc int32, in *Insn) {
 	in.Op, in.Src = op, in.Dst
 }
 
-// nothing makes nothing of an operation that another does. Nobody may enter after that one.
+// nothing drops an operation whose work another one does. Code may not be entered after the other one.
 func (in *Insn) nothing() {
 	in.Op, in.Src = decode.OpMov64Reg, in.Dst
 	in.Flags = in.Flags&^FlagEntry | FlagDead
@@ -81,11 +81,11 @@ type operand struct {
 	pc  int32
 }
 
-// maxWalk limits the search of common.
+// maxWalk limits the search of common, in instructions.
 const maxWalk = 256
 
-// common returns the slot before which one register held the value, or its lower half, that both operands are copies of. It is negative
-// if none is found.
+// common returns the slot before which one register held the value, or its lower half, that both operands are copies
+// of. It is negative if there is none.
 func (p *Program) common(b *block, x, y operand, width uint8) int32 {
 	for range maxWalk {
 		if x.pc < y.pc {
@@ -110,7 +110,7 @@ func (p *Program) common(b *block, x, y operand, width uint8) int32 {
 	return -1
 }
 
-// deadResults marks operations whose result is replaced before anything reads it and before code can be left.
+// deadResults marks operations whose result is overwritten before anything reads it and before code can exit.
 func (p *Program) deadResults(b *block) {
 	live := uint16(all)
 	for pc := b.end - 1; pc >= b.start; pc-- {

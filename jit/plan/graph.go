@@ -1,19 +1,19 @@
 package plan
 
-// graph is how blocks lead to each other.
+// graph is the control flow graph.
 type graph struct {
-	succ   [][2]int32 // by block, those it continues to, -1 for none
-	at     []int32    // by block, where its predecessors begin in preds
+	succ   [][2]int32 // by block: its successors, -1 for none
+	at     []int32    // by block: where its predecessors start in preds
 	preds  []int32
-	root   []bool  // by block, it is entered by calls
-	order  []int32 // blocks in reverse postorder of a walk in depth
-	number []int32 // by block, its place in order, -1 if nothing leads to it
-	header []bool  // by block, an edge of the walk leads back to it
+	root   []bool  // by block: it is entered by calls
+	order  []int32 // blocks in reverse postorder of a depth-first search
+	number []int32 // by block: its index in order, -1 if unreachable
+	header []bool  // by block: it is the target of a back edge
 	state  []uint8
 	stack  []int32
 }
 
-// resize returns n zeros.
+// resize returns a zeroed slice of length n.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -23,11 +23,11 @@ func resize[T any](s []T, n int) []T {
 	return s
 }
 
-// predsOf returns the blocks that lead to a block.
+// predsOf returns the predecessors of a block.
 func (g *graph) predsOf(b int32) []int32 { return g.preds[g.at[b]:g.at[b+1]] }
 
-// findGraph reports whether there is a loop to look at: programs that jump to computed addresses, leave branches to the interpreter, or go
-// on after their end, are left alone.
+// findGraph builds the graph and reports whether there is a loop to optimise. Programs that jump to computed addresses,
+// leave branches to the interpreter, or run past their end are not optimised.
 func (p *Program) findGraph() bool {
 	back, hidden := false, p.Computed
 	for i := range p.blocks {
@@ -49,7 +49,7 @@ func (p *Program) findGraph() bool {
 			s[0] = b.target
 			g.at[s[0]]++
 		}
-		// After what is interpreted, code continues after it.
+		// Code continues after an interpreted instruction.
 		if b.kind != KindJump && b.kind != KindExit && i+1 < n {
 			s[1] = int32(i) + 1
 			g.at[s[1]]++
@@ -73,7 +73,7 @@ func (p *Program) findGraph() bool {
 	return true
 }
 
-// walk visits the blocks in depth.
+// walk visits the blocks depth-first.
 func (g *graph) walk(p *Program) {
 	n := len(g.succ)
 	g.root, g.header, g.state = resize(g.root, n), resize(g.header, n), resize(g.state, n)
@@ -93,7 +93,7 @@ func (g *graph) walk(p *Program) {
 	}
 }
 
-// visit states: 0 new, 1 and 2 with that many edges followed while on the way, 4 done.
+// visit states: 0 new; 1 and 2 in progress, with that many edges followed; 4 done.
 const visited = 4
 
 func (g *graph) visit(root int32) {

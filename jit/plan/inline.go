@@ -5,30 +5,30 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Inline is what generated code has to know of a KindCallInline.
+// Inline describes a KindCallInline to generated code.
 type Inline struct {
 	Kind vm.InlineKind
-	// Map is what r1 is taken to be by a lookup, in Array.
+	// Map is the assumed map argument in r1 of a lookup in Array.
 	Map   uint64
 	Array vm.Array
 }
 
-// Inline returns what is known of a KindCallInline.
+// Inline returns the description of a KindCallInline.
 func (p *Program) Inline(in *Insn) *Inline { return &p.Inlines[in.Imm] }
 
-// maxStride is what one multiplication by a constant of 32 bits with sign can take.
+// maxStride is the largest multiplier that fits a signed 32-bit constant.
 const maxStride = 1<<31 - 1
 
-// inlines finds the calls that generated code makes itself.
+// inlines finds the calls that generated code executes itself.
 //
-// Which map a lookup is for is a guess: r1 is what the instructions before put there, in the order they stand and wherever jumps
-// lead. Generated code compares, so that a wrong guess costs a call, and code may be entered anywhere.
+// The map of a lookup is a guess: r1 is taken from the preceding instructions in slot order, ignoring jumps. Generated
+// code compares, so a wrong guess only costs a call, and code may be entered anywhere.
 func (p *Program) inlines() {
 	p.Inlines, p.Ledger, p.CPUs, p.Timed = p.Inlines[:0], nil, 0, false
 	if !p.Image.Inlines() {
 		return
 	}
-	var value [16]uint64 // what registers hold if that is a constant, else 0
+	var value [16]uint64 // constants that registers hold, else 0
 	for pc := range p.Insns {
 		in := &p.Insns[pc]
 		switch in.Kind {
@@ -53,7 +53,7 @@ func (p *Program) inlines() {
 	}
 }
 
-// inline makes a call a KindCallInline if it can be one.
+// inline turns a call into a KindCallInline if possible.
 func (p *Program) inline(pc int, in *Insn, r1 uint64) {
 	f := p.Image.Func(pc)
 	if f == nil || f.Inline == nil || f.Inline.Ledger == nil || p.Ledger != nil && f.Inline.Ledger != p.Ledger {
@@ -84,8 +84,8 @@ func (p *Program) inline(pc int, in *Insn, r1 uint64) {
 	p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
 }
 
-// judgeInline decides how the key of a lookup is checked. After the call nothing is known, as after any: the call may have been left
-// to Go, so that the slot there has to be an entry.
+// judgeInline decides how the key of a lookup is checked. As after any call, nothing is known after it: the call may
+// have been left to Go, so the next slot has to be an entry.
 func (p *Program) judgeInline(pc int32, in *Insn) {
 	if in.Size != 0 {
 		p.judgeAccess(pc, in, false)

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// interval is what is known of a register: a number between lo and hi (of the 64 bits as a signed number), or what a register held when
-// the loop was entered plus such a number.
+// interval is what is known of a register: a number from lo to hi (the 64 bits as a signed number), or the value of a
+// register at loop entry plus such a number.
 type interval struct {
 	base   int8 // the register, or number or anything
 	lo, hi int64
@@ -16,7 +16,7 @@ type interval struct {
 const (
 	number   int8 = -1
 	anything int8 = -2
-	// farthest bounds lo and hi, so that sums of some do not overflow.
+	// farthest bounds lo and hi, so that sums of a few do not overflow.
 	farthest = 1 << 40
 )
 
@@ -27,7 +27,7 @@ var (
 
 func constant(v int64) interval { return between(number, v, v) }
 
-// between is base plus a number, or anything if that gets too large.
+// between returns base plus a number from lo to hi, or anything if the bounds get too large.
 func between(base int8, lo, hi int64) interval {
 	if base == anything || lo > hi || lo < -farthest || hi > farthest {
 		return unbounded
@@ -37,7 +37,7 @@ func between(base int8, lo, hi int64) interval {
 
 func (v interval) natural() bool { return v.base == number && v.lo >= 0 }
 
-// or returns what is known if either is the case.
+// or returns an interval that contains both.
 func (v interval) or(w interval) interval {
 	if v.base != w.base {
 		return unbounded
@@ -67,7 +67,7 @@ func (v interval) minus(w interval) interval {
 	return unbounded
 }
 
-// upTo returns the sum of up to n numbers, of which each lies in v less its base.
+// upTo returns the sum of up to n numbers, each in v without its base.
 func (v interval) upTo(n int64) interval {
 	if n > 0 && max(-v.lo, v.hi) > farthest/n {
 		return unbounded
@@ -83,17 +83,17 @@ func (v interval) low32() interval {
 	return word
 }
 
-// mask returns a number with the bits of v and below.
+// mask returns a number whose bits are all at or below the highest bit of v.
 func mask(v int64) int64 { return int64(1)<<bits.Len64(uint64(v)) - 1 }
 
-// operation is how an op computes with intervals, and its width. Constants are computed by [decode.Op.Compute].
+// operation computes an op on intervals in one width. [decode.Op.Compute] computes constants.
 type operation struct {
 	do   func(a, b interval) interval
 	w32  bool
 	imm  bool // the second operand is the immediate
-	move bool // the first operand does not matter
-	wrap bool // of 32 bits, for which a negative immediate is one
-	one  bool // there is only one operand, the destination or for moves the source
+	move bool // the first operand is unused
+	wrap bool // 32-bit: a negative immediate is taken modulo 2^32
+	one  bool // there is only one operand: the destination, or for moves the source
 }
 
 func (v interval) and(w interval) interval {
@@ -108,7 +108,7 @@ func (v interval) and(w interval) interval {
 	return unbounded
 }
 
-// union returns the bitwise or, and the exclusive one.
+// union returns an interval for the bitwise or, and for the exclusive or.
 func (v interval) union(w interval) interval {
 	if v.natural() && w.natural() {
 		return between(number, 0, mask(max(v.hi, w.hi)))
@@ -167,7 +167,7 @@ func rightBy(width int64, signed bool) func(v, n interval) interval {
 	}
 }
 
-// arithmetic are the operations by their text in decode's table; shifts are made for a width.
+// arithmetic maps an operation's text in decode's table to its function; shifts are made per width.
 var arithmetic = map[string]func(a, b interval) interval{
 	"+=": interval.plus, "-=": interval.minus, "*=": interval.times, "/=": interval.divided, "%=": interval.modulo,
 	"&=": interval.and, "|=": interval.union, "^=": interval.union, "=": func(_, b interval) interval { return b },
@@ -199,7 +199,8 @@ var operations = func() (t [decode.NumOps]operation) {
 	return t
 }()
 
-// loaded are the results of what has no operation: loads of less than eight bytes, and others that yield 32 bits or less.
+// loaded are the results of ops without an operation: loads of less than eight bytes, and others that yield 32 bits or
+// less.
 var loaded = func() (t [decode.NumOps]interval) {
 	for i := range t {
 		t[i] = unbounded
@@ -219,10 +220,10 @@ var loaded = func() (t [decode.NumOps]interval) {
 	return t
 }()
 
-// registers are the values of r0 to r10.
+// registers are the intervals of r0 to r10.
 type registers [11]interval
 
-// forget makes registers, given as bits, hold anything.
+// forget sets registers, given as a bit set, to anything.
 func (s *registers) forget(mask uint16) {
 	for r := range s {
 		if mask>>r&1 != 0 {
@@ -231,8 +232,8 @@ func (s *registers) forget(mask uint16) {
 	}
 }
 
-// execute follows an instruction that continues to the next. Registers for which trust has a bit, plus a number, are believed to be
-// below 2^32; the result is true if what is known now depends on that.
+// execute applies an instruction that falls through to the next. Registers in trust, plus a number, are assumed to be
+// below 2^32. The result is true if the new state depends on that assumption.
 func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 	low32 := func(v interval) interval {
 		if v.base >= 0 && v.base < 10 && v.lo == v.hi && trust>>v.base&1 != 0 {
@@ -245,7 +246,7 @@ func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 		s[in.Dst] = constant(int64(in.Imm))
 	case KindLoad:
 		s[in.Dst] = loaded[in.Op]
-		// Who is asked for four bytes may answer with an address, as contexts do; the stack is always plain memory.
+		// A four-byte load may yield an address if a context serves it; the stack is always plain memory.
 		if in.Size == 4 && s[in.Dst] == word && in.Check != CheckNone {
 			s[in.Dst] = unbounded
 		}
@@ -285,7 +286,7 @@ func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 	return false
 }
 
-// known returns the only number it can be.
+// known returns the interval's only number.
 func (v interval) known() (n uint64, ok bool) {
 	return uint64(v.lo), v.base == number && v.lo == v.hi
 }
@@ -301,7 +302,7 @@ func (o *operation) exact(op decode.Op, a, b interval) (int64, bool) {
 	return int64(n), ok
 }
 
-// wraps reports whether an operation of 32 bits may be one of registers or a result beyond 2^32.
+// wraps reports whether a 32-bit operation may involve registers or a result beyond 2^32.
 func (s *registers) wraps(in *Insn) bool {
 	op := &operations[in.Op]
 	a, b := s[in.Dst], constant(int64(in.Imm))
@@ -330,7 +331,7 @@ func (r relation) not() relation {
 	return [...]relation{noRelation: noRelation, equal: notEqual, notEqual: equal, less: atLeast, atLeast: less, greater: atMost, atMost: greater}[r]
 }
 
-// comparison is what a branch compares.
+// comparison is the comparison of a branch.
 type comparison struct {
 	is     relation
 	signed bool
@@ -338,7 +339,7 @@ type comparison struct {
 	imm    bool
 }
 
-// relations are what conditions compare, signed numbers or others.
+// relations maps conditions to relations, of signed or of unsigned numbers.
 var relations = [...]relation{
 	Equal: equal, NotEqual: notEqual, Less: less, AtLeast: atLeast, AtMost: atMost, Greater: greater,
 	SignedLess: less, SignedAtLeast: atLeast, SignedAtMost: atMost, SignedGreater: greater,
@@ -358,7 +359,7 @@ var comparisons = func() (t [decode.NumOps]comparison) {
 	return t
 }()
 
-// compares reports whether v is a number that comparisons of this kind compare as what it is.
+// compares reports whether v is a number whose value a comparison of this kind sees unchanged.
 func (c *comparison) compares(v interval) bool {
 	limit := int64(farthest)
 	if c.w32 {
@@ -370,7 +371,7 @@ func (c *comparison) compares(v interval) bool {
 	return v.natural() && v.hi <= limit
 }
 
-// against returns what a branch compares its register with.
+// against returns the operand that a branch compares its register with.
 func (s *registers) against(in *Insn, c *comparison) interval {
 	switch {
 	case !c.imm:
@@ -381,7 +382,7 @@ func (s *registers) against(in *Insn, c *comparison) interval {
 	return constant(int64(in.Imm))
 }
 
-// assume narrows the register a branch compares by its outcome. It reports false if the outcome cannot be.
+// assume narrows the register that a branch compares, given the outcome. It reports false if the outcome is impossible.
 func (s *registers) assume(in *Insn, taken bool) bool {
 	c := &comparisons[in.Op]
 	is := c.is

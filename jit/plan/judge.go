@@ -5,10 +5,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// maxRange is how many bytes one check may cover: with any alignment they lie in at most eight granules, whose shadow is one word.
+// maxRange is the largest range of one check, in bytes: at any alignment it lies in at most eight granules, whose
+// shadow is one word.
 const maxRange = 57
 
-// scan is what the walk over a block knows, and memory that is used again.
+// scan is the state of the walk over a block. Its memory is reused.
 type scan struct {
 	masks []uint8
 
@@ -21,35 +22,36 @@ type scan struct {
 
 // value is what is known of a register.
 type value struct {
-	// It holds root + delta, where root is the number of a value: 0 is r10, others are told apart only.
+	// It holds root + delta, where root is the number of a value: 0 is r10, others are only told apart.
 	root, delta int32
-	// since is the first of the instructions that made it so, none if the register holds the root itself; changed is the last one.
-	// Code may be entered anywhere by whoever computes addresses of instructions, so that what relies on
+	// since is the first of the instructions that computed it from the root, none if the register holds the root
+	// itself; changed is the last one. Code may be entered at any computed instruction address, so code that relies on
 	// them must not be entered after the first.
 	since, changed int32
 	// stacked is the last access that relies on the register being r10 + delta.
 	stacked int32
 }
 
-// group is the accesses that the check of one of them covers.
+// group is a set of accesses covered by the check of one of them.
 type group struct {
-	root, delta int32 // of the base of the first
+	root, delta int32 // of the base of the first access
 	base        uint8
-	first       int32 // the access with the check, none for no group
-	since       int32 // of its base
-	from, until int32 // nothing enters after from up to until
+	first       int32 // the access that makes the check, none for no group
+	since       int32 // since of the first access's base
+	from, until int32 // no entry after from, up to until
 }
 
-// none is not a slot: after all.
+// none is greater than every slot.
 const none = 1<<31 - 1
 
-// maxCover limits how far back what an access relies on may have been made: programs can have millions of such accesses.
+// maxCover limits, in slots, how far back an access may rely on earlier instructions: programs can have millions of
+// such accesses.
 const maxCover = 1024
 
-// maxDelta limits how far from a value a register is followed.
+// maxDelta limits the distance from a root value at which a register is still tracked.
 const maxDelta = 1 << 20
 
-// unknown is what is known at first.
+// unknown is the initial state of a register.
 var unknown = func() (v [11]value) {
 	for r := range v {
 		v[r] = value{root: int32(r + 1), since: none, changed: -1, stacked: -1}
@@ -65,13 +67,13 @@ func (s *scan) reset() {
 	}
 }
 
-// wrote forgets what was known of a register that is changed at pc.
+// wrote forgets a register that is changed at pc.
 func (s *scan) wrote(r uint8, pc int32) {
 	s.values[r] = value{root: s.nextRoot, since: none, changed: pc, stacked: -1}
 	s.nextRoot++
 }
 
-// add follows an addition to a register.
+// add tracks an addition to a register.
 func (s *scan) add(r uint8, v int64, pc int32) {
 	k := &s.values[r]
 	d := int64(k.delta) + v
@@ -126,7 +128,7 @@ func (p *Program) judgeBlock(b *block) {
 		case KindSecond:
 		case KindCallFunc:
 			in.observed()
-			s.reset() // the slot after has to be an entry, so nothing is known there
+			s.reset() // the next slot has to be an entry, so nothing is known there
 		case KindCallInline:
 			in.observed()
 			p.judgeInline(pc, in)
@@ -181,7 +183,7 @@ func (p *Program) checkRange(in *Insn, store bool) {
 	}
 }
 
-// inGroup makes an access CheckDone if the check of one above can cover it too.
+// inGroup makes an access CheckDone if an earlier check can cover it too.
 func (p *Program) inGroup(pc int32, in *Insn, store bool) bool {
 	s, r := &p.scan, in.Base
 	v := &s.values[r]
@@ -191,11 +193,11 @@ func (p *Program) inGroup(pc int32, in *Insn, store bool) bool {
 			continue
 		}
 		first := &p.Insns[g.first]
-		lo := v.delta + int32(in.Off) - g.delta // from the value of the first one's base
+		lo := v.delta + int32(in.Off) - g.delta // relative to the value of the first access's base
 		l, h := min(first.Lo, lo), max(first.Hi, lo+int32(in.Size))
 		from := g.from
 		if r != g.base || v.changed > g.first {
-			// How the two bases are related is decided by what changed them.
+			// The relation of the two bases depends on the instructions that changed them.
 			from = min(from, g.since, v.since)
 		}
 		if h-l > maxRange || g.from-from > maxCover {
@@ -217,7 +219,7 @@ func (p *Program) inGroup(pc int32, in *Insn, store bool) bool {
 	return false
 }
 
-// inStack makes an access CheckNone if it lies in the stack, aligned if that is asked for.
+// inStack makes an access CheckNone if it is in the stack and, if required, aligned.
 func (p *Program) inStack(pc int32, in *Insn, aligned bool) bool {
 	v, size := &p.scan.values[in.Base], int32(in.Size)
 	at := v.delta + int32(in.Off)
@@ -236,7 +238,7 @@ func (p *Program) inStack(pc int32, in *Insn, aligned bool) bool {
 	return true
 }
 
-// cover keeps anything from entering at slots from to to.
+// cover prevents entries at the slots from from to to.
 func (p *Program) cover(from, to int32) {
 	for pc := from; pc <= to; pc++ {
 		p.Insns[pc].Flags &^= FlagEntry
@@ -259,7 +261,7 @@ func (p *Program) judgeAtomic(pc int32, in *Insn) {
 	}
 }
 
-// judgeOp follows copies of registers with constants added, and finds pairs.
+// judgeOp tracks copies of registers with constants added, and finds pairs.
 func (p *Program) judgeOp(b *block, pc int32, in *Insn, class class) {
 	s := &p.scan
 	d := in.Dst
@@ -302,7 +304,7 @@ func (p *Program) judgeOp(b *block, pc int32, in *Insn, class class) {
 	}
 }
 
-// pairs reports whether a move can be one with the operation after it.
+// pairs reports whether a move can be fused with the operation after it.
 func pairs(move decode.Op, next *Insn) bool {
 	switch next.Op {
 	case decode.OpAdd64Imm, decode.OpLsh64Imm, decode.OpRsh64Imm, decode.OpArsh64Imm, decode.OpMul64Imm:

@@ -6,79 +6,80 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Loops get a copy without checks, which is entered if guards before it find all bytes accessible that the loop can touch.
-// What that is is derived from what registers hold when the loop is entered, what is added to them in every turn, and
-// the comparison that ends the loop. Nothing becomes inaccessible while generated code runs, so that a check stays good until
-// code is left for Go: it comes back to the first copy, which has all its checks, and goes to the guards at the next turn.
+// Loop versioning: a loop gets a copy without checks, which is entered if guards before it find that all bytes the loop
+// can touch are accessible. The range of those bytes is derived from the registers at loop entry, the amounts added in
+// every iteration, and the comparison that ends the loop. Memory does not become inaccessible while generated code
+// runs, so a check stays valid until code exits to Go. After an exit, execution resumes in the original loop, which has
+// all checks, and reaches the guards at the next iteration.
 
 const (
-	// maxLoop is the longest loop that is looked at, in slots.
+	// maxLoop is the longest loop that is analysed, in slots.
 	maxLoop = 1024
-	// maxGuard is how many bytes a guard may check.
+	// maxGuard is the largest range that a guard may check, in bytes.
 	maxGuard = 1 << 20
-	// maxFar is how far from its base these may lie: Insn.Lo and Hi have 32 bits.
+	// maxFar is the largest offset of such a range from its base: Insn.Lo and Hi have 32 bits.
 	maxFar = 1 << 30
-	// maxTurns limits what is believed of a loop.
+	// maxTurns is the largest iteration count that is trusted.
 	maxTurns = 1 << 24
-	// maxNested is how many loops a block is looked at for on average, since loops in loops can be many.
+	// maxNested limits the loops analysed per block on average, since loops can be deeply nested.
 	maxNested = 16
-	// maxSpills is how many stack slots of a loop are followed.
+	// maxSpills is the maximum number of stack slots tracked in a loop.
 	maxSpills = 4
 )
 
-// loop is the blocks from which a jump back to a block is reached that is the only way in.
+// loop is a natural loop: the blocks that reach a jump back to the header, which is the only entry.
 type loop struct {
 	header  int32 // block
 	body    []int32
-	written uint16 // registers
-	bad     bool   // it is not of that form, or too large
+	written uint16 // registers written
+	bad     bool   // it has another form, or is too large
 	spills  []int16
 	covers  []cover
 	guards  []guard
 	bounds  []bound
-	at      int32 // in Insns, its first guard
+	at      int32 // index in Insns of its first guard
 }
 
-// cover is a check in the loop that a guard may make superfluous.
+// cover is a check in the loop that a guard may make redundant.
 type cover struct {
 	pc    int32
-	reach interval // of the bytes checked, up to reach.hi
+	reach interval // the bytes checked, up to reach.hi
 	found bool
 }
 
-// guard is the check of what is reached from the interval that a register, or a spill, has when the loop is entered.
+// guard checks the range reached from the interval that a register, or a spill, has at loop entry.
 type guard struct {
 	base   int8
 	lo, hi int64
 	store  bool
-	bounds bool // it is for comparisons, see bound
+	bounds bool // it serves comparisons, see bound
 }
 
-// looper is what finds loops, and memory that is used again.
+// looper finds loops. Its memory is reused.
 type looper struct {
 	graph
 	loops  []loop
-	of     []int32  // by block, number of the loop it is the header of + 1
-	in     []int32  // by block, number of the last loop looked at that it is in + 1
-	pos    []int32  // by block, where its state is
-	needs  []uint16 // by block, registers whose values matter at its start
-	done   []bool   // by block, it is in a loop that has guards
+	of     []int32  // by block: number of the loop it is the header of + 1
+	in     []int32  // by block: number of the last analysed loop that contains it + 1
+	pos    []int32  // by block: index of its state
+	needs  []uint16 // by block: registers whose values matter at its start
+	done   []bool   // by block: it is in a loop that has guards
 	states []blockState
 
-	turnOrder []int32 // the body of l so that blocks come after those that lead to them
+	turnOrder []int32 // the body of l, every block after its predecessors
 
 	n     int32 // number of l + 1
 	l     *loop
 	all   bool       // the second walk
-	back  blockState // where a turn ends and the next begins
+	back  blockState // where an iteration ends and the next begins
 	trust uint16     // see registers.execute
 	tests []test
-	by    *test // the one that limits turns
+	by    *test // the test that limits the iterations
 	wraps bool
 }
 
-// Optimise improves what programs with Loops do often. Of the branches Selects finds, those become selections that choose wants; by may
-// be nil. It takes longer than New.
+// Optimise improves the frequently executed parts of programs with Loops. Of the branches that Selects finds, those
+// that choose returns true for become selections. by may be nil. Optimise takes longer than New.
 func (p *Program) Optimise(choose func(slot int32) bool, by *Profile) {
 	f, n := &p.loop, len(p.blocks)
 	if !p.Loops {
@@ -91,7 +92,7 @@ func (p *Program) Optimise(choose func(slot int32) bool, by *Profile) {
 		}
 	})
 	p.findRemainders()
-	// Without checks copies gain nothing.
+	// Without checks, copies gain nothing.
 	if p.Cells == 0 || !p.findGraph() {
 		return
 	}
@@ -129,7 +130,7 @@ func (p *Program) Optimise(choose func(slot int32) bool, by *Profile) {
 	}
 }
 
-// add begins a loop, in the memory of an earlier one.
+// add begins a loop in the memory of a discarded one.
 func (f *looper) add(header int32) {
 	var l loop
 	if n := len(f.loops); n < cap(f.loops) {
@@ -141,7 +142,7 @@ func (f *looper) add(header int32) {
 	f.of[header] = f.n
 }
 
-// collect finds the blocks of a loop, in the order of the program, and the registers they write.
+// collect finds the blocks of a loop, in program order, and the registers they write.
 func (p *Program) collect() {
 	f, l := &p.loop, p.loop.l
 	size := int32(0)
@@ -177,7 +178,7 @@ func (p *Program) collect() {
 	}
 }
 
-// changes returns the registers an instruction may change, as bits.
+// changes returns the registers that an instruction may change, as a bit set.
 func (in *Insn) changes() uint16 {
 	switch in.Kind {
 	case KindSecond, KindJump, KindBranch, KindMayGoto, KindExit:
@@ -218,14 +219,14 @@ func (p *Program) analyse() {
 		p.findSpills()
 	}
 	p.ranges()
-	// After a call of a helper the copy has been left. A function that is called may be the one with the loop, and its guards set
-	// the same bounds for other objects.
+	// A helper call exits the copy. A called function may contain this loop again, and its guards set the same bounds
+	// for other objects.
 	if !calls {
 		p.bounds()
 	}
 }
 
-// ranges makes guards for checks of what can be reached in all turns.
+// ranges makes guards for the checks of everything reachable in all iterations.
 func (p *Program) ranges() {
 	f, l := &p.loop, p.loop.l
 	p.findNeeds()
@@ -262,7 +263,7 @@ func (p *Program) ranges() {
 	}
 	f.trust, f.all = 0, true
 	if p.turn(&head); f.wraps || f.by != nil && f.by.fails {
-		for i := range l.covers { // what was derived does not hold
+		for i := range l.covers { // the derived ranges do not hold
 			l.covers[i].found = false
 		}
 		return
@@ -291,7 +292,7 @@ func (p *Program) findSpills() {
 	}
 }
 
-// guards makes guards of what the checks cover.
+// guards makes guards from what the checks cover.
 func (p *Program) guards() {
 	l := p.loop.l
 	for i := range l.covers {
@@ -314,7 +315,7 @@ func (p *Program) guards() {
 	}
 }
 
-// start finds what registers hold when the loop is entered: themselves, or constants.
+// start sets the registers at loop entry: their own values, or constants.
 func (p *Program) start() registers {
 	f := &p.loop
 	var all registers
@@ -340,7 +341,8 @@ func (p *Program) start() registers {
 	return all
 }
 
-// constants finds which registers hold constants at the end of a block, set in it or in those that alone lead to it.
+// constants finds the registers that hold constants at the end of a block, set in it or in its chain of only
+// predecessors.
 func (p *Program) constants(b int32) registers {
 	var regs registers
 	regs.forget(1<<11 - 1)

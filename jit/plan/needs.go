@@ -1,13 +1,13 @@
 package plan
 
-// findNeeds marks the instructions whose results can be part of an address that is checked, or of a comparison: what others compute
-// needs not be followed.
+// findNeeds marks the instructions whose results may be part of a checked address or of a comparison. The analysis does
+// not have to follow any others.
 func (p *Program) findNeeds() {
 	f, l := &p.loop, p.loop.l
 	for _, b := range l.body {
 		f.needs[b] = 0
 	}
-	const passes = 8 // two or three suffice but for loops in loops that hand registers on
+	const passes = 8 // two or three suffice except for nested loops that pass registers on
 	for pass := range passes {
 		changed := false
 		for i := len(l.body) - 1; i >= 0; i-- {
@@ -31,7 +31,7 @@ func (p *Program) findNeeds() {
 	}
 }
 
-// needsOf returns what matters at the start of a block if needs matters at its end.
+// needsOf returns the registers needed at the start of a block, given those needed at its end.
 func (p *Program) needsOf(b int32, needs uint16) uint16 {
 	blk := &p.blocks[b]
 	for pc := blk.end - 1; pc >= blk.start; pc-- {

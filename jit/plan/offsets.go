@@ -2,7 +2,7 @@ package plan
 
 import "unsafe"
 
-// Offsets of fields of the State, for generated code.
+// Offsets of fields of State, for generated code.
 const (
 	OffRegs      = int32(unsafe.Offsetof(State{}.Regs))
 	OffData      = int32(unsafe.Offsetof(State{}.Data))
@@ -31,7 +31,7 @@ const (
 	OffMarks     = int32(unsafe.Sizeof(State{}))                                                    // of the bytes after it
 )
 
-// Offsets of fields of a Cell.
+// Offsets of fields of Cell.
 const (
 	CellCount   = int32(unsafe.Offsetof(Cell{}.Count))
 	CellCredit  = int32(unsafe.Offsetof(Cell{}.Credit))
@@ -41,7 +41,7 @@ const (
 	CellN       = int32(unsafe.Offsetof(Cell{}.N))
 )
 
-// Offsets of fields of a Frame.
+// Offsets of fields of Frame.
 const (
 	FrameReturn = int32(unsafe.Offsetof(Frame{}.Return))
 	FrameHost   = int32(unsafe.Offsetof(Frame{}.Host))
@@ -50,5 +50,5 @@ const (
 	FrameMay    = int32(unsafe.Offsetof(Frame{}.May))
 )
 
-// CellOffset returns the offset of the cell of a check in the State.
+// CellOffset returns the offset in State of the cell of a check, in bytes.
 func (in *Insn) CellOffset() int32 { return OffCells + int32(in.Cell)*int32(CellSize) }

@@ -1,15 +1,15 @@
 package plan
 
-// Profile describes how often instructions of a program were executed for a while, to decide what is worth optimising.
+// Profile counts executions of a program's instructions over a period, to decide what is worth optimising.
 type Profile struct {
-	// Seen has by slot how often the instruction was executed, Taken how often a branch or jump there was taken.
+	// Seen counts, by slot, executions of the instruction; Taken counts how often its branch or jump was taken.
 	Seen, Taken []uint32
 }
 
-// minTurns is how many turns a loop makes on average for its guards to pay.
+// minTurns is the average number of iterations from which the guards of a loop pay off.
 const minTurns = 4
 
-// short reports whether a loop is known to make few turns.
+// short reports whether a loop is known to run few iterations.
 func (p *Program) short(l *loop, by *Profile) bool {
 	if by == nil {
 		return false

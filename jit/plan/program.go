@@ -5,99 +5,104 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kind sorts instructions by what a backend does with them.
+// Kind classifies instructions by what a backend generates for them.
 type Kind uint8
 
 const (
-	// KindInterpret is what generated code always leaves to the interpreter.
+	// KindInterpret: generated code always leaves the instruction to the interpreter.
 	KindInterpret Kind = iota
-	// KindSecond is the second slot of KindImm64; there is nothing to do.
+	// KindSecond is the second slot of a KindImm64 and generates nothing.
 	KindSecond
 	// KindOp is an operation on registers: Op, Dst, Src, Imm.
 	KindOp
 	// KindImm64 sets Dst to Imm.
 	KindImm64
-	// KindLoad, KindStore and KindAtomic access memory, see Insn.Check.
+	// KindLoad, KindStore and KindAtomic access memory; see Insn.Check.
 	KindLoad
 	KindStore
 	KindAtomic
-	// KindJump always goes to Target, KindBranch when the condition holds.
+	// KindJump always jumps to Target, KindBranch only if the condition holds.
 	KindJump
 	KindBranch
-	// KindMayGoto goes to Target when State.May is 0, and decrements it otherwise.
+	// KindMayGoto jumps to Target if State.May is 0, and decrements it otherwise.
 	KindMayGoto
 	// KindCall is a bpf-to-bpf call of Target.
 	KindCall
-	// KindCallFunc is a call of a helper or kfunc: code leaves with CallFunc.
+	// KindCallFunc calls a helper or kfunc: generated code exits with CallFunc.
 	KindCallFunc
-	// KindCallInline is a call of a function that generated code executes itself, see Program.Inline.
+	// KindCallInline calls a function that generated code executes itself; see Program.Inline.
 	KindCallInline
 	// KindExit returns.
 	KindExit
-	// KindGuard continues behind if the bytes from Lo up to Hi, counted from the value of Base, are accessible, as CheckRange says;
-	// else, or if that takes long to find out, to Target. It is not an instruction of the program.
+	// KindGuard falls through if the bytes [Lo, Hi) relative to the value of Base are accessible, checked as by
+	// CheckRange. If they are not, or if the check is expensive, it jumps to Target. It is not an instruction of the
+	// program.
 	KindGuard
 )
 
-// Check describes how an access is checked.
+// Check selects how an access is checked.
 type Check uint8
 
 const (
-	// CheckNone: the access lies in the stack of the running function, at Frame.Host + StackOff.
+	// CheckNone: the access is in the running function's stack, at Frame.Host + StackOff.
 	CheckNone Check = iota
-	// CheckRange: the bytes from Lo up to Hi, counted from the value of the base register, have to be checked before
-	// the access, for stores if Insn.RangeStore.
+	// CheckRange: the bytes [Lo, Hi) relative to the value of the base register are checked before the access, for
+	// writing if Insn.RangeStore.
 	CheckRange
-	// CheckDone: a CheckRange above has checked the access, and nothing in between can have changed that.
+	// CheckDone: an earlier CheckRange covers the access, and no instruction in between invalidates it.
 	CheckDone
 )
 
-// Flag is what is special about an instruction.
+// Flag is a set of properties of an instruction.
 type Flag uint16
 
 const (
-	// FlagLeader marks the first instruction of a block: jumps may lead here.
+	// FlagLeader marks the first instruction of a block, a possible jump target.
 	FlagLeader Flag = 1 << iota
-	// FlagEntry marks instructions where generated code may be entered: every one that depends on nothing but the registers.
+	// FlagEntry marks instructions at which generated code may be entered: those that depend only on the registers.
 	FlagEntry
-	// FlagRangeStore: the range of CheckRange is also stored to.
+	// FlagRangeStore: the range of a CheckRange is also written.
 	FlagRangeStore
-	// FlagPair: this instruction and the next, which is an addition to (or another operation on) the same register, may be
-	// generated as one; nothing enters between them.
+	// FlagPair: this instruction and the next one, an operation on the same register, may be generated as one. Code is
+	// never entered between them.
 	FlagPair
-	// FlagBack marks a jump or branch whose target needs a look at State.Room.
+	// FlagBack marks a jump or branch that checks State.Room.
 	FlagBack
-	// FlagDead marks an instruction that has no effect anyone can see; nothing is generated.
+	// FlagDead marks an instruction without an observable effect. No code is generated for it.
 	FlagDead
 	// FlagRotate marks a shift by a constant that is generated as a rotation in the same direction.
 	FlagRotate
-	// FlagWord marks a load of what may be word number Target of Program.Words: if its base is State.Context and State.Words has an address
-	// for the number, it loads the 64 bits there, without a check. Otherwise it is a load as any.
+	// FlagWord marks a load that may read word number Target of Program.Words. If its base equals State.Context and
+	// State.Words has an address for that number, generated code loads the 64 bits at that address unchecked. Otherwise
+	// it is an ordinary load.
 	FlagWord
-	// FlagSelect marks a branch that skips one operation, which follows: after it, or after the jump after it if Size is 2, code goes
-	// where the branch goes. If there are no Target.Marks, the operation may be generated as a selection between its result and what its
-	// register held; nothing enters it.
+	// FlagSelect marks a branch that skips the single operation after it: the branch target is the slot after that
+	// operation, or, if Size is 2, the target of the jump after the operation. Without Target.Marks, the operation may
+	// be generated as a conditional move between its result and the old value of its register. Code is never entered at
+	// the operation.
 	FlagSelect
-	// FlagRemainder marks a division that may be generated together with the Size operations after it, which nothing enters: Dst holds
-	// the same as Src of the instruction before; the last operation leaves the remainder in its Dst, and Dst of this one holds what has
-	// been subtracted.
+	// FlagRemainder marks a division that may be generated together with the Size operations that follow it. Code is
+	// never entered at those. Dst holds the same value as Src of the previous instruction. The last operation leaves
+	// the remainder in its Dst, and Dst of the division ends up with the subtracted product.
 	FlagRemainder
-	// FlagBound marks an addition in the copy of a loop after which the register Base is compared with Bound of the Cell: if it is not
-	// below (unsigned), code continues at the slot behind. On a KindGuard it says that Bound is needed.
+	// FlagBound marks an addition in the copy of a loop, after which register Base is compared with Bound of the Cell.
+	// If it is not below (unsigned), code continues at the next slot. On a KindGuard, the flag requests that Bound be
+	// computed.
 	FlagBound
-	// FlagWayTaken and FlagWayFell mark a branch of which that way is recorded, with Target.Ways: no block tells that it was gone.
+	// FlagWayTaken and FlagWayFell mark a branch whose taken or fall-through edge is recorded, with Target.Ways,
+	// because no block's mark implies it.
 	FlagWayTaken
 	FlagWayFell
-	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see Optimise.
+	// flagTrust marks a 32-bit operation whose result is assumed not to wrap; see Optimise.
 	flagTrust
-	// flagNeeded marks what CopyLoops follows in the loop it looks at.
+	// flagNeeded marks the instructions that CopyLoops tracks in a loop.
 	flagNeeded
 )
 
-// SavesHost in Insn.Saves says that a function needs its Frame.Host, which its caller's has to be restored after.
+// SavesHost in Insn.Saves: the function uses its Frame.Host, so the caller's has to be restored after it.
 const SavesHost = 1 << 4
 
-// Align in Insn.Guard says that a loop begins here whose code is worth a place of its own in caches.
+// Align in Insn.Guard: a loop starts here that is worth aligning.
 const Align = -1
 
 // NoBase is the Base of a guard whose base is the value at Frame.Host + StackOff.
@@ -112,20 +117,20 @@ type Insn struct {
 	Check    Check
 	Size     uint8 // bytes accessed
 	Base     uint8 // register with the address of the access
-	// Saves are the registers that a KindCall has to save and a KindExit to restore: bit r-6 for r6 to r9, and SavesHost.
+	// Saves are the registers that a KindCall saves and a KindExit restores: bit r-6 for r6 to r9, and SavesHost.
 	Saves    uint8
 	Off      int16 // offset of the access from Base
 	StackOff int16 // of CheckNone
 	Cell     int16 // number of the CheckRange's Cell, -1 for none
 	Lo, Hi   int32 // of CheckRange
-	Mark     int32 // number of the block whose last instruction this is, -1 for others
-	Target   int32 // number in Insns of what is jumped to or called
+	Mark     int32 // number of the block that ends with this instruction, -1 if none does
+	Target   int32 // index in Insns of the jump target or callee
 	Slot     int32 // slot of the program
-	// Guard is not 0 if what falls through to this instruction from the one before goes there instead, or Align.
+	// Guard, if not 0, is the index in Insns where the previous instruction falls through to instead of here, or Align.
 	Guard int32
 
-	// Count is what State.Room has been charged too little before this instruction. Taken and Next are what it has to be
-	// charged when the instruction is left by its jump and to the next slot; Next is 0 inside blocks.
+	// Count is the number of executed instructions not yet charged to State.Room before this instruction. Taken and
+	// Next are what to charge when its jump is taken and when it falls through. Next is 0 inside blocks.
 	Count, Taken, Next int32
 
 	reads, writes uint16 // registers
@@ -136,14 +141,15 @@ type Insn struct {
 // Has reports whether the instruction has a flag.
 func (in *Insn) Has(f Flag) bool { return in.Flags&f != 0 }
 
-// Program is what a backend generates code for. Insns are the slots of the program, and after them copies of loops, where
-// Slot identifies which slot an instruction is. Code never enters at copies, and only jumps lead there.
+// Program is the input of a backend. Insns holds the slots of the program, followed by copies of loops, in which Slot
+// identifies the original slot. Code is never entered at copies; only jumps lead there.
 //
-// Instructions are counted in State.Room, but not one by one: every block has a fixed number of instructions that were executed
-// at its start and are not yet charged, which is Count of its first instruction, and only where a jump leads to a block
-// with another number than it would have, the difference is charged: Taken or Next, often 0. When code is entered at slot a with
-// Room = r + Insns[a].Count and left at slot b with Room = q, r - (q - Insns[b].Count) instructions were executed in between.
-// Room has to be looked at, after charging, at jumps with FlagBack, at calls and at exits; below 0 the code leaves with
+// Executed instructions are charged to State.Room, but not one by one. Every block starts with a fixed number of
+// instructions executed but not yet charged: Count of its first instruction. A jump charges only the difference to the
+// Count of its target block: Taken or Next, often 0. If code is entered at slot a with Room = r + Insns[a].Count and
+// left at slot b with Room = q, then it executed r - (q - Insns[b].Count) instructions. Room is checked, after
+// charging, at jumps with FlagBack, at calls and at exits. If it is negative, code exits with OutOfRoom at the target
+// of the jump (which stays charged), or at the call or exit (whose charge is undone).
 // OutOfRoom at the target of the jump (which is charged), or at the call or exit (whose charge is taken back).
 type Program struct {
 	Image *vm.Image
@@ -152,31 +158,31 @@ type Program struct {
 	Used uint16
 	// Cells is the number of cells in use.
 	Cells int
-	// MayGoto means that may_goto occurs, so that calls have to save State.May.
+	// MayGoto: the program contains may_goto, so calls have to save State.May.
 	MayGoto bool
-	// Calls means that there are bpf-to-bpf calls.
+	// Calls: the program contains bpf-to-bpf calls.
 	Calls bool
 
-	// Inlines are the calls that generated code makes itself, in order. Ledger accounts for them, nil without any; they can only be
-	// made on CPUs from 0 up to CPUs, unless that is 0.
+	// Inlines are the calls that generated code executes itself, in program order. Ledger accounts for them and is nil
+	// if there are none. If CPUs is not 0, they are executed inline only on CPUs below CPUs.
 	Inlines []Inline
 	Ledger  vm.Ledger
 	CPUs    int
-	// Timed means that one of them tells the time, so that all have to advance it.
+	// Timed: one of Inlines reads the time, so all of them have to advance it.
 	Timed bool
 
-	// Computed means that there are indirect jumps, which may lead into the middle of what is a block here.
+	// Computed: the program contains indirect jumps, which may lead into the middle of a block.
 	Computed bool
 
-	// Loops means that there may be loops that Optimise improves.
+	// Loops: the program may contain loops that Optimise improves.
 	Loops bool
 
-	// Words are the words of the context that loads with FlagWord may be of, by their number of four bytes.
+	// Words are the context words that loads with FlagWord may read, as offsets in units of four bytes.
 	Words []int32
 
 	leaders slotSet
 	blocks  []block
-	count   int32 // of instructions
+	count   int32 // number of instructions
 	scan    scan
 	loop    looper
 	len     int
@@ -188,21 +194,21 @@ func (p *Program) Len() int { return p.len }
 // Blocks returns the number of blocks.
 func (p *Program) Blocks() int { return len(p.blocks) }
 
-// Block returns the slots from start up to end of block i.
+// Block returns the slots [start, end) of block i.
 func (p *Program) Block(i int) (start, end int) {
 	return int(p.blocks[i].start), int(p.blocks[i].end)
 }
 
-// Slack returns how much more than State.Room the caller has to allow for: code may execute that many instructions after it
-// last looked at Room.
+// Slack returns by how many instructions execution may exceed State.Room, at most: code may execute that many after it
+// last checked Room.
 func (p *Program) Slack() int64 { return 2*int64(p.len) + 2 }
 
-// MaxLen is the longest program that is worth native code.
+// MaxLen is the longest program, in slots, that is compiled.
 const MaxLen = 1 << 20
 
-// New analyses a program, in time linear in its length. It returns nil for programs it does not take: those longer than MaxLen.
-// Words are those of vm.Thread.SetContext, if loads of them are to be made without asking the context. A Program made before may be
-// given to have its memory used again.
+// New analyses a program in time linear in its length. It returns nil for programs longer than MaxLen. words are those
+// of vm.Thread.SetContext; they may be loaded without a call of the context. An old Program may be given for reuse of
+// its memory.
 func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	n := img.Len()
 	if n > MaxLen {
@@ -227,8 +233,8 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	return p
 }
 
-// decode fills in what each instruction says by itself, and marks the leaders. Until judge makes it what it is, Count is the number
-// of instructions in front.
+// decode fills in what follows from each instruction alone, and marks the leaders. Until judge computes the final
+// value, Count is the number of preceding instructions.
 func (p *Program) decode() {
 	img, insns := p.Image, p.Insns
 	p.leaders.reset(len(insns))
@@ -265,13 +271,13 @@ func (p *Program) decode() {
 			p.control(pc, in, s)
 		}
 	}
-	p.Used, p.count = uint16(used|written), count // some write r0, which they do not name
+	p.Used, p.count = uint16(used|written), count // some instructions write r0 implicitly
 	if written>>10 != 0 {
 		p.leave()
 	}
 }
 
-// special makes an instruction of a slot that is not SlotPlain.
+// special decodes an instruction whose slot is not SlotPlain.
 func (in *Insn) special(kind vm.SlotKind) {
 	*in = rows[decode.OpInvalid].blank
 	switch kind {
@@ -282,7 +288,7 @@ func (in *Insn) special(kind vm.SlotKind) {
 	}
 }
 
-// control is for an instruction that ends a block.
+// control decodes an instruction that ends a block.
 func (p *Program) control(pc int, in *Insn, s vm.Slot) {
 	p.leaders.add(pc + 1)
 	switch in.Kind {
@@ -305,7 +311,8 @@ func (p *Program) control(pc int, in *Insn, s vm.Slot) {
 	}
 }
 
-// leave makes the whole program the interpreter's, since it writes r10: no compiler makes such a program and no kernel takes it.
+// leave leaves the whole program to the interpreter because it writes r10, which no compiler generates and the kernel
+// refuses.
 func (p *Program) leave() {
 	p.leaders.reset(len(p.Insns))
 	for pc := range p.Insns {
@@ -317,8 +324,8 @@ func (p *Program) leave() {
 	p.Calls = false
 }
 
-// r10Fine reports whether an instruction may read r10: copies of it and accesses through it may, what computes with it is left to the
-// interpreter.
+// r10Fine reports whether an instruction may read r10. Copies of it and accesses through it may; arithmetic on it is
+// left to the interpreter.
 func r10Fine(in *Insn) bool {
 	switch in.Kind {
 	case KindLoad:
@@ -331,20 +338,20 @@ func r10Fine(in *Insn) bool {
 	return false
 }
 
-// row is what the analysis knows of an op.
+// row is the analysis's description of an op.
 type row struct {
 	blank              Insn   // without operands
 	dstRead, srcRead   uint32 // all bits set if the register in dst or src is read
 	dstWrite, srcWrite uint32
-	r0Write            uint32 // 1 if r0 is written besides
+	r0Write            uint32 // 1 if r0 is written as well
 	baseSrc            uint8  // all bits set if the base of accesses is in src
 	width              uint8
-	shift              int8  // 1 for a shift left by a constant, -1 for a logical one right
+	shift              int8  // 1 for a left shift by a constant, -1 for a logical right shift
 	class              class // of KindOp
 	control            bool  // ends a block
 }
 
-// class tells apart the operations that judge looks at.
+// class groups the operations that judge distinguishes.
 type class uint8
 
 const (

@@ -2,8 +2,8 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// findRemainders marks divisions from which a remainder is made, as compilers do where the instruction set has no modulo or they do not
-// use it: q = n; q /= d; q *= d; then n -= q, or r = n; r -= q.
+// findRemainders marks divisions that compute a remainder, as compilers write it if the instruction set has no modulo
+// or they do not use it: q = n; q /= d; q *= d; then n -= q, or r = n; r -= q.
 func (p *Program) findRemainders() {
 	for i := range p.blocks {
 		b := &p.blocks[i]
@@ -15,7 +15,7 @@ func (p *Program) findRemainders() {
 	}
 }
 
-// remainder marks the division at pc if it is one of those.
+// remainder marks the division at pc if it computes a remainder.
 func (p *Program) remainder(b *block, pc int32) {
 	mov, mul, sub := decode.OpMov64Reg, decode.OpMul64Reg, decode.OpSub64Reg
 	if p.Insns[pc].Op == decode.OpDiv32Reg {

@@ -2,7 +2,7 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// selects are operations that a branch may skip, and that cost less than a branch that is predicted wrongly.
+// selects are operations that a branch may skip and that cost less than a mispredicted branch.
 var selects = func() (t [decode.NumOps]bool) {
 	for _, op := range []decode.Op{
 		decode.OpMov64Imm, decode.OpMov64Reg, decode.OpMov32Imm, decode.OpMov32Reg,
@@ -17,7 +17,8 @@ var selects = func() (t [decode.NumOps]bool) {
 	return t
 }()
 
-// Selects calls found with the slots of branches that could have FlagSelect: they skip one operation, and then go where it goes too.
+// Selects calls found with the slots of branches that could have FlagSelect: they skip one operation, after which code
+// reaches the target of the branch.
 func (p *Program) Selects(found func(slot int32)) {
 	entered := make([]bool, len(p.blocks))
 	for i := range p.blocks {

@@ -6,114 +6,120 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// State is what generated code shares with Go. It lies outside the Go heap, in a page that is never executable, at the start of
-// the mapping that holds the code; generated code may therefore reach it relative to its own address. It holds no Go pointers
-// the collector would know of: what Regs points to is kept alive by the caller of the code, and the collector moves nothing in the heap.
+// State is the memory that generated code shares with Go. It is outside the Go heap, in a page that is never
+// executable, at the start of the mapping that holds the code, so generated code may address it relative to its own
+// address. The garbage collector does not see the Go pointers in it: the caller of the code keeps what Regs points to
+// alive, and the collector does not move heap objects.
 //
-// The offsets generated code uses are those of unsafe.Offsetof.
+// Generated code uses the offsets that unsafe.Offsetof returns.
 type State struct {
-	// In.
+	// Inputs.
 	Regs    uintptr // the thread's registers, r0 to r10
 	Data    uintptr // host address of the arena
 	Shadow  uintptr // Data + Target.ShadowDelta
 	NegBase uint64  // -Target.Base
-	Limit   uint64  // bytes of the arena an access may start in
-	Entry   uintptr // where to continue
-	// ArenaKern and ArenaUser are what addr_space_cast maps to, 0 for none.
+	Limit   uint64  // number of arena bytes at which an access may start
+	Entry   uintptr // address of the code to continue at
+	// ArenaKern and ArenaUser are the values that addr_space_cast maps to, 0 for none.
 	ArenaKern, ArenaUser uint64
 
-	// Cells remember what ranges were found accessible, see [Cell].
+	// Cells cache accessible ranges; see [Cell].
 	Cells [MaxCells]Cell
 
-	// Stack is the stack of generated code, which grows down: Frame(0) is the function that ran when Go called, Frame(1) one that it
-	// called, and so on. It is here so that frames begin at cache lines.
+	// Stack is the stack of generated code, which grows down: Frame(0) is the function that ran when Go called,
+	// Frame(1) its callee, and so on. It is placed here so that frames are aligned to cache lines.
 	Stack [vm.MaxFrames + 1]Frame
 
-	// In and out.
-	Room int64  // instructions left, by the rules of [Program]
-	May  uint64 // passes of may_goto left in the running function
+	// Inputs and outputs.
+	Room int64  // instructions left, counted as described at [Program]
+	May  uint64 // iterations of may_goto left in the running function
 
-	// Context is the address of the context, and Words[i] where the value of word Program.Words[i] is, 0 if the context has to be asked.
+	// Context is the address of the context. Words[i] is the address of the value of word Program.Words[i], 0 if the
+	// load has to call the context.
 	Context uint64
 	Words   [MaxWords]uintptr
 
-	// Of calls of functions that code executes itself, see Inline: Shut is not 0 if they have to be left to Go, with CallFunc. Every
-	// call adds 1 to Calls of its kind, and in programs that are Timed Step to Now, the monotonic time. Now+Boot is the time since boot.
+	// State of inlined calls, see Inline. If Shut is not 0, calls have to exit to Go with CallFunc. Every call adds 1
+	// to Calls of its kind, and, in Timed programs, Step to Now, the monotonic time in nanoseconds. Now+Boot is the
+	// time since boot.
 	Shut, Now, Boot, Step, CPU uint64
 	Calls                      [vm.NumInlines]uint64
 
-	// Top is the address of the running function's Frame. In programs with calls code also begins there, with Host for what CheckNone counts
-	// from; others begin in Frame(0).
+	// Top is the address of the running function's Frame. In programs with calls, code also starts in that frame, with
+	// Host as the base of CheckNone; other programs start in Frame(0).
 	Top, Host uintptr
 
-	// Out.
-	Exit uint64 // slot<<ReasonBits | Reason, stored in one piece
+	// Outputs.
+	Exit uint64 // slot<<ReasonBits | Reason, written by a single store
 
-	// SP is where the code keeps the stack pointer to leave with.
+	// SP is where code saves the stack pointer that it restores on exit.
 	SP uintptr
 }
 
 // Frame returns the frame i calls above the one that ran when Go called.
 func (s *State) Frame(i int) *Frame { return &s.Stack[vm.MaxFrames-i] }
 
-// Depth is which frame Top is.
+// Depth returns the number of Top's frame.
 func (s *State) Depth() int {
 	return int((uintptr(unsafe.Pointer(s.Frame(0))) - s.Top) / FrameSize)
 }
 
-// Frame is one function on State.Stack. A frame with Host 0 cannot be entered: the call is the interpreter's. While a function runs,
-// all of the next frame is kept but Scratch, which subroutines of the generated code may use.
+// Frame is the frame of one function on State.Stack. A frame with Host 0 cannot be entered: the interpreter makes the
+// call. While a function runs, the next frame is preserved except for Scratch, which subroutines of the generated code
+// may overwrite.
 type Frame struct {
-	Return  uintptr   // where to go back to
+	Return  uintptr   // return address
 	Host    uintptr   // host address of the end of its stack, which r10 points to
 	FP      uint64    // its r10
-	Saved   [4]uint64 // r6 to r9 of the caller, those in Insn.Saves
+	Saved   [4]uint64 // r6 to r9 of the caller, as far as Insn.Saves asks for them
 	Ret     uint64    // slot after the call that entered it, 0 in Frame(0)
 	May     uint64    // State.May of the caller
 	Scratch [7]uint64
 }
 
-// FrameSize is the distance between frames: the next one is at a lower address.
+// FrameSize is the distance between frames in bytes. The next frame has a lower address.
 const FrameSize = unsafe.Sizeof(Frame{})
 
-// MaxCells is how many checks of a program have a Cell.
+// MaxCells is the maximum number of checks of a program that have a Cell.
 const MaxCells = 128
 
-// Cell belongs to one CheckRange. It remembers around which bytes of plain memory the range lay when it was tested last: the
-// test is fine without a look at the shadow if the value of the base register minus Key is less than Count (unsigned).
+// Cell belongs to one CheckRange. It caches the run of plain memory that contained the range at the last full check:
+// the range is accessible, without a look at the shadow, if the value of the base register minus Key is less than Count
+// (unsigned).
 //
-// Otherwise the shadow decides, and if it allows the access and Credit, which is decremented, is used up, the cell is set to the
-// run of accessible bytes around the range; Credit and Backoff become Backoff*4+3 then, at most MaxBackoff, so that a check
-// that meets another object each time does not look for its ends each time.
+// Otherwise the shadow decides. If it allows the access and Credit, which each such check decrements, is used up, the
+// cell is set to the run of accessible bytes around the range, and Credit and Backoff become Backoff*4+3, at most
+// MaxBackoff. A check that meets a different object each time therefore rarely searches for the ends of the run.
 //
-// Start of the run minus Lo is Key; its length minus N plus 1 is Count. Runs begin at granules, so that the value minus
-// Key also tells the alignment. The engine sets Lo, N and a first Key of -Lo. When memory of the run becomes inaccessible
-// (mem.Memory.Change) it leaves what is before it, or sets Count to 0 and Backoff back.
+// Key is the start of the run minus Lo; Count is its length minus N plus 1. Runs start at granules, so the value minus
+// Key also gives the alignment. The engine sets Lo, N and an initial Key of -Lo. When memory of the run becomes
+// inaccessible (mem.Memory.Change), the engine shortens the run to the part before it, or resets Count to 0 and
+// Backoff.
 type Cell struct {
 	Key, Count      uint64
 	Credit, Backoff int64
 	Lo, N           int64
-	// Bound is set by guards with FlagBound whenever they are fine: Count less the value minus Key, which is what can be added to
-	// the value before the range is beyond the run.
+	// Bound is set by guards with FlagBound that succeed: Count minus (value - Key), the amount that can be added to
+	// the value before the range leaves the run.
 	Bound uint64
 }
 
 // MaxBackoff limits Cell.Backoff.
 const MaxBackoff = 1<<20 - 1
 
-// CellSize is the distance between cells.
+// CellSize is the distance between cells in bytes.
 const CellSize = unsafe.Sizeof(Cell{})
 
-// Reason explains why generated code came back. It is the low part of State.Exit.
+// Reason is why generated code exited. It is the low part of State.Exit.
 type Reason uint32
 
-// ReasonBits is how many bits of State.Exit hold the Reason.
+// ReasonBits is the width of the Reason in State.Exit.
 const ReasonBits = 2
 
 const (
-	// Interpret: the interpreter has to execute the instruction at the slot, none of which was done.
+	// Interpret: the interpreter has to execute the instruction at the slot, which has had no effect yet.
 	Interpret Reason = iota
-	// OutOfRoom: State.Room was used up. The slot is the next to execute.
+	// OutOfRoom: State.Room is used up. The slot is the next one to execute.
 	OutOfRoom
 	// CallFunc: the instruction at the slot is a call of a helper or kfunc.
 	CallFunc

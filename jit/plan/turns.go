@@ -6,24 +6,26 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// blockState is what is known where a block begins.
+// blockState is what is known at the start of a block.
 type blockState struct {
 	regs   registers
-	passed uint8 // bit for each test that was passed since the start of the turn
-	left   bool  // the copy has been left on every way here
+	passed uint8 // bit set of the tests passed since the start of the iteration
+	left   bool  // the copy has been exited on every path to here
 	live   bool
 }
 
-// test is a comparison that ends the loop unless it says to continue: what a register held at the start of the turn, plus off, against v.
+// test is a comparison that ends the loop or continues it: the value of a register at the start of the iteration, plus
+// off, against v.
 type test struct {
 	pc     int32
 	reg    int8
 	is     relation
 	off, v int64
-	fails  bool // it does not compare what it seems to
+	fails  bool // the comparison is not what it seems to be
 }
 
-// turn follows a loop from its header to the start of the next turn. It reports whether there is a way.
+// turn executes a loop symbolically from its header to the start of the next iteration. It reports whether there is a
+// path.
 func (p *Program) turn(regs *registers) bool {
 	f, l := &p.loop, p.loop.l
 	for i, b := range l.body {
@@ -41,10 +43,10 @@ func (p *Program) turn(regs *registers) bool {
 	return f.back.live
 }
 
-// turnBlock follows a block.
+// turnBlock executes a block.
 func (p *Program) turnBlock(b int32, s *blockState) {
 	f, blk := &p.loop, &p.blocks[b]
-	if n := f.of[b]; n != 0 && n != f.n { // nothing is known of what turns of a loop inside change
+	if n := f.of[b]; n != 0 && n != f.n { // nothing is known of what iterations of an inner loop change
 		s.regs.forget(f.loops[n-1].written)
 	}
 	s.left = s.left || f.done[b]
@@ -68,7 +70,7 @@ func (p *Program) turnBlock(b int32, s *blockState) {
 		case KindInterpret, KindCallFunc:
 			s.left = true
 		}
-		if in.Op == decode.OpMov64Reg && in.Src == in.Dst { // what extension left behind
+		if in.Op == decode.OpMov64Reg && in.Src == in.Dst { // left over by extension
 			continue
 		}
 		if !in.Has(flagNeeded) && (in.Kind == KindOp || in.Kind == KindLoad || in.Kind == KindImm64) {
@@ -90,7 +92,7 @@ func (p *Program) turnBlock(b int32, s *blockState) {
 	p.turnTo(b, blk.end, s, 0)
 }
 
-// turnBranch follows both ways.
+// turnBranch follows both edges.
 func (p *Program) turnBranch(b, pc int32, in *Insn, s *blockState) {
 	f := &p.loop
 	taken, next := uint8(0), uint8(0)
@@ -119,7 +121,7 @@ func (p *Program) turnBranch(b, pc int32, in *Insn, s *blockState) {
 	if s.regs.assume(in, true) {
 		p.turnTo(b, in.Target, s, taken)
 	}
-	s.regs[in.Dst] = a // all that the assumption changes
+	s.regs[in.Dst] = a // the only effect of the assumption
 	if s.regs.assume(in, false) {
 		p.turnTo(b, pc+1, s, next)
 	}
@@ -135,7 +137,7 @@ func (p *Program) turnTo(from, slot int32, s *blockState, passed uint8) {
 	to := &f.back
 	if b != f.l.header {
 		if f.number[b] <= f.number[from] {
-			return // a turn of a loop inside
+			return // an iteration of an inner loop
 		}
 		to = &f.states[f.pos[b]]
 	}
@@ -151,7 +153,7 @@ func (p *Program) turnTo(from, slot int32, s *blockState, passed uint8) {
 	}
 }
 
-// cover notes what a check covers.
+// cover records the range of a check.
 func (f *looper) cover(pc int32, in *Insn, base interval) {
 	i, ok := slices.BinarySearchFunc(f.l.covers, pc, func(c cover, pc int32) int { return int(c.pc - pc) })
 	if !ok {
@@ -161,7 +163,7 @@ func (f *looper) cover(pc int32, in *Insn, base interval) {
 	c.reach, c.found = between(base.base, base.lo+int64(in.Lo), base.hi+int64(in.Hi)), true
 }
 
-// turns finds how many turns begin at most, 0 if that is not known.
+// turns returns the maximum number of iterations that begin, 0 if it is unknown.
 func (f *looper) turns(first, steps *registers) int64 {
 	best := int64(0)
 	for i := range f.tests {
@@ -178,8 +180,8 @@ func (f *looper) turns(first, steps *registers) int64 {
 	return best
 }
 
-// turns finds how many turns begin at most if the register begins at from and step is added in each turn: the test comes once in
-// every turn, and sees from + off, from + off + step and so on.
+// turns returns the maximum number of iterations that begin if the register starts at from and step is added in each:
+// the test runs once per iteration and sees from + off, from + off + step and so on.
 func (t *test) turns(from, step interval) int64 {
 	lo, hi, v := from.lo+t.off, from.hi+t.off, t.v
 	if v < -farthest || v > farthest {
