@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Stage is a step of a staged test.
+// Stage is one stage of a staged test.
 type Stage string
 
 // Stages, in the order they run.
@@ -26,13 +26,13 @@ var stages = [...]Stage{Pktgen, Setup, Check}
 // Test is one test of an object.
 type Test struct {
 	Name string
-	// Stages are the programs of a staged test; a check is among them.
+	// Stages are the programs of a staged test. It always has a check.
 	Stages map[Stage]*loader.Program
 	// Plain is the program of a plain test, nil for a staged one.
 	Plain *loader.Program
 }
 
-// last returns the program whose result is the test's.
+// last returns the program that decides the test.
 func (t *Test) last() *loader.Program {
 	if t.Plain != nil {
 		return t.Plain
@@ -40,7 +40,7 @@ func (t *Test) last() *loader.Program {
 	return t.Stages[Check]
 }
 
-// Type returns the program type of a stage, of a plain test's program for "".
+// Type returns the program type of a stage, or of a plain test's program if s is "".
 func (t *Test) Type(s Stage) uapi.ProgType {
 	if p := t.Stages[s]; p != nil {
 		return p.Type
@@ -51,23 +51,23 @@ func (t *Test) Type(s Stage) uapi.ProgType {
 // Prog names the program that decides the test.
 func (t *Test) Prog() string { return t.last().Name }
 
-// SuiteError is a mistake in how an object's sections make up tests.
+// SuiteError means that the sections of an object do not form valid tests.
 type SuiteError struct {
 	Object, Test string
 	Text         string
 }
 
-// Error names the object, the test and the mistake.
+// Error names the object and the test, and describes the mistake.
 func (e *SuiteError) Error() string {
 	return fmt.Sprintf("%s: test %s: %s", e.Object, e.Test, e.Text)
 }
 
-// split reads a section name; stage is "" for a plain test.
+// split parses a section name; stage is "" for a plain test.
 func split(section string) (name string, stage Stage, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(section, "?"), "/")
 	at := slices.Index(parts, "test")
 	if strings.HasPrefix(parts[0], "uprobe") || strings.HasPrefix(parts[0], "uretprobe") || parts[0] == "usdt" {
-		return "", "", false // what follows is the path of a binary
+		return "", "", false // the rest is the path of a binary
 	}
 	if at < 1 || len(parts) < at+2 || parts[at+1] == "" {
 		return "", "", false
@@ -83,8 +83,8 @@ func split(section string) (name string, stage Stage, ok bool) {
 	return "", "", false
 }
 
-// misspelled returns the stage that the end of a section name seems to mean and is not: a test that is left out because of its
-// spelling would pass unnoticed.
+// misspelled returns the stage that the end of a section name seems to misspell. Without an error, a test with a misspelled stage would be
+// skipped unnoticed.
 func misspelled(section string) (Stage, bool) {
 	i := strings.LastIndexByte(section, '/')
 	if _, _, isTest := split(section[:max(i, 0)]); !isTest {
@@ -105,15 +105,14 @@ func misspelled(section string) (Stage, bool) {
 	return "", false
 }
 
-// set is what sections say of one name.
+// set collects the sections that share a test name.
 type set struct {
 	stages map[Stage][]*loader.Program
 	plain  []*loader.Program
 }
 
-// Discover finds the tests of an object: staged ones, in the order of their names, as they share its maps, then plain
-// ones. Programs that share a section are tests of their own, each after the same first stages. An object without tests gives none.
-// The error is a [*SuiteError].
+// Discover finds the tests of an object: first staged tests, sorted by name because they share its maps, then plain tests. Programs that share
+// a section are separate tests, each preceded by the same first stages. An object without tests yields none. The error is a [*SuiteError].
 func Discover(obj *loader.Object) ([]*Test, error) {
 	sets := map[string]*set{}
 	for _, p := range obj.Programs {
@@ -154,7 +153,7 @@ func Discover(obj *loader.Object) ([]*Test, error) {
 	return append(out, plain...), nil
 }
 
-// title names a test after its program where its name does not say which it is.
+// title returns the test's name, with its program's name where the name alone is ambiguous.
 func title(name string, p *loader.Program, all []*loader.Program) string {
 	if len(all) > 1 {
 		return name + " (" + p.Name + ")"
@@ -162,7 +161,7 @@ func title(name string, p *loader.Program, all []*loader.Program) string {
 	return name
 }
 
-// staged returns the staged tests of a name: one for each check.
+// staged returns the staged tests of one name: one for each check.
 func (s *set) staged(name string) ([]*Test, error) {
 	if len(s.stages) == 0 {
 		return nil, nil

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// maxWidth limits the padding a conversion can ask for.
+// maxWidth limits the field width of a conversion, in characters.
 const maxWidth = 256
 
-// text renders a log by the rules of C's printf on a machine with 64-bit longs: d i u x X o c s p with flags, a width and the lengths
-// hh h l ll z j t. Strings are read from memory. A conversion that is none, or has no argument, is shown as such.
+// text formats a log by the rules of C's printf on a machine with 64-bit longs: d i u x X o c s p with flags, a width and the lengths hh h l
+// ll z j t. Strings are read from memory through str. An invalid conversion, or one without an argument, is shown as an error in the text.
 func (l Log) text(str func(addr uint64) (string, bool)) string {
 	var out strings.Builder
 	args := l.Args
@@ -48,15 +48,15 @@ func (l Log) text(str func(addr uint64) (string, bool)) string {
 	return strings.TrimRight(out.String(), "\n")
 }
 
-// conversion is one "%..." of a format.
+// conversion is one "%..." conversion of a format.
 type conversion struct {
 	left, zero, plus, space, alt bool
 	width                        int
 	bits                         int
-	verb                         byte // 0: none
+	verb                         byte // 0 if invalid
 }
 
-// parseConversion reads the conversion at the start of s, which is a '%', and returns its length.
+// parseConversion parses the conversion at the start of s, which is a '%', and returns it with its length.
 func parseConversion(s string) (conversion, int) {
 	c := conversion{bits: 32}
 	i := 1

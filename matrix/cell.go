@@ -18,71 +18,72 @@ import (
 // Load reports whether the program would load on the kernel.
 type Load string
 
-// What can become of a load.
+// Values of [Load].
 const (
 	LoadOK    Load = "ok"
-	LoadError Load = "error" // libbpf or the kernel would refuse it
+	LoadError Load = "error" // libbpf or the kernel would refuse the object or program
 	// LoadRefused: the kernel's verifier refuses the program.
 	LoadRefused Load = "refused"
-	// LoadUnknown: the kernel's BTF does not list the hook, which it may have all the same. The program ran with untyped arguments.
+	// LoadUnknown: the kernel's BTF does not list the hook, but the kernel may still have it. The program ran with untyped arguments.
 	LoadUnknown Load = "unknown-hook"
-	LoadAbsent  Load = "absent" // the kernel lacks its hook, or a helper, map type, program type or kernel function it needs
+	LoadAbsent  Load = "absent" // the kernel lacks the hook, or a helper, map type, program type or kfunc that the program needs
 )
 
 // Outcome describes what running the program did.
 type Outcome string
 
-// What can become of a run.
+// Values of [Outcome].
 const (
 	RunOK           Outcome = "ok"
-	RunDiffers      Outcome = "differs"       // another result than on the reference kernel
-	RunFault        Outcome = "fault"         // it did what the kernel forbids
-	RunNotSimulated Outcome = "not-simulated" // it used something that is not simulated
-	RunNone         Outcome = "n/a"           // it was not run
+	RunDiffers      Outcome = "differs"       // the result differs from that on the reference kernel
+	RunFault        Outcome = "fault"         // the program did what the kernel forbids
+	RunNotSimulated Outcome = "not-simulated" // the program used something that is not simulated
+	RunNone         Outcome = "n/a"           // the program was not run
 )
 
-// Relocations counts a program's CO-RE relocations. OK counts those with an answer, Changed those of them
-// with another value than in the object.
+// Relocations counts a program's CO-RE relocations. OK counts those that were resolved, Changed those of them whose value differs from the
+// object's.
 type Relocations struct {
 	OK, Changed                                int
 	PoisonedDead, PoisonedMay, PoisonedReached int
 	Errors                                     int
 }
 
-// Cell is one program on one kernel.
+// Cell is the result of one program on one kernel.
 type Cell struct {
 	Relocations Relocations
-	// Baked counts accesses of kernel types by constants that no relocation adjusts, which the run made; Found those that are in the program,
-	// found without running it (package offsets).
+	// Baked counts the accesses at fixed offsets of kernel types, without a relocation, that the run made. Found counts those in the program,
+	// which package offsets finds without running it.
 	Baked, Found int
 
 	Load   Load
 	Result Outcome
-	// Detail explains why the cell is not ok, in a line or more; empty when there is nothing to say.
+	// Detail explains why the cell is not ok, in one or more lines. It is empty when there is nothing to add.
 	Detail string
-	// Mismatch means that object and kernel differ in byte order: such a cell is not a failure.
+	// Mismatch means that the object and the kernel differ in byte order. Such a cell is not a failure.
 	Mismatch bool
-	// Refused means that libbpf or the kernel would refuse to load the program, also where Load is absent: it needs a helper, map
-	// type or kernel function that the kernel does not have.
+	// Refused means that libbpf or the kernel would refuse to load the program. It is also set where Load is absent because the kernel lacks a
+	// helper, map type or kfunc.
 	Refused bool
-	// Disabled means that loading the program is switched off, by its section name or an option.
+	// Disabled means that loading the program is disabled by its section name or by an option.
 	Disabled bool
 
-	// Verdict is what the kernel's verifier says of the program; nil when it does not come before it, or was not asked.
+	// Verdict is the verdict of the kernel's verifier. It is nil when the program does not reach the verifier, or when the verifier was not
+	// run.
 	Verdict *verifier.Verdict
 
-	// Follows means that the program did something else only because another program of the object ran on one of the two kernels
-	// alone. Detail names it.
+	// Follows means that the program's behaviour differs only because another program of the object ran on just one of the two kernels. Detail
+	// names that program.
 	Follows bool
 
 	fixed   []offsets.Access
-	reads   map[int]bool // instructions that the run found to be at fixed offsets
+	reads   map[int]bool // instructions that the run found to read at fixed offsets
 	poison  []*poisonNote
-	differs string // the part of Detail that says how it differs
+	differs string // the part of Detail that lists the differences
 }
 
-// Word returns the cell in a word, the worst first: BREAK, error, refused, fault, not-simulated, absent, unknown-hook, differs, may-break,
-// off, n/a, dead, changed, ok.
+// Word returns the cell as one word, worst first: BREAK, error, refused, fault, not-simulated, absent, unknown-hook, differs, may-break, off,
+// n/a, dead, changed, ok.
 func (c *Cell) Word() string {
 	r := &c.Relocations
 	switch {
@@ -123,7 +124,7 @@ func (c *Cell) explain(format string, args ...any) {
 	c.Detail += fmt.Sprintf(format, args...)
 }
 
-// result is an object on a kernel: a cell and an outcome for each program. The outcome is nil when it did not run.
+// result is one object on one kernel: a cell and an outcome for each program. The outcome is nil if the program did not run.
 type result struct {
 	cells    []Cell
 	outcomes []*outcome
@@ -134,7 +135,7 @@ func (r *runner) runObject(o *loader.Object, t *target) *result {
 	return r.runSome(o, t, func(int) bool { return false })
 }
 
-// runSome is runObject that leaves programs out.
+// runSome is like runObject but skips the programs for which leftOut returns true.
 func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) bool) *result {
 	res := &result{make([]Cell, len(o.Programs)), make([]*outcome, len(o.Programs))}
 	all := func(f func(c *Cell)) *result {
@@ -161,7 +162,7 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 	}
 	cfg := r.cfg.Machine
 	cfg.Types, cfg.Uncovered = t.types, true
-	// Time passes between programs alone. How many helpers a program calls before it asks for the time is no difference.
+	// The clock advances only between programs, so that the number of helper calls before a program reads the time makes no difference.
 	cfg.Clock.Frozen = true
 	m, err := machine.New(linked, cfg)
 	if err != nil {
@@ -174,7 +175,7 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 		})
 	}
 	defer m.Close()
-	// Optional programs come last, so that the others find what they would without them.
+	// Optional programs run last, so that they do not affect the others.
 	for _, optional := range []bool{false, true} {
 		for i, lp := range linked.Programs {
 			if lp.Autoload == optional || leftOut(i) || r.ctx.Err() != nil {
@@ -187,7 +188,7 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 	return res
 }
 
-// judge fills in what is known before a run.
+// judge sets what is known before the run.
 func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram, v *verifier.Verdict) {
 	c.Load, c.Result = LoadOK, RunNone
 	c.Relocations.OK = len(lp.Relocs)
@@ -224,19 +225,19 @@ func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram, v *verifier.Verd
 	countPoison(c, l, lp)
 }
 
-// lacks reports whether an error means that the kernel does not have something.
+// lacks reports whether err means that the kernel does not have something.
 func lacks(err error) bool {
 	return errors.Is(err, loader.ErrUnknownToTarget) || errors.Is(err, loader.ErrNoHook) || errors.Is(err, loader.ErrExtern)
 }
 
-// poisonNote is a missing field with the worst verdict on the instructions that ask for it.
+// poisonNote is a missing field with the worst verdict on the instructions that access it.
 type poisonNote struct {
 	verdict loader.Verdict
 	insns   []int
 	text    string // after the verdict
 }
 
-// countPoison checks the program's poisoned instructions. One that the analysis calls a BREAK refuses the program.
+// countPoison checks the program's poisoned instructions. The program is refused if the analysis classifies one as BREAK.
 func countPoison(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
 	for _, v := range c.Verdict.PoisonVerdicts(lp) {
 		if v.Reloc == nil {
@@ -259,7 +260,7 @@ func countPoison(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
 func (c *Cell) notePoison(l *loader.Linked, lp *loader.LinkedProgram, v loader.PoisonVerdict) {
 	field := v.Reloc.Local.Field()
 	if lp.Status == loader.StatusRefused && strings.HasPrefix(field, "pt_regs.") {
-		return // the refusal says that the registers are another architecture's
+		return // the error already explains that the registers belong to another architecture
 	}
 	for _, n := range c.poison {
 		if n.verdict == v.Verdict && strings.HasPrefix(n.text, field+" ") {
@@ -277,7 +278,7 @@ func (c *Cell) notePoison(l *loader.Linked, lp *loader.LinkedProgram, v loader.P
 	c.poison = append(c.poison, &poisonNote{v.Verdict, []int{v.Insn}, text})
 }
 
-// reached turns the verdict on a poisoned instruction into BREAK: the run executed it.
+// reached changes the verdict on a poisoned instruction to BREAK, since the run executed it.
 func (c *Cell) reached(l *loader.Linked, lp *loader.LinkedProgram, insn int) {
 	for _, v := range c.Verdict.PoisonVerdicts(lp) {
 		if v.Insn != insn || v.Reloc == nil || v.Verdict == loader.Break {
@@ -302,7 +303,7 @@ func (c *Cell) reached(l *loader.Linked, lp *loader.LinkedProgram, insn int) {
 	}
 }
 
-// finish writes the detail: missing fields, the worst first, then what else was said.
+// finish completes Detail: missing fields first, worst first, then everything else.
 func (c *Cell) finish() {
 	c.notReached()
 	slices.SortStableFunc(c.poison, func(a, b *poisonNote) int { return int(b.verdict) - int(a.verdict) })
@@ -318,7 +319,7 @@ func (c *Cell) finish() {
 
 func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// shorten drops the place of a loader's error, which the row already gives, and of the source line its text.
+// shorten removes the location from a loader error, since the row already names it, and the text of the source line.
 func shorten(err error) string {
 	var e *loader.Error
 	if !errors.As(err, &e) {
@@ -331,7 +332,7 @@ func shorten(err error) string {
 	return c.Error()
 }
 
-// runProgram runs one program and returns what it did, nil when it did not run to its end.
+// runProgram runs one program and returns its outcome, nil if it did not run to its end.
 func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram, c *Cell) *outcome {
 	if c.Load != LoadOK && c.Load != LoadUnknown || c.Disabled {
 		return nil
@@ -346,7 +347,7 @@ func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram,
 	c.validate(m.Validate(res))
 	switch res.Status {
 	case machine.StatusUnknownHook:
-		// What it does with arguments of no type says nothing about other kernels.
+		// Results computed from untyped arguments cannot be compared with other kernels.
 		c.Load, c.Result = LoadUnknown, RunOK
 	case machine.StatusOK:
 		c.Result = RunOK
@@ -377,15 +378,14 @@ func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram,
 	return nil
 }
 
-// interval is the simulated time between the starts of the programs of an object.
+// interval is the simulated time between the starts of an object's programs, in nanoseconds.
 const interval = uint64(time.Second)
 
-// frames is the number of frames of the call stacks that programs see.
+// frames is the depth of the call stacks that programs see.
 const frames = 4
 
-// level makes what programs see of their surroundings the same on all kernels, where it is not the kernel's doing: the n-th
-// program starts at the same time, whatever ran before it, and with the same call stacks, whose addresses would come
-// from the numbers of functions.
+// level removes differences between kernels that are not the kernels' own: the n-th program always starts at the same time, whatever ran
+// before it, and with the same call stack, whose addresses would otherwise depend on the numbering of functions.
 func (r *runner) level(m *machine.Machine, lp *loader.LinkedProgram, n int) {
 	k := m.Kernel()
 	began := uint64(r.boot()) + uint64(n)*interval
@@ -411,7 +411,7 @@ func faultText(f *machine.Fault) string {
 	return text
 }
 
-// found keeps the accesses at fixed offsets that a program has.
+// found records the program's accesses at fixed offsets.
 func (c *Cell) found(lp *loader.LinkedProgram, all []offsets.Access) {
 	for i := range all {
 		if all[i].Program == lp.Name {
@@ -421,7 +421,7 @@ func (c *Cell) found(lp *loader.LinkedProgram, all []offsets.Access) {
 	c.Found = len(c.fixed)
 }
 
-// notReached names the accesses at fixed offsets that the run did not come to.
+// notReached reports the accesses at fixed offsets that the run did not reach.
 func (c *Cell) notReached() {
 	for i := range c.fixed {
 		a := &c.fixed[i]
@@ -439,7 +439,8 @@ func (c *Cell) notReached() {
 	}
 }
 
-// validate notes what the run's reads of kernel memory say: fields at fixed offsets, and fields other than those meant.
+// validate records what the run's reads of kernel memory showed: fields at fixed offsets, and reads that hit a field other than the intended
+// one.
 func (c *Cell) validate(v machine.Validation) {
 	c.Baked = v.Baked
 	c.reads = map[int]bool{}

@@ -10,11 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// maxDifferences limits the differences listed for one cell.
+// maxDifferences limits the differences that are listed for one cell.
 const maxDifferences = 4
 
-// compareRow marks the cells that did something else than the reference: the base, or where the program did not run
-// on the base, the first kernel on which it did.
+// compareRow marks the cells whose outcome differs from the reference: the base, or if the program did not run there, the first kernel on
+// which it did.
 func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 	ref := reference(outcomes, base)
 	for k, o := range outcomes {
@@ -37,8 +37,8 @@ func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 	}
 }
 
-// reference returns the kernel a program's outcomes are compared with: the base, or where the program did not run there the first on
-// which it did; -1 when there is none.
+// reference returns the index of the kernel that a program's outcomes are compared with: the base, or if the program did not run there, the
+// first on which it did. It returns -1 if there is none.
 func reference(outcomes []*outcome, base int) int {
 	if base >= 0 && base < len(outcomes) && outcomes[base] != nil {
 		return base
@@ -54,7 +54,7 @@ func explainDifferences(base string, diffs []string) string {
 	return fmt.Sprintf("differs from %s: %s", base, strings.Join(diffs, "; "))
 }
 
-// differences lists where o did something else than the reference.
+// differences lists how o differs from ref.
 func (o *outcome) differences(ref *outcome) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -107,7 +107,7 @@ func (o *outcome) eventDifference(e *event, ref *outcome, r *event) []string {
 	return o.valueDifferences("event "+e.channel, e.typ, e.data, ref, r.data)
 }
 
-// changeDifferences compares the elements that runs changed, by map and key.
+// changeDifferences compares the elements that the two runs changed, by map and key.
 func (o *outcome) changeDifferences(ref *outcome) []string {
 	var out []string
 	i, j := 0, 0
@@ -157,7 +157,7 @@ func (o *outcome) changeDifference(c *change, ref *outcome, r *change) []string 
 	return o.valueDifferences("map "+c.place, typ, c.val, ref, r.val)
 }
 
-// globalDifferences names the variables of a data section that differ.
+// globalDifferences lists the variables of a data section that differ.
 func (o *outcome) globalDifferences(c *change, ref *outcome, r *change) []string {
 	var out []string
 	for _, v := range c.def.Vars {
@@ -182,7 +182,7 @@ func firstDifference(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// valueDifferences lists the fields of a typed value that differ, or of an untyped one the words.
+// valueDifferences lists the differing fields of a typed value, or the differing words of an untyped one.
 func (o *outcome) valueDifferences(what string, typ btf.ID, a []byte, ref *outcome, b []byte) []string {
 	if len(a) != len(b) {
 		return []string{fmt.Sprintf("%s has %d bytes, not %d", what, len(a), len(b))}
@@ -220,8 +220,8 @@ func (o *outcome) valueDifferences(what string, typ btf.ID, a []byte, ref *outco
 	return out
 }
 
-// fieldAt returns the innermost field of a value of size bytes that holds a byte; an array's elements are taken together. ok is
-// false when the type says nothing about the byte.
+// fieldAt returns the innermost field that holds byte at of a value of size bytes. An array's elements count as one field. ok is false when
+// the type has no field there.
 func (o *outcome) fieldAt(typ btf.ID, at, size int) (f btf.Field, ok bool) {
 	if o.spec == nil || typ == 0 {
 		return btf.Field{}, false
@@ -250,7 +250,7 @@ func (o *outcome) size(typ btf.ID) int {
 	return int(n)
 }
 
-// bitfieldDifferences lists the bitfields beside f, with bits in byte at, that differ.
+// bitfieldDifferences lists the differing bitfields next to f that have bits in byte at.
 func (o *outcome) bitfieldDifferences(what string, f btf.Field, at int, a, b []byte) []string {
 	parent := o.spec.MustType(f.Parent)
 	prefix := f.Path[:strings.LastIndexByte(f.Path, '.')+1]

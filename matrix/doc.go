@@ -1,12 +1,9 @@
-// Package matrix runs objects on many kernels and says where they behave
-// differently: every program of every object on every target, its relocations and
-// what it did, each compared with a reference kernel.
+// Package matrix runs every program of every object on every kernel and finds where their behaviour differs from that on a reference kernel.
 //
-// It knows machines and targets, no command line, and renders nothing. Results are
-// compared after simulated addresses are replaced by the names of what they point
-// to, so that another placement is no difference.
+// It knows machines and targets, but neither command lines nor rendering. Before results are compared, simulated addresses are replaced by the
+// names of what they point to, so that a different memory layout is not a difference.
 //
-// Start from [Run], which gives a [Matrix] of [Cell]s.
+// Start from [Run], which returns a [Matrix] of [Cell]s.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package matrix

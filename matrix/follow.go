@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// suspect is a cell that differs from the reference where other programs of the object ran on one of the two kernels only.
+// suspect is a differing cell of an object that had other programs run on only one of the two kernels.
 type suspect struct {
 	row                  *Row
 	object, program      int
@@ -18,7 +18,7 @@ type suspect struct {
 	onlyHere, onlyAtBase []int // those programs
 }
 
-// suspects returns the differing cells that programs beside them may explain.
+// suspects returns the differing cells that other programs of the object may explain.
 func (r *runner) suspects(m *Matrix) []suspect {
 	var out []suspect
 	at := 0
@@ -50,9 +50,8 @@ func (r *runner) suspects(m *Matrix) []suspect {
 	return out
 }
 
-// follow finds out by experiment which differences follow from programs that ran on one kernel only: both kernels run the object
-// again without them. A cell that is the same then is no difference, and says what it followed from; of one that is not, what
-// remains is its own.
+// follow finds the differences caused by programs that ran on only one of the two kernels: it runs the object again on both kernels without
+// those programs. If the cell no longer differs, it names those programs as the cause; otherwise the remaining differences are its own.
 func (r *runner) follow(m *Matrix) {
 	open := map[int]*target{}
 	get := func(k int) *target {
@@ -62,7 +61,7 @@ func (r *runner) follow(m *Matrix) {
 		}
 		return open[k]
 	}
-	// Programs of one object share an experiment, and so do kernels on the side they are compared with.
+	// Suspects of one object and the same left-out programs share an experiment.
 	type experiment struct {
 		object, kernel int
 		without        string
@@ -82,7 +81,7 @@ func (r *runner) follow(m *Matrix) {
 		if r.ctx.Err() != nil {
 			return
 		}
-		for k := range open { // two kernels' types at a time
+		for k := range open { // keep the types of at most two kernels in memory
 			if k != s.kernel && k != s.ref {
 				delete(open, k)
 			}
@@ -123,7 +122,7 @@ func programNames(o *loader.Object, programs []int) string {
 	return strings.Join(names, ", ")
 }
 
-// outcomes returns what a program did on each kernel.
+// outcomes returns a program's outcome on each kernel.
 func (r *runner) outcomes(object, program int) []*outcome {
 	out := make([]*outcome, len(r.targets))
 	for k := range r.targets {

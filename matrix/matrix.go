@@ -12,51 +12,51 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// Kernel is one column: a target that is made when it is needed.
+// Kernel is one column: a target that is opened when it is needed.
 type Kernel struct {
 	// Name is unique in the matrix.
 	Name string
-	// Source is where its BTF comes from.
+	// Source describes where its BTF comes from.
 	Source string
-	// Open makes the target. It is called once, from any goroutine.
+	// Open opens the target. It is called once, from any goroutine.
 	Open func() (*loader.Target, error)
 }
 
 // Config describes how to run a matrix. The zero value is usable.
 type Config struct {
-	// Base is the index of the kernel the others are compared with.
+	// Base is the index of the reference kernel.
 	Base int
-	// Machine is the set-up of every machine. Types is replaced by a cache of each target.
+	// Machine is the configuration of every machine. Types is replaced by a cache for each target.
 	Machine machine.Config
-	// Options are those of every load.
+	// Options apply to every load.
 	Options loader.LoadOptions
-	// CPU the programs run on.
+	// CPU is the number of the CPU that programs run on.
 	CPU int
-	// Parallel is how many machines run at the same time; 0 means one for each processor.
+	// Parallel is the number of machines that run at the same time; 0 means one per processor.
 	Parallel int
-	// Unverified leaves out the verdicts of the kernels' verifiers: programs they refuse run.
+	// Unverified skips the kernels' verifiers: programs that they would refuse run.
 	Unverified bool
-	// Progress is called after each object on each kernel, not concurrently; nil is fine.
+	// Progress is called after each object on each kernel, never concurrently. It may be nil.
 	Progress func(done, total int)
 }
 
-// Matrix is the result: rows of cells, one cell for each kernel.
+// Matrix is the result: one row for each program, with one cell for each kernel.
 type Matrix struct {
 	Targets []Target
 	Base    int
 	Rows    []Row
 }
 
-// Target is a column as it turned out.
+// Target is a column of the result.
 type Target struct {
 	Name, Source string
 	// Facts describe the kernel; nil when it could not be opened.
 	Facts *Facts
-	// Err is why it could not be opened.
+	// Err is why the kernel could not be opened.
 	Err error
 }
 
-// Facts are what is known of a target.
+// Facts describe a target.
 type Facts struct {
 	Release, Version, VersionKnown, Arch string
 	BigEndian                            bool
@@ -66,14 +66,14 @@ type Facts struct {
 // Row is one program.
 type Row struct {
 	Object, Program, Hook string
-	// Optional means that tools load the program only when they choose to: its section name begins with "?".
+	// Optional means that tools load the program only on request: its section name begins with "?".
 	Optional bool
 	Cells    []Cell
 }
 
-// Run runs every program of every object on every kernel. The error is that of ctx; what goes wrong with an object or
-// a kernel stands in its cells. Each object on each kernel has a machine of its own, on which its programs
-// run once in file order, sharing maps and global variables.
+// Run runs every program of every object on every kernel. Each object runs on a machine of its own for each kernel. Its programs run once, in
+// file order, and share maps and global variables. Run returns only the error of ctx; failures of an object or a kernel are recorded in the
+// cells.
 func Run(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Config) (*Matrix, error) {
 	r := newRunner(ctx, objects, kernels, cfg)
 	r.run()
@@ -98,7 +98,7 @@ func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, 
 	return r
 }
 
-// runner distributes the work.
+// runner distributes the jobs and collects their results.
 type runner struct {
 	ctx     context.Context
 	cfg     Config
@@ -112,11 +112,11 @@ type runner struct {
 	total  int
 }
 
-// job is an object on a kernel, or with object -1 the opening of the kernel.
+// job is one object on one kernel. With object -1 it opens the kernel.
 type job struct{ object, kernel int }
 
-// jobs lists the work kernel by kernel, so that a kernel's types are in memory only while they are used. Kernels are
-// opened ahead of their objects: no worker waits for another one's parsing for long.
+// jobs lists the jobs kernel by kernel, so that a kernel's types are in memory only while they are used. Each kernel is opened ahead of its
+// objects, so that workers do not wait long for BTF to be parsed.
 func (r *runner) jobs() []job {
 	var out []job
 	for k := range r.targets {
@@ -157,7 +157,7 @@ func (r *runner) run() {
 	wg.Wait()
 }
 
-// boot returns the time since boot when a machine's first program starts.
+// boot returns the time since boot at which a machine's first program starts.
 func (r *runner) boot() time.Duration {
 	if r.cfg.Machine.Boot != 0 {
 		return r.cfg.Machine.Boot
@@ -204,7 +204,7 @@ func (r *runner) matrix() *Matrix {
 	return m
 }
 
-// objectNames gives the objects' names, with as much of the path as makes them unique.
+// objectNames returns the objects' names, each with as much of its path as makes it unique.
 func objectNames(objects []*loader.Object) []string {
 	count := map[string]int{}
 	for _, o := range objects {

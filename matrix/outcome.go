@@ -15,8 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// outcome is what a run did, in a form that outcomes of other machines can be compared with: simulated addresses are
-// replaced by a hash of the name of what they point to.
+// outcome is what a run did, in a form that can be compared between machines: simulated addresses are replaced by a hash of the name of what
+// they point to.
 type outcome struct {
 	ret     uint64
 	verdict string
@@ -24,13 +24,13 @@ type outcome struct {
 	events  []event
 	changes []change
 	effects []string
-	untyped bool // its arguments had no types: nothing is known of its hook
+	untyped bool // the arguments had no types, since the hook is unknown
 	spec    *btf.Spec
-	names   map[uint64]string // of replaced addresses
+	names   map[uint64]string // names of the replaced addresses
 }
 
 type event struct {
-	channel string // map
+	channel string // the map
 	typ     btf.ID
 	data    []byte
 }
@@ -38,7 +38,7 @@ type event struct {
 // change is one element a run changed.
 type change struct {
 	id      string // map, key and CPU, without addresses
-	place   string // the same for people
+	place   string // the same as shown to the user
 	def     *loader.Map
 	val     []byte // nil for a deleted element
 	deleted bool
@@ -53,7 +53,7 @@ func newOutcome(m *machine.Machine, res *machine.Result) *outcome {
 		o.verdict = progtype.VerdictName(lp.Type, int32(res.Ret))
 	}
 	if len(res.Events) > 0 {
-		o.spec = m.EventTypes().Spec() // continues the object's BTF
+		o.spec = m.EventTypes().Spec() // extends the object's BTF
 	}
 	for _, e := range res.Events {
 		o.events = append(o.events, event{e.Map, e.Type, n.bytes(e.Data)})
@@ -85,7 +85,7 @@ func keyType(m *loader.Map) btf.ID {
 	return m.KeyType
 }
 
-// namer replaces addresses of one machine.
+// namer replaces the addresses of one machine.
 type namer struct {
 	m     *machine.Machine
 	order binary.ByteOrder
@@ -100,12 +100,11 @@ func (n *namer) word(v uint64) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name.Key))
 	id := h.Sum64() | 1<<63
-	n.names[id] = strings.Clone(name.Text) // a name of BTF would keep all of the kernel's types
+	n.names[id] = strings.Clone(name.Text) // a substring of the BTF's strings would keep all of the kernel's types in memory
 	return id
 }
 
-// bytes returns a copy of b without addresses. Records may be packed, so that every multiple of four bytes
-// is looked at.
+// bytes returns a copy of b with addresses replaced. Records may be packed, so every multiple of four bytes is examined.
 func (n *namer) bytes(b []byte) []byte {
 	if b == nil {
 		return nil
@@ -127,7 +126,7 @@ func (n *namer) bytes(b []byte) []byte {
 	return out
 }
 
-// text writes a value for people; addresses are given by name.
+// text formats a value, with names for addresses.
 func (o *outcome) text(typ btf.ID, b []byte) string {
 	if len(b) == 8 && o.spec != nil {
 		v := o.spec.ByteOrder().Uint64(b)
@@ -145,8 +144,8 @@ func (o *outcome) text(typ btf.ID, b []byte) string {
 	return o.named(o.spec.FormatString(typ, b))
 }
 
-// named puts the names of addresses into the text of a value. What stands for an address is a hash of 64 bits: no other
-// number looks like it.
+// named replaces the hashes in the text of a value by the names of the addresses. A 64-bit hash does not collide with other numbers in
+// practice.
 func (o *outcome) named(text string) string {
 	for id, name := range o.names {
 		for _, number := range [...]string{strconv.FormatUint(id, 10), strconv.FormatInt(int64(id), 10), fmt.Sprintf("%#x", id)} {

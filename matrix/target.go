@@ -8,10 +8,10 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// target is a kernel while its column is worked on.
+// target is a kernel while its column is being computed.
 type target struct {
 	kernel Kernel
-	left   int // objects that still need it
+	left   int // objects that still need the kernel
 
 	once  sync.Once
 	t     *loader.Target
@@ -31,7 +31,7 @@ func (t *target) open() {
 	})
 }
 
-// close lets go of the target's types.
+// close releases the target's types.
 func (t *target) close() { t.t, t.types = nil, nil }
 
 func factsOf(t *loader.Target) *Facts {

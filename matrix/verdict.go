@@ -5,14 +5,14 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// verdictKey is an object on a kernel.
+// verdictKey identifies an object on a kernel.
 type verdictKey struct {
 	object *loader.Object
 	kernel string
 }
 
-// verdicts are those of the kernel's verifier on the object's programs, nil for those that do not come before it. An object that
-// runs again on a kernel ([runner.follow]) is not judged again.
+// verdicts returns the verdicts of the kernel's verifier on the object's programs, nil for programs that do not reach it. They are cached, so
+// that an object that runs again on a kernel ([runner.follow]) is not verified again.
 func (r *runner) verdicts(t *target, l *loader.Linked) []*verifier.Verdict {
 	out := make([]*verifier.Verdict, len(l.Programs))
 	if r.cfg.Unverified {
@@ -32,7 +32,7 @@ func (r *runner) verdicts(t *target, l *loader.Linked) []*verifier.Verdict {
 	for i, lp := range l.Programs {
 		v, err := judge.Verdict(r.ctx, lp)
 		if err != nil {
-			return out // it was interrupted
+			return out // interrupted
 		}
 		out[i] = v
 	}
@@ -42,7 +42,7 @@ func (r *runner) verdicts(t *target, l *loader.Linked) []*verifier.Verdict {
 	return out
 }
 
-// verified notes the verdict on the cell's program: one that is refused does not run.
+// verified records the verdict in the cell. A program that is refused does not run.
 func (c *Cell) verified(lp *loader.LinkedProgram, v *verifier.Verdict) {
 	if c.Verdict = v; v == nil {
 		return
@@ -50,7 +50,7 @@ func (c *Cell) verified(lp *loader.LinkedProgram, v *verifier.Verdict) {
 	switch v.Outcome {
 	case verifier.Refused:
 		c.Load = LoadRefused
-		if r, ok := lp.RelocAt(v.Insn); !ok || !r.Poisoned() { // the missing field is told with its name
+		if r, ok := lp.RelocAt(v.Insn); !ok || !r.Poisoned() { // a missing field is reported by name elsewhere
 			c.explain("the verifier refuses it: %s", v.Summary())
 		}
 	case verifier.Unknown:

@@ -1,6 +1,6 @@
-// Package replay runs a program on every packet of a capture. It knows how captures and runs go together: simulated time passes between
-// two packets as it did when they were captured, and callbacks that fall due then are runs of their own. What is made of the results is
-// up to the caller: package replay/capture makes counts, changes and a file of them.
+// Package replay runs a program on every packet of a capture. Between two packets, simulated time advances by the difference of their
+// timestamps, and callbacks that fall due in that time run separately. The caller decides what to do with the results: package replay/capture
+// counts them, collects changes and writes them to a file.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package replay
@@ -14,29 +14,29 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// Player moves through a capture.
+// Player steps through the packets of a capture.
 type Player struct {
 	run  *machine.Replay
 	file *packet.Reader
 	last time.Time
 }
 
-// NewPlayer plays the packets of file with a replay. The caller closes both.
+// NewPlayer returns a player that runs the packets of file through run. The caller closes both.
 func NewPlayer(run *machine.Replay, file *packet.Reader) *Player {
 	return &Player{run: run, file: file}
 }
 
-// ReadError is a capture that cannot be read on.
+// ReadError means that the rest of a capture cannot be read.
 type ReadError struct{ Err error }
 
-// Error is that of the capture.
+// Error returns the message of the underlying error.
 func (e *ReadError) Error() string { return e.Err.Error() }
 
-// Unwrap returns it.
+// Unwrap returns the underlying error.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Next reads the next packet, whose data is valid until the one after it is read, and lets simulated time pass to its moment. late is what
-// callbacks did that fell due in between, nil when there were none. The error is io.EOF at the end, a [*ReadError], or that of ctx.
+// Next reads the next packet, whose data is valid until the following call, and advances simulated time to its timestamp. late is the result
+// of callbacks that fell due in between, nil if there were none. The error is io.EOF at the end, a [*ReadError], or that of ctx.
 func (p *Player) Next(ctx context.Context) (c packet.Captured, late *machine.Result, err error) {
 	c, err = p.file.Next()
 	if err == io.EOF {

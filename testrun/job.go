@@ -27,24 +27,25 @@ type Job struct {
 	Seed   uint64
 	Ran    bool
 	Suite  report.Suite
-	Doc    *report.RunDocument // of [RunOptions.Document]
-	Err    error               // a mistake in the file that only its run shows
+	Doc    *report.RunDocument // the result, if [RunOptions.Document] is set
+	Err    error               // a mistake in the file that only running it reveals
 
 	pool   *pool
-	kernel *pooled // nil when it is not in use
+	kernel *pooled // nil while the job does not use it
 	opt    scenario.Options
-	runner *scenario.Runner // kept from the check, else nil
+	runner *scenario.Runner // kept from the check, or nil
 }
 
-// Plan is what the jobs of all files have in common.
+// Plan is the configuration that all jobs share.
 type Plan struct {
-	// Open opens a kernel. Its errors that are [exitcode.Coded] end the command; others are those of a job.
+	// Open opens a kernel. An [exitcode.Coded] error ends the command; any other error fails only the job.
 	Open    func(kernels.Source) (*loader.Target, error)
 	Options scenario.Options
-	Seeds   int // of each file on each target
+	Seeds   int // seeds per file and target
 }
 
-// Jobs returns the jobs of files on every target of theirs, those with different seeds next to each other. sources has those of each file.
+// Jobs returns the jobs for each file on each of its targets, with the seeds of a target next to each other. sources[i] are the targets of
+// files[i].
 func Jobs(files []Chosen, sources [][]kernels.Source, plan Plan) []*Job {
 	var jobs []*Job
 	pool := newPool(plan.Open)
@@ -64,7 +65,7 @@ func Jobs(files []Chosen, sources [][]kernels.Source, plan Plan) []*Job {
 	return jobs
 }
 
-// Count returns how many tests the job has, as far as that is known before it runs.
+// Count returns the number of the job's tests, as far as it is known before the job runs.
 func (j *Job) Count() int {
 	n := 0
 	for _, u := range j.Units {
@@ -73,7 +74,7 @@ func (j *Job) Count() int {
 	return n
 }
 
-// close gives back what the check kept.
+// close releases what the check kept.
 func (j *Job) close() {
 	if j.runner != nil {
 		j.runner.Close()
@@ -82,7 +83,7 @@ func (j *Job) close() {
 	j.letGo()
 }
 
-// target opens the job's kernel, which stays open until letGo.
+// target opens the job's kernel, which stays open until letGo is called.
 func (j *Job) target() (*loader.Target, error) {
 	if j.kernel == nil {
 		j.kernel = j.pool.use(j.Source)
@@ -91,7 +92,7 @@ func (j *Job) target() (*loader.Target, error) {
 	return j.kernel.target()
 }
 
-// letGo means that the job does not use its kernel for now.
+// letGo returns the job's kernel to the pool.
 func (j *Job) letGo() {
 	if j.kernel != nil {
 		j.pool.release(j.kernel)
@@ -111,7 +112,7 @@ func (j *Job) open() (*scenario.Runner, error) {
 	return scenario.Open(j.Scenario, j.Object, target, j.opt)
 }
 
-// littleTarget returns the target of a job whose object can be executed.
+// littleTarget is like target, but refuses a big-endian object, which cannot be executed.
 func (j *Job) littleTarget() (*loader.Target, error) {
 	target, err := j.target()
 	if err == nil && j.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
@@ -122,14 +123,14 @@ func (j *Job) littleTarget() (*loader.Target, error) {
 
 var errBigEndian = errors.New("not simulated: " + machine.BigEndian)
 
-// RunOptions say what a run of jobs makes.
+// RunOptions configures a run of jobs.
 type RunOptions struct {
 	Strict   bool
-	Document bool              // also the JSON documents
+	Document bool              // also build the JSON documents
 	Done     func(failed bool) // called after every test
 }
 
-// run runs the chosen runs of the job's file, or the tests of its object, until ctx ends.
+// run executes the selected runs of the job's file, or the tests of its object, until ctx ends.
 func (j *Job) run(ctx context.Context, o RunOptions) {
 	start := time.Now()
 	j.Ran = true
@@ -204,7 +205,7 @@ func (j *Job) runObject(ctx context.Context, o RunOptions) bool {
 	}
 	for _, res := range results {
 		if !j.Tests(res.Test.Name) {
-			continue // it ran for those after it
+			continue // it ran only because later tests need it
 		}
 		o.Done(len(res.Failures) > 0)
 		j.Suite.Cases = append(j.Suite.Cases, report.NewTestCaseOf(res))
@@ -229,7 +230,7 @@ func (j *Job) openObject() (*intest.Runner, error) {
 	return intest.Open(j.Object, target, intest.Options{Config: cfg, Load: j.opt.Load, Judge: j.opt.Judge})
 }
 
-// fail is the outcome of a job whose object cannot be used.
+// fail records that the job's object cannot be used.
 func (j *Job) fail(err error) {
 	j.Suite.Err, j.Suite.Exit = err, exitcode.Load
 	if code, ok := exitcode.Of(err); ok {
@@ -245,8 +246,8 @@ func (j *Job) fail(err error) {
 	}
 }
 
-// inlineChain returns the line that says through which inlined functions a run came to its fault, or none: where the source line is one of a function
-// that many programs call, it does not tell whose call it was.
+// inlineChain returns a line with the chain of inlined calls that led to the fault, or none. When many programs call the function with the
+// faulting line, the chain shows which call it was.
 func inlineChain(object string, linked *loader.Linked, res *scenario.Result) []string {
 	if res.Result == nil || res.Fault == nil || res.Fault.Program == "" {
 		return nil
@@ -267,7 +268,7 @@ func inlineChain(object string, linked *loader.Linked, res *scenario.Result) []s
 	return []string{text}
 }
 
-// debugLine returns the command that opens the debugger where a run begins.
+// debugLine returns the command that opens the debugger at the start of a run.
 func (j *Job) debugLine(run *scenario.Run) string {
 	line := "bpfrun debug " + shell.Quote(j.Scenario.Object) + " -s " + shell.Quote(j.Path) + " -p " + shell.Quote(run.Name) + " --btf " + shell.Quote(j.Source.Path)
 	if j.opt.SeedWins || j.opt.SeedStep > 0 {

@@ -8,26 +8,26 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// mistakeList are the mistakes in scenario files that parsing them and opening them on several kernels found, each once.
+// mistakeList collects the mistakes in scenario files, each once, from parsing the files and from opening them on several kernels.
 type mistakeList struct {
 	list []foundMistake
 	seen map[string]bool
 }
 
-// foundMistake is an error, with its place in a file if it has one, and the kernel on which it was noticed.
+// foundMistake is an error with its position in a file, if it has one.
 type foundMistake struct {
 	at  scenario.Pos
 	err error
 }
 
-// newMistakeList starts with the errors of parsing, which are joined.
+// newMistakeList returns a list of the errors that are joined in parsing.
 func newMistakeList(parsing error) *mistakeList {
 	m := &mistakeList{seen: map[string]bool{}}
 	m.add(parsing, "")
 	return m
 }
 
-// add takes an error, or what is joined in it. on is appended to those that are new.
+// add adds an error, or the errors joined in it. on is appended to those that are new.
 func (m *mistakeList) add(err error, on string) {
 	if err == nil {
 		return
@@ -54,7 +54,7 @@ func (m *mistakeList) add(err error, on string) {
 	m.list = append(m.list, f)
 }
 
-// err has a line for each mistake, by file and place.
+// err returns an error with a line for each mistake, sorted by file and position.
 func (m *mistakeList) err() error {
 	slices.SortStableFunc(m.list, func(a, b foundMistake) int {
 		return cmp.Or(cmp.Compare(a.at.File, b.at.File), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Col, b.at.Col))

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// InParallel calls do for 0 to n-1 on all CPUs, until ctx ends.
+// InParallel calls do(0) to do(n-1) on all CPUs, until ctx ends.
 func InParallel(ctx context.Context, n int, do func(i int)) {
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -28,8 +28,8 @@ func InParallel(ctx context.Context, n int, do func(i int)) {
 	wg.Wait()
 }
 
-// byKernel returns the order in which jobs are done: that of the files, unless there are more kernels than stay open. Then it is kernel by
-// kernel, so that each is opened once.
+// byKernel returns the order in which jobs run: file order, unless there are more kernels than stay open. Then jobs are grouped by kernel, so
+// that each kernel is opened once.
 func byKernel(jobs []*Job) []*Job {
 	first := map[string]int{}
 	for i, j := range jobs {

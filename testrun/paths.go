@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// IsScenario reports whether a file is a scenario by its name.
+// IsScenario reports whether path has the name of a scenario file.
 func IsScenario(path string) bool {
 	ext := filepath.Ext(path)
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// Paths returns the scenario files, and the objects that may have tests inside, that an argument means: of a directory all below it, of an
-// object itself and the scenario files beside it. The error is that of a file which cannot be read.
+// Paths expands an argument to scenario files and to objects that may have tests inside. A directory stands for all files below it, an object
+// for itself and the scenario files beside it. The error names a file that cannot be read.
 func Paths(arg string) (scenarios, objects []string, err error) {
 	info, err := os.Stat(arg)
 	var failed *fs.PathError
@@ -31,7 +31,7 @@ func Paths(arg string) (scenarios, objects []string, err error) {
 	case info.IsDir():
 		return directory(arg)
 	case filepath.Ext(arg) != ".o":
-		return []string{arg}, nil, nil // also .json, and whatever the user says is one
+		return []string{arg}, nil, nil // the user chose the file: any name is accepted
 	}
 	base := stem(filepath.Base(arg))
 	dir, err := os.ReadDir(filepath.Dir(arg))
@@ -64,16 +64,16 @@ func directory(dir string) (scenarios, objects []string, err error) {
 	return scenarios, objects, nil
 }
 
-// ScenarioBeside returns the name that a scenario file beside an object has.
+// ScenarioBeside returns the name of the scenario file that belongs to an object.
 func ScenarioBeside(object string) string { return stem(object) + ".yaml" }
 
 func stem(object string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(object, ".o"), ".bpf")
 }
 
-// mayHaveTests reports whether a file found in a directory is worth opening: it holds a section name of a test, or it is a BPF object that
-// has been cut off before its section names, which must not go unnoticed. A directory may also hold objects of the host and others
-// that are none of ours.
+// mayHaveTests reports whether a file found in a directory is worth opening: it contains the section name of a test, or it is a BPF object
+// truncated before its section names, which must not pass unnoticed. Directories may also contain objects of the host and other unrelated
+// files.
 func mayHaveTests(path string) bool {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func mayHaveTests(path string) bool {
 	if bytes.Contains(data, []byte("/test/")) {
 		return true
 	}
-	const header = 64 // of an ELF file of 64 bits
+	const header = 64 // size of a 64-bit ELF header
 	if len(data) < header || string(data[:4]) != elf.ELFMAG || data[elf.EI_DATA] != byte(elf.ELFDATA2LSB) {
 		return false
 	}

@@ -13,17 +13,17 @@ type Input struct {
 	Scenario *scenario.File // nil for an object's own tests
 	Object   *loader.Object
 	Path     string
-	Err      error // why the tests inside an object cannot be run
+	Err      error // why the tests inside the object cannot be run
 }
 
-// Chosen is an input with the tests of it that were chosen.
+// Chosen is an input with its selected tests.
 type Chosen struct {
 	Input
 	Units []scenario.Unit
-	Tests func(name string) bool // of those inside an object
+	Tests func(name string) bool // selects tests inside an object
 }
 
-// Pick chooses tests.
+// Pick selects tests.
 type Pick struct {
 	Name          *regexp.Regexp // nil: all
 	Shard, Shards int            // part Shard of Shards, from 1
@@ -33,14 +33,14 @@ type Pick struct {
 
 func (p *Pick) named(name string) bool { return p.Name == nil || p.Name.MatchString(name) }
 
-// mine counts a unit of tests and reports whether it belongs to the shard.
+// mine counts one unit of tests and reports whether it belongs to the shard.
 func (p *Pick) mine() bool {
 	p.next++
 	return (p.next-1)%p.Shards == p.Shard-1
 }
 
-// Choose picks units of scenario files, and objects, whose tests share maps and so stay together. An object that cannot be used stays,
-// since what is in it is not known.
+// Choose selects units of scenario files, and objects. The tests of an object stay together, since they share maps. An object that cannot be
+// used is kept, since its tests are unknown.
 func (p *Pick) Choose(files, objects []Input) []Chosen {
 	var out []Chosen
 	for _, f := range files {

@@ -9,20 +9,19 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// idleKernels is how many kernels stay open that no job uses. A kernel takes some 10 MB.
+// idleKernels is the number of unused kernels that stay open. A kernel takes about 10 MB.
 const idleKernels = 8
 
-// pool opens kernels for jobs and closes those that nobody has used for longest, so that a test on hundreds of kernels needs the
-// memory of a few.
+// pool opens kernels for jobs and closes the least recently used ones, so that testing on hundreds of kernels takes the memory of a few.
 type pool struct {
 	open func(kernels.Source) (*loader.Target, error)
 
 	mu   sync.Mutex
 	all  map[string]*pooled
-	idle []*pooled // the longest unused first
+	idle []*pooled // least recently used first
 }
 
-// pooled is an open kernel with those of its types that have been looked at.
+// pooled is an open kernel with a cache of its types.
 type pooled struct {
 	path   string
 	users  int
@@ -34,7 +33,7 @@ func newPool(open func(kernels.Source) (*loader.Target, error)) *pool {
 	return &pool{open: open, all: map[string]*pooled{}}
 }
 
-// use returns a kernel, which stays open until release is called with it. Other jobs that use it meanwhile share it.
+// use returns a kernel, which stays open until it is passed to release. Several jobs may share it.
 func (p *pool) use(s kernels.Source) *pooled {
 	p.mu.Lock()
 	defer p.mu.Unlock()

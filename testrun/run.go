@@ -9,11 +9,11 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// keptRunners is how many jobs keep what their check has set up. Each holds the memory of a machine.
+// keptRunners is the number of jobs that keep the runner of their check. Each holds a machine's memory.
 const keptRunners = 8
 
-// Check opens every job for the mistakes in its file, and returns them with those that parsing the files found, by file and place. What is
-// the same on several targets is said once. err is a target that cannot be used.
+// Check opens every job to find mistakes in its file. mistakes joins them with those found by parsing, sorted by file and position; one found
+// on several targets is reported once. err means that a target cannot be used.
 func Check(ctx context.Context, jobs []*Job, parsing error) (mistakes, err error) {
 	jobs = byKernel(jobs)
 	errs := make([]error, len(jobs))
@@ -36,7 +36,7 @@ func Check(ctx context.Context, jobs []*Job, parsing error) (mistakes, err error
 	return found.err(), nil
 }
 
-// check opens the job. With keep, what it has set up waits for the run.
+// check opens the job. With keep, the runner is kept for the run.
 func (j *Job) check(keep bool) error {
 	if j.Scenario == nil {
 		_, err := j.target()
@@ -44,7 +44,7 @@ func (j *Job) check(keep bool) error {
 		return err
 	}
 	if j.opt.SeedStep > 0 {
-		return nil // its mistakes are those of the first seed
+		return nil // the first seed reports the mistakes
 	}
 	r, err := j.open()
 	switch {
@@ -58,7 +58,7 @@ func (j *Job) check(keep bool) error {
 	return err
 }
 
-// Close gives back what [Check] kept for runs that will not be made.
+// Close releases what [Check] kept, for jobs that will not run.
 func Close(jobs []*Job) {
 	for _, j := range jobs {
 		j.close()

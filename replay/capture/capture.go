@@ -1,5 +1,5 @@
-// Package capture runs a program on a capture and reports what became of its packets: verdicts, changes, faults, and a file of the packets
-// as they left.
+// Package capture runs a program on every packet of a capture file. It reports verdicts, changes and faults, and can write the resulting
+// packets to a file.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package capture
@@ -25,31 +25,32 @@ import (
 
 // Config describes the replay of a capture.
 type Config struct {
-	// File is the capture, Out the file that gets the packets as they left; "" writes none.
+	// File is the path of the capture; Out is the path of the file to write the resulting packets to, "" for none.
 	File, Out string
-	// Progress is called from time to time, and at the end with last; nil is fine.
+	// Progress is called from time to time, and once at the end with last set. It may be nil.
 	Progress func(packets int, took time.Duration, last bool)
 }
 
-// WriteError is a file of packets that cannot be written.
+// WriteError means that the output file cannot be written.
 type WriteError struct{ Err error }
 
-// Error is that of the file.
+// Error returns the message of the underlying error.
 func (e *WriteError) Error() string { return e.Err.Error() }
 
-// Unwrap returns it.
+// Unwrap returns the underlying error.
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// StoppedError is a replay that ended before its capture did.
+// StoppedError means that the replay ended before its capture did.
 type StoppedError struct {
-	// Packet is the number of the packet at which it ended.
+	// Packet is the number of the packet at which the replay ended.
 	Packet int
-	// Fault is the callback between that packet and the one before which took more instructions than allowed; nil: the context ended.
+	// Fault is set if a callback that ran between this packet and the previous one exceeded the instruction limit. It is nil if the context
+	// ended.
 	Fault *machine.Fault
 	Err   error
 }
 
-// Error names the packet.
+// Error names the packet and the cause.
 func (e *StoppedError) Error() string {
 	if e.Fault != nil {
 		return fmt.Sprintf("timers between packets %d and %d: %v (--max-insns N raises the limit)", e.Packet-1, e.Packet, e.Fault)
@@ -60,8 +61,8 @@ func (e *StoppedError) Error() string {
 // Unwrap returns the cause.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// Run runs a program on all packets of a capture, adds what it did to the document, and writes the packets that left it. A program that
-// cannot run is added with its status. Errors are [*replay.ReadError], [*WriteError], [*StoppedError], and those of [machine.Machine.Replay].
+// Run runs a program on all packets of a capture, adds the results to doc, and writes the resulting packets. A program that cannot run is
+// added with its status. Errors are [*replay.ReadError], [*WriteError], [*StoppedError], and those of [machine.Machine.Replay].
 func Run(ctx context.Context, doc *report.RunDocument, m *machine.Machine, name string, in machine.Input, cfg Config) (err error) {
 	r, res, err := m.Replay(name, in)
 	if err != nil {
@@ -99,7 +100,7 @@ func Run(ctx context.Context, doc *report.RunDocument, m *machine.Machine, name 
 	return err
 }
 
-// capture is a replay under way.
+// capture is the state of a replay.
 type capture struct {
 	cfg    Config
 	run    *machine.Replay
@@ -116,7 +117,7 @@ type verdictCount struct {
 	n    int
 }
 
-// lookEvery is the number of packets after which the clock is looked at.
+// lookEvery is the number of packets between two looks at the clock.
 const lookEvery = 1 << 13
 
 func (c *capture) play(ctx context.Context, p *replay.Player, begin time.Time) error {
@@ -157,14 +158,14 @@ func (c *capture) progress(took time.Duration, last bool) {
 	}
 }
 
-// fault keeps the first fault.
+// fault records the first fault.
 func (c *capture) fault(f *machine.Fault, number int) {
 	if c.out.Fault == nil {
 		c.out.Fault, c.out.FaultPacket = report.NewFault(f), number
 	}
 }
 
-// count puts the counts of return values into the result.
+// count copies the verdict counts to the result.
 func (c *capture) count() {
 	for _, v := range c.verdicts {
 		c.out.Verdicts[v.name] += v.n
@@ -174,7 +175,7 @@ func (c *capture) count() {
 	}
 }
 
-// Fault is the verdict of a packet on which the program was stopped.
+// Fault is the verdict of a packet on which the program faulted.
 const Fault = "fault"
 
 // packet runs the program on one packet.
@@ -224,7 +225,7 @@ func (c *capture) packet(ctx context.Context, frame *packet.Captured) error {
 	return c.write(frame, out.Packet, verdict(c.prog, out.Ret, out.Fault != nil, comment(name, changes)))
 }
 
-// skip notes a packet the program does not get.
+// skip records a packet that cannot be given to the program.
 func (c *capture) skip(frame *packet.Captured, why error) error {
 	c.out.Skipped++
 	if c.out.SkippedWhy == "" {
@@ -243,7 +244,7 @@ func (c *capture) write(frame *packet.Captured, data []byte, v packet.Verdict) e
 	return nil
 }
 
-// WriteRun writes the packet of a single run as a file of one packet. The error is a [*WriteError].
+// WriteRun writes the packet of a single run to a capture file. The error is a [*WriteError].
 func WriteRun(path string, res *machine.Result, prog *loader.LinkedProgram) error {
 	w, err := packet.Create(path)
 	if err != nil {
@@ -261,7 +262,7 @@ func WriteRun(path string, res *machine.Result, prog *loader.LinkedProgram) erro
 	return nil
 }
 
-// verdictName returns a return value in the program's words, else as a number.
+// verdictName returns the name of a return value for the program type, or the number if it has none.
 func verdictName(t uapi.ProgType, ret uint64) string {
 	if name := progtype.VerdictName(t, int32(ret)); name != "" {
 		return name
@@ -276,7 +277,7 @@ func comment(name string, changes []string) string {
 	return name + "; " + strings.Join(changes, ", ")
 }
 
-// verdict returns the comment of a packet and, for kinds of programs that pcapng has an option for, the return value.
+// verdict returns the comment for a packet and, for program types that have a pcapng option, the return value.
 func verdict(prog *loader.LinkedProgram, ret uint64, faulted bool, comment string) packet.Verdict {
 	v := packet.Verdict{Comment: comment, Value: uint32(ret)}
 	switch words := progtype.Of(prog.Type).Vocabulary; {
