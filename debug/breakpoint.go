@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// stops owns breakpoints and watchpoints, and decides whether one stops the run at the current instruction.
+// stops owns the breakpoints and watchpoints, and decides whether they stop the run at the current instruction.
 type stops struct {
 	*subject
 	*expr.Memory
@@ -30,31 +30,31 @@ type Breakpoint struct {
 	ID     int
 	Spec   string // as the user wrote it
 	Places []Place
-	// Note is said when the place is not exactly the one asked for.
+	// Note explains how the place differs from the location given.
 	Note      string
 	Enabled   bool
 	Temporary bool
-	// CPU is the one that it is for, AllCPUs for all.
+	// CPU is the CPU that the breakpoint applies to, AllCPUs for all.
 	CPU int
 	// Cond is an expression that must be true, "" for none.
 	Cond string
 	cond expr.Node
-	// Ignore is how many hits are passed over before the next stop.
+	// Ignore is the number of hits to skip before the next stop.
 	Ignore int
-	// Hits counts the times the place was reached forwards with the condition true.
+	// Hits counts how often the place was reached going forwards with the condition true.
 	Hits int
-	// Commands are for the front end, to be carried out at a stop.
+	// Commands are for the front end to execute at a stop.
 	Commands []string
-	// StopAt decides by the number of hits whether the program stops, going forwards; nil always stops.
+	// StopAt decides from the number of hits whether the program stops, going forwards; nil always stops.
 	StopAt func(hits int) bool
-	// Log makes a log point of the breakpoint: it is called at each hit forwards, and the program never stops there.
+	// Log makes the breakpoint a log point: Log is called at each hit going forwards, and the program never stops there.
 	Log func()
 }
 
-// AllCPUs is the CPU of breakpoints that stop on each.
+// AllCPUs is the CPU of breakpoints that apply to every CPU.
 const AllCPUs = -1
 
-// Break makes a breakpoint at a location (see [Session.Locate]).
+// Break creates a breakpoint at a location (see [Session.Locate]).
 func (s *Session) Break(location string, temporary bool) (*Breakpoint, error) {
 	places, note, err := s.Locate(location)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Session) Break(location string, temporary bool) (*Breakpoint, error) {
 	return b, nil
 }
 
-// Breakpoints returns all breakpoints in the order they were made.
+// Breakpoints returns all breakpoints in the order they were created.
 func (sp *stops) Breakpoints() []*Breakpoint { return slices.Clone(sp.breaks) }
 
 // Breakpoint returns a breakpoint by number.
@@ -97,7 +97,7 @@ func (sp *stops) Delete(id int) error {
 	return fmt.Errorf("no breakpoint or watchpoint %d", id)
 }
 
-// SetCondition gives a breakpoint a condition, "" for none. Names in it are looked up when the place is reached.
+// SetCondition sets the condition of a breakpoint, "" for none. Names in it are resolved when the place is reached.
 func (sp *stops) SetCondition(id int, cond string) error {
 	b, err := sp.Breakpoint(id)
 	if err != nil {
@@ -128,8 +128,8 @@ func (sp *stops) spots() map[spot]bool {
 	return out
 }
 
-// breakHere returns the stop of the breakpoints at the next instruction whose conditions hold, nil when there are none. Counting
-// is for ways forwards: hits are counted, ignored ones are used up, temporary breakpoints go.
+// breakHere returns the stop of the breakpoints at the next instruction whose conditions hold, nil if there are none. count is set when the run goes
+// forwards: hits are counted, ignore counts decrease, and temporary breakpoints are deleted.
 func (s *Session) breakHere(count bool) *Stop {
 	if len(s.breaks) == 0 || s.state != Running {
 		return nil
@@ -207,7 +207,7 @@ func (sp *stops) Holds(cond string) (bool, error) {
 	return sp.truth(n)
 }
 
-// Enable switches a breakpoint or watchpoint on or off.
+// Enable enables or disables a breakpoint or watchpoint.
 func (sp *stops) Enable(id int, on bool) error {
 	for _, w := range sp.watches {
 		if w.ID == id {
@@ -227,11 +227,11 @@ func (sp *stops) Enable(id int, on bool) error {
 // At reports whether the breakpoint is at a place.
 func (b *Breakpoint) At(p Place) bool { return slices.Contains(b.Places, p) }
 
-// StopHere returns the stop of the breakpoints at the place where the session stands, as if the program had come there; nil when
-// there are none. Front ends that let a program continue from its first instruction ask for it.
+// StopHere returns the stop of the breakpoints at the current position, as if the program had just reached it; nil if there are none. Front ends
+// that continue a program from its first instruction call it.
 func (s *Session) StopHere() *Stop { return s.breakHere(true) }
 
-// arm puts breakpoints into the code and returns what takes them out.
+// arm inserts breakpoints into the code and returns the function that removes them.
 func (sp *stops) arm(temps []Place) (disarm func()) {
 	patches := sp.m.Thread().Patches()
 	if patches == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// CallText writes the call that is the next instruction, with its arguments; "" when that is not a call.
+// CallText formats the call at the next instruction with its arguments; "" if it is not a call.
 func (na *namer) CallText() string {
 	if na.state == Idle {
 		return ""

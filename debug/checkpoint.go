@@ -8,14 +8,14 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// checkpoints owns the marked positions of the run, each with the state as text for comparisons.
+// checkpoints owns the marked positions of the run, each with its state as text for comparisons.
 type checkpoints struct {
 	*subject
 	*frames
 	marks []Checkpoint
 }
 
-// view is the state as text: registers, global variables, map elements, events, by name.
+// view is the state as text, by name: registers, global variables, map elements, events.
 type view struct {
 	names  []string
 	values map[string]string
@@ -28,10 +28,10 @@ func (v *view) add(name, value string) {
 	v.values[name] = value
 }
 
-// maxViewed limits the map elements a checkpoint keeps of each map.
+// maxViewed limits the elements of each map that a checkpoint keeps.
 const maxViewed = 4096
 
-// see notes the state for a later comparison.
+// see records the state for a later comparison.
 func (cp *checkpoints) see() *view {
 	v := &view{values: map[string]string{}}
 	if cp.state != Idle {
@@ -83,10 +83,10 @@ func cutEntry(line string) (key, value string, ok bool) {
 	return "", "", false
 }
 
-// Difference is one thing that is not what it was at a checkpoint; "" stands for what was or is not there.
+// Difference is a value that differs from the one at a checkpoint; "" means absent.
 type Difference struct{ Name, Old, New string }
 
-// Diff compares the state with that at a checkpoint.
+// Diff compares the current state with that of a checkpoint.
 func (cp *checkpoints) Diff(id int) ([]Difference, error) {
 	c, ok := cp.Checkpoint(id)
 	if !ok {
@@ -111,11 +111,11 @@ func (cp *checkpoints) Diff(id int) ([]Difference, error) {
 type Checkpoint struct {
 	ID   int
 	Pos  uint64
-	Note string // where that is, for lists
+	Note string // describes the position in lists
 	seen *view
 }
 
-// Mark makes a checkpoint of the position.
+// Mark creates a checkpoint at the current position.
 func (cp *checkpoints) Mark() (Checkpoint, error) {
 	if cp.state == Idle {
 		return Checkpoint{}, ErrIdle

@@ -1,16 +1,15 @@
-// Package debug is the debugger's engine: it steps a program of a linked object forwards and backwards, stops it at
-// breakpoints and watchpoints, and reads and changes what the program sees in the terms of its source.
+// Package debug is the debugger's engine. It runs a program of a linked object forwards and backwards, stops it at breakpoints and watchpoints, and
+// reads and changes its state in terms of the source.
 //
-// It knows machine (which runs), BTF and DWARF (which name things), and nothing of terminals, command lines or
-// protocols: package repl is one front end, an editor protocol may be another.
+// It depends on machine (which runs programs) and on BTF and DWARF (which name things), but not on terminals, command lines or protocols: packages
+// repl and dap are its front ends.
 //
-// Start from [New] and [Session]. A run is deterministic, so a place in it is a number: how many instructions were executed
-// before. Going back is starting again from the state before the run and executing up to an earlier number; no
-// record of the run is kept. What the user changes on the way ([Session.Assign]) belongs to the run: it happens again at its
-// number, until a change at an earlier one makes another run of it.
+// Start from [New] and [Session]. A run is deterministic, so a position in it is a number: the count of instructions executed before it. Going back
+// means restarting from a state saved earlier in the run and executing up to a lower number; no execution log is kept. Changes that the user makes
+// ([Session.Assign]) belong to the run: they are repeated at their positions, until a change at an earlier position starts a different run.
 //
-// Looking never changes the run. Where an expression makes the simulated kernel come up with objects that the
-// program did not ask for yet, they stay for as long as the session stands still and are taken back before it continues.
+// Inspection never changes the run. If evaluating an expression makes the simulated kernel create objects that the program has not accessed yet,
+// they exist only while the session is stopped and are removed before it continues.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package debug

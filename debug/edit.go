@@ -4,8 +4,8 @@ import (
 	"github.com/bpfrun/bpfrun/debug/expr"
 )
 
-// Assign evaluates an assignment ("$r0 = 1", "counters[3].n = 7") and returns the new value. Made while a program runs it
-// becomes part of the run: going back and forward again makes it again, and drops changes that were made further on before.
+// Assign evaluates an assignment ("$r0 = 1", "counters[3].n = 7") and returns the new value. While a program is running, the assignment becomes part
+// of the run: going back and forward repeats it, and edits previously made at later positions are dropped.
 func (s *Session) Assign(text string) (*expr.Value, error) {
 	s.Unlook()
 	v, err := s.AssignNow(text)

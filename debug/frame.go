@@ -11,14 +11,14 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// selection is the frame that expressions and listings refer to.
+// selection is the frame that expressions and listings apply to.
 type selection struct {
-	frame  int // activation, as the processor counts
-	inline int // function inlined in it, 0 for the innermost
+	frame  int // activation, counted as vm does
+	inline int // function inlined in the activation, 0 for the innermost
 }
 
-// frames knows the activations of the run and what is visible in the selected one: registers, variables, arguments. Its state is the
-// selection and the values remembered as $1, $2.
+// frames provides the activations of the run and what is visible in the selected one: registers, variables, arguments. Its state is the selection
+// and the values kept as $1, $2.
 type frames struct {
 	*subject
 	*codeMap
@@ -29,7 +29,7 @@ type frames struct {
 	history []*expr.Value
 }
 
-// nesting returns how deep the next instruction is in calls and in inlined calls.
+// nesting returns the depth of the next instruction in calls and inlined calls.
 func (fr *frames) nesting() int {
 	t := fr.m.Thread()
 	p := fr.place(t.Image(), t.PC())
@@ -46,7 +46,7 @@ type Arg struct {
 	Err   error
 }
 
-// Args returns the program's context: the context, and the arguments of its hook by the kernel's names.
+// Args returns the program's context and the arguments of its hook, under the kernel's names.
 func (fr *frames) Args() []Arg {
 	if !fr.live() {
 		return nil
@@ -69,7 +69,7 @@ type Register struct {
 	Value uint64
 	// Known is false for r0 to r5 of callers.
 	Known bool
-	// Note names what an address points to.
+	// Note names the target of an address.
 	Note string
 }
 
@@ -90,7 +90,7 @@ func (fr *frames) Registers() ([]Register, error) {
 	return out, nil
 }
 
-// SetPC returns an assignment to $pc.
+// SetPC carries out an assignment to $pc and returns the new value. Only frame 0 of a running program allows it.
 func (fr *frames) SetPC(v *expr.Value) (*expr.Value, error) {
 	n, _, err := fr.AsInt(v)
 	if err != nil {
@@ -105,8 +105,7 @@ func (fr *frames) SetPC(v *expr.Value) (*expr.Value, error) {
 	return fr.Number(n, false), nil
 }
 
-// Here returns the next instruction of the selected frame's function; in callers, the call. After the end of a run it
-// is the last instruction.
+// Here returns the next instruction of the selected frame's function; in callers, the call. After the end of a run it returns the last instruction.
 func (fr *frames) Here() Place {
 	if fr.state == Idle {
 		return Place{}
@@ -123,15 +122,15 @@ func (fr *frames) Here() Place {
 	return fr.place(f.Image, pc)
 }
 
-// Frame is one activation of a function. A function that was inlined has one of its own.
+// Frame is one activation of a function. An inlined function has a frame of its own.
 type Frame struct {
 	Level int
 	Place Place
-	// Func, File and Line are the function and the line it is at: of a caller that of the call. Line is 0 when it is not known.
+	// Func, File and Line are the function and its current line; in a caller, the line of the call. Line is 0 if unknown.
 	Func string
 	File string
 	Line uint32
-	// Inlined means that the compiler put the function's code into that of the next frame.
+	// Inlined means that the compiler inlined the function into that of the next frame.
 	Inlined bool
 	// Callback means that a helper called the function.
 	Callback bool
@@ -140,7 +139,7 @@ type Frame struct {
 	frame, inline int
 }
 
-// String writes the frame as "square at locals.bpf.c:34 (insn 54)".
+// String formats the frame as "square at locals.bpf.c:34 (insn 54)".
 func (f Frame) String() string {
 	if f.Line == 0 {
 		return fmt.Sprintf("%s insn %d", f.Func, f.Place.PC)
@@ -148,7 +147,7 @@ func (f Frame) String() string {
 	return fmt.Sprintf("%s at %s:%d (insn %d)", f.Func, path.Base(f.File), f.Line, f.Place.PC)
 }
 
-// standing reports why the run has no activations.
+// standing returns an error that explains why the run has no activations, nil if it has.
 func (fr *frames) standing() error {
 	switch {
 	case fr.state == Idle:
@@ -186,9 +185,9 @@ func (fr *frames) Frames() ([]Frame, error) {
 	return out, nil
 }
 
-// SelectFrame makes a frame the one expressions and listings refer to.
+// SelectFrame selects the frame that expressions and listings apply to. Level 0 is the innermost.
 func (fr *frames) SelectFrame(level int) error {
-	if level == 0 && fr.standing() == nil { // each step of an editor begins with it: there is no need to find all frames
+	if level == 0 && fr.standing() == nil { // each step of an editor begins with it, so skip the search for all frames
 		fr.select0()
 		return nil
 	}
@@ -217,7 +216,7 @@ func (fr *frames) SelectedFrame() int {
 	return 0
 }
 
-// returnsTo returns the places at which a frame at that depth continues after the calls it made.
+// returnsTo returns the places at which a frame at that depth continues after its calls.
 func (fr *frames) returnsTo(depth int) []Place {
 	t := fr.m.Thread()
 	frames := t.Frames()
@@ -232,7 +231,7 @@ func (fr *frames) returnsTo(depth int) []Place {
 	return nil
 }
 
-// returnsToOf returns where the running function returns to, nothing for the outermost.
+// returnsToOf returns the places that the running function returns to, none for the outermost.
 func (fr *frames) returnsToOf(depth int) []Place {
 	if depth == 0 {
 		return nil
@@ -240,7 +239,7 @@ func (fr *frames) returnsToOf(depth int) []Place {
 	return fr.returnsTo(depth - 1)
 }
 
-// selectedInline returns the scope of the selected frame when that is an inlined function, nil otherwise.
+// selectedInline returns the scope of the selected frame if it is an inlined function, nil otherwise.
 func (fr *frames) selectedInline() *scopes.Scope {
 	if fr.state != Running {
 		return nil
@@ -251,7 +250,7 @@ func (fr *frames) selectedInline() *scopes.Scope {
 	return nil
 }
 
-// addressOf returns the address of the next instruction in terms of the object's DWARF.
+// addressOf returns the address of the next instruction as the object's DWARF counts it.
 func (fr *frames) addressOf(t *vm.Thread) uint64 {
 	addr, _ := fr.codeAddress(fr.place(t.Image(), t.PC()))
 	return addr

@@ -15,8 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// codeMap knows the linked programs by instruction, source line and name. Its state follows from the object and its DWARF: tables of lines,
-// texts of source files, and where those are looked for. It knows nothing of a run.
+// codeMap finds the linked programs' instructions by source line and name. Its state follows from the object and its DWARF: line tables, source text
+// and source directories. It has no knowledge of a run.
 type codeMap struct {
 	*subject
 	dwarf    *scopes.Info
@@ -27,7 +27,7 @@ type codeMap struct {
 	moved    []SourceMapping
 }
 
-// TextAddr returns the address of an instruction in the simulated kernel's text.
+// TextAddr returns the address of an instruction in the simulated kernel's text section.
 func (cm *codeMap) TextAddr(p Place) (uint64, bool) {
 	at, ok := cm.spot(p)
 	if !ok || at.img == nil {
@@ -36,7 +36,7 @@ func (cm *codeMap) TextAddr(p Place) (uint64, bool) {
 	return at.img.FuncAddr(at.pc), true
 }
 
-// useLines gives the functions of the object the lines of .debug_line, where it has them.
+// useLines gives the functions of the object their lines from .debug_line, where it covers them.
 func (cm *codeMap) useLines() {
 	if cm.dwarf == nil || !cm.dwarf.HasLines() {
 		return
@@ -50,7 +50,7 @@ func (cm *codeMap) useLines() {
 	})
 	known := slices.Sorted(maps.Keys(texts))
 	names := map[string]string{}
-	// DWARF may say the same file in other words: .BTF.ext's name stands for both.
+	// DWARF may spell the name of a file differently: .BTF.ext's name is used for both.
 	name := func(file string) string {
 		n, ok := names[file]
 		if !ok {
@@ -101,7 +101,7 @@ func (cm *codeMap) extLines(f func(btf.LineInfo)) {
 	}
 }
 
-// eachLine calls f for every line that code belongs to: of .debug_line where it covers a function, else of .BTF.ext.
+// eachLine calls f for every line with code: from .debug_line where it covers a function, otherwise from .BTF.ext.
 func (cm *codeMap) eachLine(f func(btf.LineInfo)) {
 	covered := false
 	for _, lp := range cm.linked.Programs {
@@ -141,7 +141,7 @@ func (cm *codeMap) codeAt(addr uint64) (*vm.Image, int, bool) {
 	return nil, 0, false
 }
 
-// callee names the helper or kfunc that an instruction calls, "" for other instructions.
+// callee returns the name of the helper or kfunc that an instruction calls, "" for other instructions.
 func callee(lp *loader.LinkedProgram, pc int) string {
 	switch in := lp.Insns[pc]; in.Op() {
 	case decode.OpCallHelper:
@@ -164,7 +164,7 @@ func (cm *codeMap) calls(name string) []Place {
 	return out
 }
 
-// HelperNames returns the helpers and kfuncs that the programs call, sorted.
+// HelperNames returns the names of the helpers and kfuncs that the programs call, sorted.
 func (cm *codeMap) HelperNames() []string {
 	seen := map[string]bool{}
 	for _, lp := range cm.linked.Programs {
@@ -177,25 +177,25 @@ func (cm *codeMap) HelperNames() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// lineOf returns the line record of a place, with a false for none.
+// lineOf returns the line record of a place; false if it has none.
 func lineOf(p Place) (btf.LineInfo, bool) {
 	l, ok := p.Line()
 	return l, ok && l.Line > 0
 }
 
-// code is what stepping needs to know of a program, by slot.
+// code holds a program's tables for stepping, by slot.
 type code struct {
 	lp *loader.LinkedProgram
-	// line numbers the source lines: equal numbers are the same line of the same function; 0 is none.
+	// line numbers the source lines: equal numbers are the same line of the same function; 0 means no line.
 	line []int32
-	// starts marks slots at which a line record begins.
+	// starts marks the slots at which a line record begins.
 	starts []bool
 	fn     []int32 // index into lp.Funcs, -1 for none
-	// inlined counts the inlined functions that a slot is inside.
+	// inlined is the number of inlined functions around a slot.
 	inlined []uint8
 }
 
-// codeOf returns the tables of a program.
+// codeOf returns the tables of a program, which are built on first use.
 func (cm *codeMap) codeOf(lp *loader.LinkedProgram) *code {
 	if c := cm.code[lp]; c != nil {
 		return c
@@ -251,7 +251,7 @@ func (c *code) hasLines(pc int) bool {
 	return false
 }
 
-// place turns what the processor says into a Place.
+// place converts an image and slot to a Place.
 func (cm *codeMap) place(img *vm.Image, pc int) Place {
 	lp, ok := cm.m.ProgramOf(img)
 	if !ok {
@@ -276,7 +276,7 @@ func (cm *codeMap) Functions() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// spot is an instruction as the processor knows it.
+// spot is an instruction as an image and slot.
 type spot struct {
 	img *vm.Image
 	pc  int
@@ -290,10 +290,10 @@ func (cm *codeMap) spot(p Place) (spot, bool) {
 	return spot{img, p.PC}, ok
 }
 
-// noInline is more than every count of inlined functions.
+// noInline exceeds any count of inlined functions.
 const noInline = 255
 
-// NameOf names the instruction at a text address, "" for other addresses.
+// NameOf returns the name of the instruction at a text address, "" for other addresses.
 func (cm *codeMap) NameOf(addr uint64) string {
 	img, pc, ok := cm.codeAt(addr)
 	if !ok {

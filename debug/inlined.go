@@ -18,7 +18,7 @@ func (cm *codeMap) inlinedAt(p Place) []*scopes.Scope {
 	return slices.DeleteFunc(cm.dwarf.Visible(addr), func(sc *scopes.Scope) bool { return sc.Inlined == "" })
 }
 
-// placesOfInlined finds where the code of an inlined function begins, in every function it was inlined into.
+// placesOfInlined finds the starts of an inlined function's code, in every function it was inlined into.
 func (cm *codeMap) placesOfInlined(name string) []Place {
 	if cm.dwarf == nil {
 		return nil
@@ -41,7 +41,7 @@ func (cm *codeMap) placesOfInlined(name string) []Place {
 	return out
 }
 
-// placesAt returns the instructions of the linked programs that an address of the object's code became.
+// placesAt returns the instructions of the linked programs that come from an address of the object's code.
 func (cm *codeMap) placesAt(addr uint64) []Place {
 	var out []Place
 	for _, lp := range cm.linked.Programs {
@@ -59,7 +59,7 @@ func (cm *codeMap) placesAt(addr uint64) []Place {
 	return out
 }
 
-// inlinedNames lists the functions that were inlined somewhere.
+// inlinedNames lists the functions that were inlined at least once.
 func (cm *codeMap) inlinedNames() []string {
 	if cm.dwarf == nil {
 		return nil
@@ -78,16 +78,16 @@ func (cm *codeMap) inlinedNames() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// InlinedFunctions returns the names of the functions that the compiler inlined, sorted, as far as DWARF says.
+// InlinedFunctions returns the names of the functions that the compiler inlined, sorted; none without DWARF.
 func (cm *codeMap) InlinedFunctions() []string { return cm.inlinedNames() }
 
-// DWARFError returns why the object's DWARF could not be read, nil when it could or there is none.
+// DWARFError returns the error from reading the object's DWARF, nil if it was read or there is none.
 func (cm *codeMap) DWARFError() error { return cm.dwarfErr }
 
 // HasDWARF reports whether the object has the locations of local variables.
 func (cm *codeMap) HasDWARF() bool { return cm.dwarf != nil }
 
-// codeAddress returns the address of an instruction in terms of the object's DWARF.
+// codeAddress returns the address of an instruction as the object's DWARF counts it.
 func (cm *codeMap) codeAddress(p Place) (uint64, bool) {
 	f, ok := p.Func()
 	if !ok || f.Function == nil || cm.dwarf == nil {
@@ -97,9 +97,9 @@ func (cm *codeMap) codeAddress(p Place) (uint64, bool) {
 	return base + 8*uint64(f.Function.SectionOff+p.PC-f.Start), ok
 }
 
-// InlineChain returns the functions that an instruction of a linked program is in: the innermost of those that the compiler inlined first,
-// each with the line it is at, the function whose code it is last. elf is the object file. The error is that of its DWARF; without
-// DWARF the chain is that one function.
+// InlineChain returns the functions around an instruction of a linked program: inlined functions with their current lines, innermost first, and last
+// the function that contains the code. elf is the object file. The error comes from reading its DWARF; without DWARF the chain is the containing
+// function alone.
 func InlineChain(elf []byte, l *loader.Linked, program string, insn int) ([]Frame, error) {
 	lp, ok := l.Program(program)
 	if !ok || insn < 0 || insn >= len(lp.Insns) {

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/debug/expr"
 )
 
-// Jump makes the program continue at another instruction of the running function, without executing what lies between. Like
-// [Session.Assign] it is a change that belongs to the run.
+// Jump makes the program continue at another instruction of the running function without executing the ones between. Like [Session.Assign], it is an
+// edit that belongs to the run.
 func (s *Session) Jump(location string) (*Stop, error) {
 	if err := s.mayRun(); err != nil {
 		return nil, err
@@ -32,19 +32,19 @@ func (s *Session) Jump(location string) (*Stop, error) {
 	return nil, fmt.Errorf("%s is not in the current function, %s: jump cannot leave the function", location, here.funcName())
 }
 
-// LastValue is a variable as it was when it was known last.
+// LastValue is the last known value of a variable.
 type LastValue struct {
 	Text  string
 	Place Place
-	// Pos is the number of instructions executed before; Ago how many since.
+	// Pos is the number of instructions executed before it; Ago is the number executed since.
 	Pos, Ago uint64
 }
 
-// maxLast is how many instructions back a variable is looked for.
+// maxLast is how many instructions back a variable is searched for.
 const maxLast = 1 << 20
 
-// LastKnown finds the last place before here, in this activation, at which a local variable of the selected frame has a value. The session stands
-// where it stood.
+// LastKnown finds the last position in this activation at which a local variable of the selected frame has a value. The session's position does not
+// change.
 func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error) {
 	if err := s.mayRun(); err != nil && !s.live() {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error
 		s.select0()
 		v, ok, err := s.localAnywhere(name)
 		if !ok || err != nil {
-			continue // there is a location, but its register is gone
+			continue // the location is known, but its register was overwritten
 		}
 		out := &LastValue{Text: s.Format(v, expr.FormatOptions{}), Place: s.Here(), Pos: pos, Ago: origin - pos}
 		s.Unlook()

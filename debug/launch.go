@@ -15,26 +15,26 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// launch owns what the next run is started with: program or case, input, context fields, packet.
+// launch owns the settings of the next run: program or case, input, context fields, packet.
 type launch struct {
 	*subject
-	base     machine.Input // of programs outside cases
+	base     machine.Input // of programs that are not run as cases
 	prog     string
 	in       machine.Input
 	fields   map[string]uint64 // set in the context
 	cases    []Case
-	caseName string   // the case that was started last, "" for a program
+	caseName string   // the case started last, "" for a program
 	packets  [][]byte // of a capture
 	packetNo int
 }
 
-// SetPacket gives the programs that are started from now on a packet.
+// SetPacket sets the packet for later runs.
 func (la *launch) SetPacket(p []byte) { la.in.Packet, la.packetNo = p, 0 }
 
-// Packets returns the packets of a capture that runs can be started with.
+// Packets returns the packets of the capture from which runs can choose.
 func (la *launch) Packets() [][]byte { return la.packets }
 
-// PacketNumber returns the number of the packet that was chosen, from 1; 0 for none.
+// PacketNumber returns the number of the chosen packet, from 1; 0 for none.
 func (la *launch) PacketNumber() int { return la.packetNo }
 
 // SetPackets replaces the packets of the capture and chooses the first.
@@ -46,7 +46,7 @@ func (la *launch) SetPackets(list [][]byte) error {
 	return la.ChoosePacket(1)
 }
 
-// ChoosePacket makes packet n of the capture, counted from 1, the one that runs get.
+// ChoosePacket chooses packet n of the capture, counted from 1, for later runs.
 func (la *launch) ChoosePacket(n int) error {
 	switch {
 	case len(la.packets) == 0:
@@ -58,13 +58,13 @@ func (la *launch) ChoosePacket(n int) error {
 	return nil
 }
 
-// Limits of a capture that is kept for a session.
+// Limits of the capture that a session keeps.
 const (
 	maxPackets      = 1 << 20
 	maxPacketsBytes = 256 << 20
 )
 
-// ReadPackets reads the packets of a capture, pcap or pcapng. Of a larger one the first are taken.
+// ReadPackets reads the packets of a pcap or pcapng capture. A capture over the limits is truncated.
 func ReadPackets(path string) ([][]byte, error) {
 	r, err := packet.Open(path)
 	if err != nil {
@@ -86,16 +86,16 @@ func ReadPackets(path string) ([][]byte, error) {
 	return out, nil
 }
 
-// LoadPacket makes a packet from what users write: an expression, hex digits, @FILE or @CAPTURE#N.
+// LoadPacket builds a packet from user input: an expression, hex digits, @FILE or @CAPTURE#N.
 func LoadPacket(text string) ([]byte, error) { return packet.Load(text, "") }
 
-// PacketText describes a packet in a line.
+// PacketText describes a packet in one line.
 func PacketText(p []byte) string { return packet.Describe(p, packet.Ethernet) }
 
-// Program returns the name of the program that was started last, "" before.
+// Program returns the name of the program started last, "" if none was.
 func (la *launch) Program() string { return la.prog }
 
-// DefaultProgram returns the program that Start takes for "": the first one that can be run.
+// DefaultProgram returns the program that Start uses for "": the first one that can be run.
 func (la *launch) DefaultProgram() string {
 	if la.prog != "" {
 		return la.prog
@@ -108,30 +108,30 @@ func (la *launch) DefaultProgram() string {
 	return ""
 }
 
-// SetInput replaces what programs are run with from the next Start on.
+// SetInput replaces the input of later runs.
 func (la *launch) SetInput(in machine.Input) { la.in = in }
 
-// Input returns what programs are run with.
+// Input returns the input of programs.
 func (la *launch) Input() machine.Input { return la.in }
 
-// Case is a run that has a name and is set up by someone else: of a scenario.
+// Case is a named run with its own setup, such as a run of a scenario.
 type Case struct {
 	Name, Prog string
-	// Stage brings the machine to where the run begins and returns what it is begun with.
+	// Stage brings the machine into the state in which the run begins, and returns the run's input and context fields.
 	Stage func(ctx context.Context) (machine.Input, map[string]uint64, error)
 }
 
-// Target is what a session drives.
+// Target is the machine and object that a session debugs.
 type Target struct {
 	Machine *machine.Machine
-	// Cases are the runs that can be started by name, besides the programs.
+	// Cases are the runs that can be started by name, in addition to the programs.
 	Cases []Case
 }
 
-// Cases returns the runs that can be started by name, besides the programs.
+// Cases returns the runs that can be started by name, in addition to the programs.
 func (la *launch) Cases() []Case { return la.cases }
 
-// findCase finds what a name of a run means.
+// findCase finds a run by name.
 func (la *launch) findCase(name string) (*Case, bool) {
 	for i := range la.cases {
 		if c := &la.cases[i]; c.Name == name || name == "" && la.prog == "" {
@@ -141,7 +141,7 @@ func (la *launch) findCase(name string) (*Case, bool) {
 	return nil, false
 }
 
-// chosen finds what to run: a case, or a program. "" is what was started last, or the first.
+// chosen finds what to run: a case or a program. "" is the one started last, or the first.
 func (la *launch) chosen(name string) (c *Case, prog string, err error) {
 	if name == "" {
 		name = la.caseName
@@ -162,10 +162,10 @@ func (la *launch) chosen(name string) (c *Case, prog string, err error) {
 	return nil, "", &expr.UnknownError{What: "program", Name: name, Nearest: expr.Near(name, names)}
 }
 
-// stage prepares a run of a case or a program.
+// stage prepares a run of a case or program.
 func (la *launch) stage(ctx context.Context, c *Case, prog string) error {
 	if c == nil {
-		if la.caseName != "" { // what was set up for a case is not for this program
+		if la.caseName != "" { // drop the case's setup
 			la.in, la.fields = la.base, nil
 		}
 		la.prog, la.caseName = prog, ""
@@ -194,8 +194,8 @@ func ScenarioCases(r *scenario.Runner) []Case {
 	return out
 }
 
-// InsideCases returns the tests inside an object that is set up on a machine: by the name of a test the program that decides it, and by
-// NAME/STAGE each of its stages.
+// InsideCases returns the tests inside an object that is set up on a machine: the name of a test stands for the program that decides it, NAME/STAGE
+// for each of its stages.
 func InsideCases(r *intest.Runner) []Case {
 	var out []Case
 	for _, t := range r.Tests() {

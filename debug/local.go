@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// mayKnow reports whether debug information has a location of a variable at a place.
+// mayKnow reports whether debug information has a location for a variable at a place.
 func (fr *frames) mayKnow(name string, p Place) bool {
 	addr, ok := fr.codeAddress(p)
 	if !ok {
@@ -32,7 +32,7 @@ func (fr *frames) mayKnow(name string, p Place) bool {
 	return false
 }
 
-// localAnywhere returns a variable of the innermost activation or of a function inlined there.
+// localAnywhere returns a variable of the innermost activation or of a function inlined into it.
 func (fr *frames) localAnywhere(name string) (v *expr.Value, ok bool, err error) {
 	n := len(fr.inlinedAt(fr.Here()))
 	for fr.inline = 0; fr.inline <= n; fr.inline++ {
@@ -46,14 +46,14 @@ func (fr *frames) localAnywhere(name string) (v *expr.Value, ok bool, err error)
 // Local is a local variable or argument that is visible at the selected place.
 type Local struct {
 	Name string
-	// Param means that it is an argument.
+	// Param reports whether it is an argument.
 	Param bool
 	Value *expr.Value
-	// Err is why there is no value: it was optimized out here, mostly.
+	// Err explains why there is no value: usually it was optimized out here.
 	Err error
 }
 
-// Locals returns the variables that are visible at the selected place, innermost scope first.
+// Locals returns the variables visible at the selected place, innermost scope first.
 func (fr *frames) Locals() ([]Local, error) {
 	if err := fr.mayRun(); err != nil && !fr.live() {
 		return nil, err
@@ -78,7 +78,7 @@ func (fr *frames) locals() []Local {
 	return out
 }
 
-// eachLocal calls f for the variables visible at the selected place, innermost first, shadowed ones left out.
+// eachLocal calls f for the variables visible at the selected place, innermost first, without shadowed ones.
 func (fr *frames) eachLocal(f func(v *scopes.Variable) bool) {
 	addr, ok := fr.codeAddress(fr.Here())
 	if fr.dwarf == nil || !ok || !fr.live() {
@@ -87,7 +87,7 @@ func (fr *frames) eachLocal(f func(v *scopes.Variable) bool) {
 	seen := map[string]bool{}
 	level := 0
 	for _, sc := range fr.dwarf.Visible(addr) {
-		// Each inlined function is a frame of its own, which ends with its scope.
+		// Each inlined function is a frame of its own that ends with its scope.
 		at := level
 		if sc.Inlined != "" {
 			level++
@@ -120,7 +120,7 @@ func (fr *frames) local(name string) (v *expr.Value, ok bool, err error) {
 	return v, ok, err
 }
 
-// localOrArgument returns the value of a variable. What the program was called with is known even where DWARF does not say.
+// localOrArgument returns the value of a variable. The program's initial arguments are known even where DWARF has no location.
 func (fr *frames) localOrArgument(l *scopes.Variable) (*expr.Value, error) {
 	v, err := fr.localValue(l)
 	if err != nil && l.Param {
@@ -166,7 +166,7 @@ func (fr *frames) localValue(v *scopes.Variable) (*expr.Value, error) {
 	return out, err
 }
 
-// registerAs returns a variable that lives in a register.
+// registerAs returns a variable held in a register.
 func (fr *frames) registerAs(name string, reg int, t expr.Type) (*expr.Value, error) {
 	n, ok := fr.m.Thread().FrameReg(fr.frame, reg)
 	if !ok {
@@ -207,9 +207,9 @@ func (fr *frames) machineState(p Place) scopes.State {
 	}
 }
 
-// frameSize returns the size of a function's stack frame. Clang counts the offsets of variables in memory from the lowest byte of
-// the frame although the frame base is r10, so the size must be known; no debug information has it. It is the
-// deepest offset the code uses, rounded up to 8.
+// frameSize returns the size of a function's stack frame in bytes. The frame base is r10, but clang counts the offsets of variables in memory from
+// the lowest byte of the frame, so the size is needed; no debug information records it. It is the deepest offset that the code uses, rounded up to
+// 8.
 func frameSize(lp *loader.LinkedProgram, f loader.Func) int {
 	end := min(f.Start+f.Len, len(lp.Insns))
 	depth := decode.StackDepth(lp.Insns, f.Start, end)
@@ -221,7 +221,7 @@ func frameSize(lp *loader.LinkedProgram, f loader.Func) int {
 		aluLow   = 4
 		aluHigh  = 7
 	)
-	var copies [16]bool // registers that hold r10
+	var copies [16]bool // registers that hold a copy of r10
 	for pc := f.Start; pc < end; pc += lp.Insns[pc].Len() {
 		in := lp.Insns[pc]
 		dst := in.Dst & 15

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Locate finds the instructions a location means:
+// Locate finds the instructions at a location:
 //
 //	LINE, FILE:LINE      the first instruction of the line, in every function that has it
 //	FUNCTION             the first instruction of a program or subprogram
@@ -22,7 +22,7 @@ import (
 //	core                 every instruction that CO-RE changed
 //	core:TEXT            those whose field contains TEXT ("core:task_struct.tgid")
 //
-// note describes where the place differs from what was asked for. The errors are *[UnknownError] and syntax errors.
+// note describes how the place found differs from the location given. The errors are *[UnknownError] and syntax errors.
 func (s *Session) Locate(location string) (places []Place, note string, err error) {
 	location = strings.TrimSpace(location)
 	switch {
@@ -55,7 +55,7 @@ func (s *Session) Locate(location string) (places []Place, note string, err erro
 	return s.locateName(location)
 }
 
-// exactLine reads LINE and FILE:LINE, also of lines without code; ok is false for other locations.
+// exactLine parses LINE and FILE:LINE, including lines without code; ok is false for other locations.
 func (cm *codeMap) exactLine(location string, current func() string) (file string, line uint32, ok bool, err error) {
 	digits := location
 	if i := strings.LastIndexByte(location, ':'); i > 0 {
@@ -75,7 +75,7 @@ func (cm *codeMap) exactLine(location string, current func() string) (file strin
 	return file, uint32(n), err == nil, err
 }
 
-// sourceFile finds the file a name means: the whole path, or the last parts of one.
+// sourceFile finds a file by its full path or the trailing part of one.
 func (cm *codeMap) sourceFile(name string) (string, error) {
 	files := cm.Files()
 	var found []string
@@ -103,7 +103,7 @@ func (cm *codeMap) sourceFile(name string) (string, error) {
 	return "", fmt.Errorf("%q is ambiguous: %s", name, strings.Join(found, ", "))
 }
 
-// currentFile returns the file of the selected place, else of the main program's first line.
+// currentFile returns the file of the selected place or, without one, of the main program's first line.
 func (s *Session) currentFile() string {
 	if file, _, err := s.ListAround(""); err == nil && s.live() {
 		return file
@@ -122,7 +122,7 @@ func (s *Session) currentFile() string {
 }
 
 func (cm *codeMap) locateLine(file string, line uint32) ([]Place, string, error) {
-	best := ^uint32(0) // the first line with code that is not before the one asked for
+	best := ^uint32(0) // the first line with code at or after the one given
 	var out []Place
 	for _, lp := range cm.linked.Programs {
 		c := cm.codeOf(lp)
@@ -250,13 +250,13 @@ func (cm *codeMap) locateCore(text string) ([]Place, string, error) {
 	return nil, "", &expr.UnknownError{What: "CO-RE relocation of", Name: text, Nearest: expr.Near(text, fields)}
 }
 
-// AmbiguousError is a location that means several places where one is wanted.
+// AmbiguousError is a location with several places where only one is allowed.
 type AmbiguousError struct {
 	Location string
 	Places   []Place
 }
 
-// Error lists the places, in words that mean one of them.
+// Error lists the places in a form that selects each of them.
 func (e *AmbiguousError) Error() string {
 	const most = 6
 	var list []string

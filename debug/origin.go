@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// namer names the memory at an address and the origin of its first value. It has no state.
+// namer names the memory at an address and the origin of its initial value. It has no state.
 type namer struct {
 	*subject
 	*selection
@@ -18,10 +18,10 @@ type namer struct {
 	*expr.Memory
 	*expr.Printer
 	*frames
-	defaults bool // fields that nobody set have default values
+	defaults bool // unset fields have default values
 }
 
-// memoryOrigin describes what memory was before anyone wrote it: a kernel field, a packet byte, a map element, an argument.
+// memoryOrigin describes memory before its first write: a kernel field, a packet byte, a map element, an argument.
 func (na *namer) memoryOrigin(addr uint64, size int) string {
 	k := na.m.Kernel()
 	r := na.m.Memory().Find(addr)
@@ -30,7 +30,7 @@ func (na *namer) memoryOrigin(addr uint64, size int) string {
 		text := "kernel object " + o.Role()
 		if path != "" {
 			if size > 1 {
-				path = strings.TrimSuffix(path, "[0]") // of an array as a whole
+				path = strings.TrimSuffix(path, "[0]") // for an array as a whole
 			}
 			text = fmt.Sprintf("kernel field %s.%s of %s", typ, path, o.Role())
 		}
@@ -88,7 +88,7 @@ func (na *namer) globalName(addr uint64) string {
 	return na.AddressName(addr)
 }
 
-// contextOrigin names a place in the program's context.
+// contextOrigin names an offset in the program's context.
 func (na *namer) contextOrigin(addr uint64) string {
 	if na.run == nil {
 		return na.WhatIs(addr)
@@ -130,7 +130,7 @@ func (na *namer) contextOrigin(addr uint64) string {
 	return na.AddressName(addr)
 }
 
-// packetOrigin names a place in the packet.
+// packetOrigin names an offset in the packet.
 func (na *namer) packetOrigin(addr uint64, size int) string {
 	pkt, err := na.Packet()
 	if err != nil || addr < pkt.Addr {
@@ -191,7 +191,7 @@ func (na *namer) WhatIs(addr uint64) string {
 	return fmt.Sprintf("%#x: %s, offset %d", addr, r.Describe(addr), addr-r.Base)
 }
 
-// frameSlot names a place in the stack of an activation.
+// frameSlot names an offset in the stack of an activation.
 func (na *namer) frameSlot(addr uint64) (string, bool) {
 	if na.state == Idle {
 		return "", false

@@ -31,7 +31,7 @@ func (p Place) Line() (btf.LineInfo, bool) {
 	return p.Prog.LineAt(p.PC)
 }
 
-// String writes the place as "handle_exec at exec.bpf.c:42 (insn 7)".
+// String formats the place as "handle_exec at exec.bpf.c:42 (insn 7)".
 func (p Place) String() string {
 	if p.Prog == nil {
 		return "nowhere"
@@ -51,7 +51,7 @@ func (p Place) Insn() string {
 	return decode.Disassemble(p.Prog.Insns, p.PC, p.Prog.Symbols())
 }
 
-// funcName returns the function a place belongs to by the object's symbols.
+// funcName returns the name of the function around a place, from the object's symbols.
 func (p Place) funcName() string {
 	if p.Prog == nil {
 		return "nowhere"

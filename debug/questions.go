@@ -11,14 +11,14 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// mostExplained is how many runs are explained that did nothing: each is executed again.
+// mostExplained is the number of runs without effect that are explained: each is executed again.
 const mostExplained = 16
 
-// Questions collects runs whose branches are to be explained, with the state each began in, and answers them afterwards.
+// Questions collects runs whose branches are to be explained, with the state each began in, and answers them later.
 type Questions struct {
-	Place string   // what a run did not reach, as [Session.Locate] takes it; "" for programs that did nothing
-	Off   bool     // nothing is asked, as where runs that are made again would count
-	Flags []string // of `bpfrun run`, that change what decided; [Questions.Answer] sets them
+	Place string   // a location that a run did not reach, as [Session.Locate] takes it; "" for runs without effect
+	Off   bool     // nothing is asked, for example because repeated runs would be counted
+	Flags []string // of `bpfrun run`, that change the outcome; set by [Questions.Answer]
 
 	all []question
 }
@@ -28,8 +28,8 @@ type question struct {
 	began *machine.Snapshot
 }
 
-// Ask records the state before a run if its branches may have to be explained: with a place, or of programs whose return value nobody
-// looks at. Else it returns nil.
+// Ask records the state before a run if its branches may have to be explained: if a place is given, or for programs whose return value is ignored.
+// Otherwise it returns nil.
 func (q *Questions) Ask(m *machine.Machine, lp *loader.LinkedProgram) *machine.Snapshot {
 	switch {
 	case q.Off || len(q.all) >= mostExplained:
@@ -40,19 +40,20 @@ func (q *Questions) Ask(m *machine.Machine, lp *loader.LinkedProgram) *machine.S
 	return m.Snapshot()
 }
 
-// Add keeps the question if the run gives reason to; began is what [Questions.Ask] returned before it.
+// Add keeps the question if the run needs explaining; began is the result of [Questions.Ask] before the run.
 func (q *Questions) Add(began *machine.Snapshot, res *machine.Result) {
 	if began != nil && (q.Place != "" && res.Ran || didNothing(res)) {
 		q.all = append(q.all, question{res.Program, began})
 	}
 }
 
-// didNothing reports whether a run ended well and nothing of it is left.
+// didNothing reports whether a run ended without a fault and without effects.
 func didNothing(res *machine.Result) bool {
 	return res.Ran && res.Fault == nil && len(res.Events)+len(res.Effects)+len(res.Changes)+len(res.Trace)+len(res.Writes)+len(res.Output) == 0
 }
 
-// Answer explains the runs to explain, and leaves the machine in some state. The error is the context's, or a place that cannot be found.
+// Answer explains the collected runs. It leaves the machine in an unspecified state. The error is the context's, or that of a place that cannot be
+// found.
 func (q *Questions) Answer(ctx context.Context, m *machine.Machine, cfg machine.Config, in machine.Input, explain func(prog string, lines []string)) error {
 	reached := false
 	for _, x := range q.all {

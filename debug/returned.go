@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// returned adds what a function returned to the stop after it: r0 in the type that the function returns. A function that returns nothing
-// leaves something in r0 all the same, and so does a static one whose result nobody uses, since compilers then drop it; Notes say so.
+// returned adds a function's return value to the stop after it: r0 in the function's return type. A function that returns nothing leaves an
+// arbitrary value in r0, and so does a static function whose result is unused, since compilers drop it; Notes point that out.
 func (fr *frames) returned(st *Stop, callee Place) {
 	v := fr.Number(fr.m.Thread().Reg(0), false)
 	f, ok := callee.Func()
@@ -55,7 +55,7 @@ func (fr *frames) callerIsHelper() string {
 	return callee(caller.Prog, caller.PC)
 }
 
-// callback reports whether a helper gets what a function returns: its address is taken somewhere.
+// callback reports whether a function's address is taken, so that a helper may receive its return value.
 func (fr *frames) callback(p Place) bool {
 	f, _ := p.Func()
 	for _, ref := range p.Prog.Refs {
@@ -66,7 +66,7 @@ func (fr *frames) callback(p Place) bool {
 	return false
 }
 
-// usesResult reports whether r0 may be read at a place or after it, before it gets another value. What is not certain counts as used.
+// usesResult reports whether r0 may be read at or after a place before it is set again. When in doubt, it returns true.
 func (fr *frames) usesResult(p Place) bool {
 	f, ok := p.Func()
 	if p.Prog == nil || !ok {
@@ -93,7 +93,7 @@ func (fr *frames) usesResult(p Place) bool {
 		}
 		if target, ok := in.Target(pc); ok && !info.Has(decode.FlagCall) {
 			todo = append(todo, target)
-			if !info.Has(decode.FlagBranch) { // always taken
+			if !info.Has(decode.FlagBranch) { // unconditional
 				continue
 			}
 		}

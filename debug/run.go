@@ -7,22 +7,22 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// walk describes where an execution stops, besides breakpoints, watchpoints and the end.
+// walk describes where an execution stops, in addition to breakpoints, watchpoints and the end.
 type walk struct {
-	// single looks at every instruction in frames up to depth over.
+	// single examines every instruction in frames up to depth over.
 	single bool
-	// over runs through calls made from frames at this depth; -1 does not.
+	// over is the depth of the frames whose calls are stepped over; -1 for none.
 	over int
-	// temps are instructions to look at.
+	// temps are instructions to examine.
 	temps []Place
-	// stops returns all instructions at which done may hold. A walk that takes long runs from one to the next.
+	// stops returns all instructions at which done may hold. A long walk runs from one to the next.
 	stops func() []Place
-	// done is asked at every instruction looked at; nil never stops.
+	// done is called at every instruction examined and ends the walk if it returns true; nil never ends it.
 	done   func() bool
 	reason Reason
 }
 
-// noDepth is deeper than every frame: nothing is run through.
+// noDepth is greater than any frame's depth: nothing is stepped over.
 const noDepth = 1 << 20
 
 // forward executes until something stops it.
@@ -44,7 +44,7 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 	return st, err
 }
 
-// walk is forward on the CPU that is looked at.
+// walk is forward on the selected CPU.
 func (s *Session) walk(ctx context.Context, w walk) (*Stop, error) {
 	cpu := s.cpu
 	s.hits = s.hits[:0]
@@ -53,7 +53,7 @@ func (s *Session) walk(ctx context.Context, w walk) (*Stop, error) {
 	disarm := s.arm(w.temps)
 	defer func() { disarm() }()
 	t := s.m.Thread()
-	inside := false // a callee is being run through
+	inside := false // stepping over a call
 	patience := patientSteps
 	for first := true; ; first = false {
 		if ctx.Err() != nil {
@@ -66,7 +66,7 @@ func (s *Session) walk(ctx context.Context, w walk) (*Stop, error) {
 			disarm = s.arm(w.temps)
 		}
 		s.applyEdits()
-		s.faceFor(cpu) // others repeat what they did in between
+		s.faceFor(cpu) // other CPUs repeat what they did in the meantime
 		own := s.cpu == cpu
 		n := min(s.untilEdit(), chunk)
 		deep := own && t.Depth() > w.over
@@ -114,7 +114,7 @@ func (s *Session) walk(ctx context.Context, w walk) (*Stop, error) {
 	}
 }
 
-// StepInsn executes n instructions, or goes back as many.
+// StepInsn executes n instructions, or goes back n instructions.
 func (s *Session) StepInsn(ctx context.Context, n uint64) (*Stop, error) {
 	if s.Reverse {
 		return s.backBy(ctx, n)
@@ -126,7 +126,7 @@ func (s *Session) StepInsn(ctx context.Context, n uint64) (*Stop, error) {
 	}})
 }
 
-// NextInsn executes one instruction, with all of what a call does.
+// NextInsn executes one instruction; a call is executed as a whole.
 func (s *Session) NextInsn(ctx context.Context) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -141,23 +141,23 @@ func (s *Session) NextInsn(ctx context.Context) (*Stop, error) {
 	return s.forward(ctx, walk{single: true, over: d, reason: Stepped, done: func() bool { return true }})
 }
 
-// Step executes up to the start of another source line, also one of a function called.
+// Step executes up to the start of another source line, including lines of called functions.
 func (s *Session) Step(ctx context.Context) (*Stop, error) { return s.stepLine(ctx, noDepth, 0) }
 
-// Next is Step that runs through calls.
+// Next is Step, but steps over calls.
 func (s *Session) Next(ctx context.Context) (*Stop, error) {
 	return s.stepLine(ctx, s.m.Thread().Depth(), 0)
 }
 
-// Until is Next that does not go back to an earlier instruction of the function: it leaves loops.
+// Until is Next, but does not stop at an earlier instruction of the function, so it leaves loops.
 func (s *Session) Until(ctx context.Context) (*Stop, error) {
 	return s.stepLine(ctx, s.m.Thread().Depth(), s.m.Thread().PC()+1)
 }
 
-// patientSteps is how many instructions a walk looks at one by one, before it puts breakpoints where it may end.
+// patientSteps is the number of instructions that a walk examines one by one before it sets breakpoints where it may end.
 const patientSteps = 1000
 
-// stepLine steps to another line; least is the first instruction of the function it may stop at.
+// stepLine steps to another line; least is the first instruction of the function that it may stop at.
 func (s *Session) stepLine(ctx context.Context, over, least int) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -173,7 +173,7 @@ func (s *Session) stepLine(ctx context.Context, over, least int) (*Stop, error) 
 	c := s.codeOf(here.Prog)
 	inlined := uint8(noInline)
 	if over != noDepth {
-		inlined = c.inlined[here.PC] // calls that were inlined are run through too
+		inlined = c.inlined[here.PC] // step over inlined calls too
 	}
 	line, lined := c.line[here.PC], c.hasLines(here.PC)
 	outer := s.returnsToOf(depth)
@@ -199,7 +199,7 @@ func (s *Session) stepLine(ctx context.Context, over, least int) (*Stop, error) 
 	}})
 }
 
-// Finish executes until the selected frame returns. Backwards it goes to the call.
+// Finish executes until the selected frame returns. In reverse, it goes back to the call.
 func (s *Session) Finish(ctx context.Context) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -233,7 +233,7 @@ func (s *Session) Finish(ctx context.Context) (*Stop, error) {
 	st, err := s.forward(ctx, walk{single: true, over: to, reason: Returned, done: func() bool { return true }})
 	switch {
 	case err != nil || st.Reason != Returned:
-	case byHelper != "": // r0 is the helper's
+	case byHelper != "": // r0 belongs to the helper
 		st.Notes = append(st.Notes, fmt.Sprintf("%s was called by %s, which has made all its calls and returned %s.", callee.funcName(), byHelper, s.AddressText(s.m.Thread().Reg(0))))
 	default:
 		s.returned(st, callee)

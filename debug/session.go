@@ -10,27 +10,27 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// Config describes how a session is set up.
+// Config configures a session.
 type Config struct {
 	// Machine configures the simulated machine.
 	Machine machine.Config
-	// Input is what programs are run with.
+	// Input is the input of the programs.
 	Input machine.Input
-	// ELF is the object file, for its DWARF; without it there are no local variables.
+	// ELF is the object file, for its DWARF; without it, local variables are not available.
 	ELF []byte
-	// SourceDirs are directories in which source files are looked for.
+	// SourceDirs are the directories searched for source files.
 	SourceDirs []string
-	// SourceMap replaces the beginnings of the names of source files, before directories are searched.
+	// SourceMap replaces the leading directories of source file names before SourceDirs are searched.
 	SourceMap []SourceMapping
-	// Kernel makes the machine for another kernel, for SwitchKernel; nil when there is no way to.
+	// Kernel sets up the machine for another kernel, for SwitchKernel; nil disables switching.
 	Kernel func(ctx context.Context, name string) (Target, error)
 }
 
-// SourceMapping describes where files that were compiled under From are now.
+// SourceMapping maps files compiled under From to their current location under To.
 type SourceMapping struct{ From, To string }
 
-// Session debugs the programs of one linked object on one machine. It is not safe for concurrent use, but
-// for the context given to what executes.
+// Session debugs the programs of one linked object on one machine. It is not safe for concurrent use, except for canceling the contexts of its
+// methods.
 type Session struct {
 	*subject
 	*codeMap
@@ -56,7 +56,7 @@ type Session struct {
 	Reverse bool
 }
 
-// compose makes the rooms of a session; install fills them.
+// compose creates the components of a session; install fills them.
 func compose(cfg Config) *Session {
 	s := &Session{cfg: cfg, subject: &subject{}, selection: &selection{}}
 	s.codeMap = &codeMap{subject: s.subject, dirs: cfg.SourceDirs, moved: cfg.SourceMap}
@@ -73,7 +73,7 @@ func compose(cfg Config) *Session {
 	s.inspector = &inspector{subject: s.subject, Memory: s.Memory, codeMap: s.codeMap, Values: s.Values, Printer: s.Printer, Evaluator: s.Evaluator, timeline: s.timeline, selection: s.selection, frames: s.frames, launch: s.launch}
 	s.checkpoints = &checkpoints{subject: s.subject, frames: s.frames}
 	s.tracing = &tracing{subject: s.subject, codeMap: s.codeMap, timeline: s.timeline, Printer: s.Printer, selection: s.selection, frames: s.frames, inspector: s.inspector, namer: s.namer}
-	// Rooms ask those after them only through these.
+	// Components use those listed after them only through these.
 	s.Values.Now = s.timeline
 	s.Evaluator.Scope = s.frames
 	s.Printer.Code = s.codeMap
@@ -83,7 +83,7 @@ func compose(cfg Config) *Session {
 	return s
 }
 
-// New makes a session for a linked object. Nothing runs before [Session.Start].
+// New creates a session for a linked object. Nothing runs before [Session.Start].
 func New(l *loader.Linked, cfg Config) (*Session, error) {
 	m, err := machine.New(l, cfg.Machine)
 	if err != nil {
@@ -95,14 +95,13 @@ func New(l *loader.Linked, cfg Config) (*Session, error) {
 // Close releases the machine.
 func (s *Session) Close() { s.m.Close() }
 
-// Machine returns the machine the session drives, to look at. What changes it behind the session's back is lost when the run
-// goes backwards.
+// Machine returns the session's machine, for inspection only. Changes made outside the session are lost when the run goes backwards.
 func (s *Session) Machine() *machine.Machine { return s.m }
 
 // Linked returns the object.
 func (s *Session) Linked() *loader.Linked { return s.linked }
 
-// StatusError is why a program cannot be started.
+// StatusError explains why a program cannot be started.
 type StatusError struct {
 	Program string
 	Status  machine.Status
@@ -120,14 +119,14 @@ func (e *StatusError) Error() string {
 // Unwrap returns the reason.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// Start begins a run of a program, "" for the one started last or the first. Maps, global variables and simulated time
-// are as earlier runs of the session left them; a run that is still going on is dropped and has never been; while programs of
-// other CPUs are in the middle of theirs, it joins them. The error is a *[StatusError] when the program cannot be run.
+// Start begins a run of a program, "" for the one started last or the first. Maps, global variables and simulated time are as earlier runs of the
+// session left them. A run in progress is undone, unless programs on other CPUs are still running: then the program joins their run. The error is a
+// *[StatusError] if the program cannot be run.
 func (s *Session) Start(prog string) (*Stop, error) {
 	return s.StartContext(context.Background(), prog)
 }
 
-// StartContext is Start of a program or a case by name. The context interrupts what comes before a case.
+// StartContext is Start for a program or case by name. The context interrupts the setup of a case.
 func (s *Session) StartContext(ctx context.Context, name string) (*Stop, error) {
 	c, prog, err := s.chosen(name)
 	if err != nil {
@@ -166,13 +165,13 @@ func (s *Session) Restart() (*Stop, error) {
 	return s.stopped(Started), nil
 }
 
-// Reset puts the machine into the state before the first run of the session.
+// Reset restores the machine's state from before the session's first run.
 func (s *Session) Reset() {
 	s.Unlook()
 	s.leave()
 	s.m.Restore(s.fresh)
 	s.edits, s.marks, s.ways, s.end, s.start = nil, nil, nil, 0, nil
-	_ = s.m.Kernel().SetCPU(s.cpu) // it was chosen before
+	_ = s.m.Kernel().SetCPU(s.cpu) // checked when it was selected
 }
 
 // begin starts the run.
@@ -187,7 +186,7 @@ func (s *Session) begin() error {
 	return nil
 }
 
-// GoTo moves to the place after the first n instructions of the run, in either direction.
+// GoTo moves to the position after the first n instructions of the run, in either direction.
 func (s *Session) GoTo(ctx context.Context, n uint64) (*Stop, error) {
 	switch {
 	case s.state == Idle && !s.several:
@@ -198,7 +197,7 @@ func (s *Session) GoTo(ctx context.Context, n uint64) (*Stop, error) {
 	if err := s.goTo(ctx, n); err != nil {
 		return nil, err
 	}
-	if s.several { // programs that were started here are there
+	if s.several { // including the programs that were started at this position
 		s.applyEdits()
 		s.face()
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// NewOn makes a session on a machine, which it closes in the end. Config's Machine says how that was set up.
+// NewOn creates a session on a machine, which [Session.Close] closes. Config's Machine is the configuration that the machine was set up with.
 func NewOn(t Target, cfg Config) (*Session, error) {
 	s := compose(cfg)
 	if len(cfg.ELF) > 0 {
@@ -24,7 +24,7 @@ func NewOn(t Target, cfg Config) (*Session, error) {
 	return s, nil
 }
 
-// install makes a machine the one the session drives.
+// install makes the session drive a machine.
 func (s *Session) install(t Target) error {
 	var types *btf.Spec
 	if s.dwarf != nil {
@@ -44,7 +44,7 @@ func (s *Session) install(t Target) error {
 	return nil
 }
 
-// point is a place of a run in words that hold on every kernel: how often an instruction was come to.
+// point is a position in a run that is valid on every kernel: the n-th visit to an instruction.
 type point struct {
 	prog  string // the linked program of the instruction
 	pc    int
@@ -52,7 +52,7 @@ type point struct {
 	ended bool
 }
 
-// pointHere finds out how often the run came to the next instruction, up to now.
+// pointHere counts how often the run has reached the next instruction.
 func (s *Session) pointHere(ctx context.Context) (point, error) {
 	if s.state == Ended {
 		return point{ended: true}, nil
@@ -68,7 +68,7 @@ func (s *Session) pointHere(ctx context.Context) (point, error) {
 	return p, err
 }
 
-// visits counts how often an instruction was come to, up to a position. The session stands there then.
+// visits counts how often an instruction was reached up to a position. It leaves the session at that position.
 func (s *Session) visits(ctx context.Context, at Place, pos uint64) (int, error) {
 	if err := s.goTo(ctx, 0); err != nil {
 		return 0, err
@@ -86,8 +86,8 @@ func (s *Session) visits(ctx context.Context, at Place, pos uint64) (int, error)
 	return n, err
 }
 
-// visit executes from here on and calls f whenever an instruction is come to, until f says that it is enough. Breakpoints
-// and watchpoints do not count.
+// visit executes from the current position and calls f whenever an instruction is reached, until f returns true. Breakpoints and watchpoints are
+// ignored.
 func (s *Session) visit(ctx context.Context, at Place, f func() bool) error {
 	to, ok := s.spot(at)
 	if !ok {
@@ -115,9 +115,9 @@ func (s *Session) visit(ctx context.Context, at Place, f func() bool) error {
 	return nil
 }
 
-// SwitchKernel runs the object on another kernel, from the start of the run to the point where the session stands: the same instruction,
-// come to for the same time. Breakpoints are found again; changes, checkpoints and watchpoints end with the old run. When the
-// program cannot be run there, the session stays on the new kernel without a run, and the error says why.
+// SwitchKernel runs the object on another kernel, from the start of the run to the corresponding point: the same visit to the same instruction.
+// Breakpoints are resolved again; edits, checkpoints and watchpoints end with the old run. If the program cannot be run there, the session stays on
+// the new kernel without a run, and the error explains why.
 func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) {
 	if s.cfg.Kernel == nil {
 		return nil, errors.New("this session cannot load other kernels")
@@ -170,12 +170,12 @@ func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) 
 	return st, nil
 }
 
-// carryOver makes what the user set up hold on the new machine, and says what does not.
+// carryOver applies the user's settings to the new machine and returns notes on those that were dropped.
 func (s *Session) carryOver(edits int) []string {
 	var notes []string
 	for _, v := range s.history {
 		if v.Kind == expr.InMemory || v.Kind == expr.InRegister {
-			v.Kind = expr.Computed // the value stays, its place is gone
+			v.Kind = expr.Computed // the value stays, but its location is gone
 		}
 	}
 	for _, b := range s.breaks {
@@ -197,7 +197,7 @@ func (s *Session) carryOver(edits int) []string {
 	return notes
 }
 
-// goToPoint runs to a point of another kernel's run.
+// goToPoint runs to a point recorded on another kernel.
 func (s *Session) goToPoint(ctx context.Context, p point) error {
 	if p.ended {
 		return s.advance(ctx, ^uint64(0))

@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// Reason explains why a session stands where it does.
+// Reason is the reason for a stop.
 type Reason uint8
 
 // Reasons to stop.
@@ -14,23 +14,23 @@ const (
 	Started Reason = iota + 1
 	// Stepped: a step was completed.
 	Stepped
-	// Returned: a function was finished; Stop.Value is what it returned.
+	// Returned: a function returned; Stop.Value is its return value.
 	Returned
-	// AtBreakpoint: one or more breakpoints are here.
+	// AtBreakpoint: the session is at one or more breakpoints.
 	AtBreakpoint
 	// AtWatchpoint: a watched value was read or changed.
 	AtWatchpoint
-	// Arrived: the place asked for was reached.
+	// Arrived: the requested place was reached.
 	Arrived
 	// Exited: the program ended.
 	Exited
-	// Faulted: the program was stopped for what it did.
+	// Faulted: the program was stopped by a fault.
 	Faulted
-	// Interrupted: the user stopped it.
+	// Interrupted: the user interrupted the program.
 	Interrupted
-	// AtStart: going backwards, the start of the run was reached.
+	// AtStart: the start of the run was reached, going backwards.
 	AtStart
-	// Waiting: the program waits for a lock that another CPU holds; Stop.Notes name both.
+	// Waiting: the program waits for a lock that another CPU holds; Stop.Notes name the lock and the CPU.
 	Waiting
 )
 
@@ -47,25 +47,25 @@ func (r Reason) String() string {
 	return "?"
 }
 
-// Stop is what happened when something was executed.
+// Stop describes the outcome of executing something.
 type Stop struct {
 	Reason Reason
-	// CPU is the one that the session looks at now: that on which it happened.
+	// CPU is the CPU on which the stop happened, which is now the selected one.
 	CPU int
-	// Pos is the number of instructions executed before the place.
+	// Pos is the number of instructions executed before the stop.
 	Pos   uint64
 	Place Place
-	// Breakpoints are those that stopped the program.
+	// Breakpoints are the breakpoints that stopped the program.
 	Breakpoints []*Breakpoint
-	// Watches are the watchpoints that stopped the program, with what they saw.
+	// Watches are the watchpoint hits that stopped the program.
 	Watches []WatchHit
-	// Result is what the run did when it ended.
+	// Result is the result of the run, once it has ended.
 	Result *machine.Result
-	// Value is r0 of a finished function, typed when its return type is known.
+	// Value is r0 of a function that returned, typed if its return type is known.
 	Value *expr.Value
-	// Notes say what else happened, in sentences.
+	// Notes are further remarks, in sentences.
 	Notes []string
-	// Err is why a condition of a breakpoint here could not be decided.
+	// Err is the error from evaluating a breakpoint's condition here.
 	Err error
 }
 

@@ -14,27 +14,27 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// timeline owns the run: its position, the states kept to go back to, the user's changes, and its end. It moves without stopping at
-// breakpoints; where to stop is left to Session.
+// timeline owns the run: its position, the states kept for going back, the user's edits, and its end. It moves without stopping at breakpoints;
+// Session decides where to stop.
 type timeline struct {
 	*subject
 	*expr.Memory
 	*selection
-	*lane // the CPU that is looked at; its run is in the machine
+	*lane // the selected CPU; its run is in the machine
 	lanes
 
 	start  *machine.Snapshot // before the current run
-	end    uint64            // position of the end, 0 while not known
+	end    uint64            // position of the end, 0 while unknown
 	edits  []edit
 	done   int   // edits applied so far in the current pass
-	ways   []way // states on the way, by position; the first is the start
+	ways   []way // states kept along the run, by position; the first is the start
 	hits   []mem.Hit
-	lastAt spot // the instruction that was executed last
-	// assign makes an assignment at the current position again.
+	lastAt spot // the last instruction executed
+	// assign repeats an assignment at the current position.
 	assign func(text string)
 }
 
-// Idle, PacketNow, PacketStart and Sent make it the activity of values.
+// Idle, PacketNow, PacketStart and Sent implement expr.Activity.
 func (tl *timeline) Idle() bool { return tl.state == Idle }
 
 func (tl *timeline) PacketNow() (addr uint64, data []byte, ok bool) {
@@ -65,25 +65,24 @@ func (tl *timeline) Sent(def *loader.Map) (records [][]byte, ok bool) {
 	return records, true
 }
 
-// edit is a change the user made, at its place in the run: an assignment, or a program that was started on another CPU. It is made again in
-// every pass.
+// edit is a change made by the user at a position of the run: an assignment, or a program started on another CPU. It is repeated in every pass.
 type edit struct {
 	pos   uint64
 	cpu   int
 	frame int
 	text  string      // the assignment
-	dst   expr.Stored // what it changed
+	dst   expr.Stored // the assignment's destination
 	begin *beginning  // nil for an assignment
 }
 
-// applyEdits makes the changes that belong to the position.
+// applyEdits makes the edits at the current position.
 func (tl *timeline) applyEdits() {
 	for tl.done < len(tl.edits) && tl.edits[tl.done].pos <= tl.Pos() {
 		e := tl.edits[tl.done]
 		tl.done++
 		cpu, frame := tl.cpu, tl.frame
 		tl.load(e.cpu)
-		// It succeeded at this very place before; what it does is decided by the state alone.
+		// It succeeded here before, and its effect depends only on the state.
 		if e.begin != nil {
 			_ = tl.beginLane(e.begin)
 		} else {
@@ -96,7 +95,7 @@ func (tl *timeline) applyEdits() {
 	}
 }
 
-// untilEdit returns the number of instructions up to the next change.
+// untilEdit returns the number of instructions up to the next edit.
 func (tl *timeline) untilEdit() uint64 {
 	if tl.done < len(tl.edits) && tl.edits[tl.done].pos > tl.Pos() {
 		return tl.edits[tl.done].pos - tl.Pos()
@@ -104,7 +103,7 @@ func (tl *timeline) untilEdit() uint64 {
 	return math.MaxUint64
 }
 
-// Edits returns the number of changes that belong to the run.
+// Edits returns the number of edits in the run.
 func (tl *timeline) Edits() int {
 	n := 0
 	for i := range tl.edits {
@@ -115,7 +114,7 @@ func (tl *timeline) Edits() int {
 	return n
 }
 
-// KernelReads returns the accesses of kernel memory that the run made so far.
+// KernelReads returns the run's accesses of kernel memory so far.
 func (tl *timeline) KernelReads() (reads, writes []machine.KernelAccess) {
 	res := tl.result
 	if tl.state == Running {
@@ -127,7 +126,7 @@ func (tl *timeline) KernelReads() (reads, writes []machine.KernelAccess) {
 	return res.Reads, res.Writes
 }
 
-// Printed returns the lines the run wrote to the trace log so far.
+// Printed returns the lines the run has written to the trace log so far.
 func (tl *timeline) Printed() []string {
 	switch {
 	case tl.result != nil && tl.state == Ended:
@@ -148,52 +147,52 @@ func (tl *timeline) mayRun() error {
 	return nil
 }
 
-// exec executes at most n instructions and at least one, and notes the end of the run.
+// exec executes at most n instructions and at least one, and records the end of the run.
 func (tl *timeline) exec(n uint64) vm.Stop {
 	before := tl.Pos()
 	t := tl.m.Thread()
 	tl.lastAt = spot{t.Image(), t.PC()}
 	stop := tl.execute(n)
 	if stop == vm.Break && tl.Pos() == before {
-		stop = tl.execute(n) // leave the breakpoint the session stands at
+		stop = tl.execute(n) // step off the breakpoint at the current instruction
 	}
 	return stop
 }
 
-// State describes what a session can do now.
+// State is the state of a session.
 type State uint8
 
 const (
-	// Idle: no program was started.
+	// Idle: no program has been started.
 	Idle State = iota
-	// Running: a program was started and stands before one of its instructions.
+	// Running: a program has been started and is stopped before one of its instructions.
 	Running
-	// Ended: the program ended or faulted; it can be run backwards from there.
+	// Ended: the program ended or faulted; it can be run in reverse.
 	Ended
 )
 
 // Errors of a session; test with errors.Is.
 var (
-	// ErrIdle: the command needs a program that was started.
+	// ErrIdle: the command needs a started program.
 	ErrIdle = errors.New("no program is running (start one with run)")
 	// ErrEnded: the command needs a program that has not ended.
 	ErrEnded = errors.New("the program has ended (reverse commands and restart work)")
-	// ErrRange: a position that the run does not have.
+	// ErrRange: the position is outside the run.
 	ErrRange = errors.New("the run does not have that many instructions")
 )
 
-// State returns what the session can do now.
+// State returns the state of the session.
 func (tl *timeline) State() State { return tl.state }
 
-// Result returns what the run did when it ended, nil before.
+// Result returns the result of the run, nil before its end.
 func (tl *timeline) Result() *machine.Result { return tl.result }
 
-// Pos returns how many instructions of the run were executed.
+// Pos returns the number of instructions of the run executed.
 func (tl *timeline) Pos() uint64 {
 	return tl.others + tl.lane.count(tl.several)
 }
 
-// leave drops what runs, on all CPUs.
+// leave drops the runs on all CPUs.
 func (tl *timeline) leave() {
 	if tl.run != nil {
 		tl.run.Leave()
@@ -206,10 +205,10 @@ func (tl *timeline) leave() {
 	tl.clearLanes()
 }
 
-// rewind goes to the first instruction.
+// rewind moves to the first instruction.
 func (tl *timeline) rewind() { tl.resume(&tl.ways[0]) }
 
-// goTo moves to position n, or to the end when the run ends before.
+// goTo moves to position n, or to the end if the run is shorter.
 func (tl *timeline) goTo(ctx context.Context, n uint64) error {
 	tl.Unlook()
 	back := n < tl.Pos() || tl.state == Ended && n < tl.end
@@ -221,14 +220,14 @@ func (tl *timeline) goTo(ctx context.Context, n uint64) error {
 	return err
 }
 
-// goBackTo is goTo of a place on a CPU from which a search began. Where it was interrupted, it goes there all the same.
+// goBackTo moves to the position and CPU at which a search began, even if the search was interrupted.
 func (tl *timeline) goBackTo(ctx context.Context, n uint64, cpu int) error {
 	err := tl.goTo(context.WithoutCancel(ctx), n)
 	tl.load(cpu)
 	return err
 }
 
-// chunk is how many instructions are executed before the context is looked at again.
+// chunk is the number of instructions executed between checks of the context.
 const chunk = 1 << 20
 
 // advance executes up to position n without stopping at breakpoints and watchpoints.
@@ -239,14 +238,14 @@ func (tl *timeline) advance(ctx context.Context, n uint64) error {
 		}
 		tl.applyEdits()
 		if stop := tl.execute(min(n-tl.Pos(), tl.untilEdit(), chunk)); stop == vm.Stopped && tl.run.Waits() != nil {
-			break // for a lock that another CPU holds
+			break // waiting for a lock that another CPU holds
 		}
 	}
 	tl.hits = tl.hits[:0]
 	return nil
 }
 
-// ended notes that the run is over. What an earlier pass found stays the result of the run.
+// ended records that the run is over. The result that an earlier pass recorded stays the run's result.
 func (tl *timeline) ended() {
 	tl.result = tl.run.Finish()
 	tl.state, tl.frame = Ended, 0
@@ -256,7 +255,7 @@ func (tl *timeline) ended() {
 	}
 }
 
-// live reports whether there are activations to look at: the program runs, or was stopped for what it did.
+// live reports whether there are activations to inspect: the program is running or has faulted.
 func (tl *timeline) live() bool {
 	return tl.state == Running || tl.state == Ended && tl.result.Fault != nil
 }
@@ -268,7 +267,7 @@ func (tl *timeline) endReason() Reason {
 	return Exited
 }
 
-// onWatch is called in the middle of an instruction: it notes the access and asks for a stop after it.
+// onWatch is called in the middle of an instruction: it records the access and requests a stop after the instruction.
 func (tl *timeline) onWatch(h mem.Hit) {
 	if tl.state != Running || tl.run == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// tracing tells a front end of what is executed forwards.
+// tracing reports to a front end what is executed going forwards.
 type tracing struct {
 	*subject
 	*selection
@@ -18,16 +18,16 @@ type tracing struct {
 	*frames
 	*inspector
 	*namer
-	// Tracing is what OnTrace is told of, when something is executed forwards.
+	// Tracing selects what OnTrace is called for.
 	Tracing    Tracing
 	OnTrace    func(Traced)
 	tracedLine lineKey
 }
 
-// Tracing describes what is told of what is executed forwards. Each is told as it happens, to [Session.OnTrace].
+// Tracing selects what is traced going forwards. Each event is passed to [Session.OnTrace] as it happens.
 type Tracing uint8
 
-// What can be traced.
+// Kinds of traced events.
 const (
 	TraceLines   Tracing = 1 << iota // source lines
 	TraceInsns                       // instructions, with the registers they changed
@@ -41,7 +41,7 @@ var tracingNames = []string{"lines", "insns", "helpers", "kernel", "events"}
 // TracingNames lists what can be traced.
 func TracingNames() []string { return tracingNames }
 
-// ParseTracing finds what a word means: a name or the beginning of one.
+// ParseTracing returns the kind of event with a name or an abbreviation of it.
 func ParseTracing(word string) (Tracing, error) {
 	for i, n := range tracingNames {
 		if word != "" && strings.HasPrefix(n, word) {
@@ -57,7 +57,7 @@ func ParseTracing(word string) (Tracing, error) {
 	return 0, &expr.UnknownError{What: "kind of trace", Name: word, Nearest: tracingNames}
 }
 
-// String lists what is traced.
+// String lists the traced events.
 func (t Tracing) String() string {
 	var out []string
 	for i, n := range tracingNames {
@@ -68,16 +68,16 @@ func (t Tracing) String() string {
 	return strings.Join(out, ", ")
 }
 
-// Traced is one thing that was traced.
+// Traced is one traced event.
 type Traced struct {
 	Kind  Tracing
 	Place Place
 	Depth int
-	// Text is the line, the instruction with what it changed, the call with its result, the access, or the record.
+	// Text is the line, the instruction with its changes, the call with its result, the access, or the record.
 	Text string
 }
 
-// tracer follows one step of the run.
+// tracer traces one step of the run.
 type tracer struct {
 	s      *tracing
 	place  Place
@@ -89,7 +89,7 @@ type tracer struct {
 	events int
 }
 
-// traceBefore notes what is there before an instruction; nil when nothing is traced.
+// traceBefore records the state before an instruction; nil if nothing is traced.
 func (tr *tracing) traceBefore() *tracer {
 	if tr.Tracing == 0 || tr.OnTrace == nil {
 		return nil
@@ -119,7 +119,7 @@ func (x *tracer) tell(kind Tracing, text string) {
 	}
 }
 
-// line tells of a source line that begins.
+// line reports the start of a source line.
 func (x *tracer) line() {
 	c := x.s.codeOf(x.place.Prog)
 	if !c.starts[x.place.PC] {
@@ -135,7 +135,7 @@ func (x *tracer) line() {
 	}
 }
 
-// after tells of the instruction.
+// after reports what the instruction did.
 func (x *tracer) after() {
 	if x == nil {
 		return
@@ -177,7 +177,7 @@ func (x *tracer) after() {
 	}
 }
 
-// changed lists the registers that are not what they were.
+// changed lists the registers that the instruction changed.
 func (x *tracer) changed(now *[256]uint64) string {
 	var out []string
 	for i, was := range x.regs {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// crumb is one executed instruction, with the address it loaded from or stored to.
+// crumb is one executed instruction, with the address it accessed.
 type crumb struct {
 	img   *vm.Image
 	addr  uint64
@@ -16,10 +16,10 @@ type crumb struct {
 	cpu   int16
 }
 
-// trailStretch is how many instructions are recorded at once.
+// trailStretch is the number of instructions recorded at once.
 const trailStretch = 1 << 14
 
-// trail looks at executed instructions by position. It moves the session: whoever uses it goes back to where that was.
+// trail looks up executed instructions by position. It moves the session, so its caller has to restore the position.
 type trail struct {
 	s    *Session
 	ctx  context.Context
@@ -27,7 +27,7 @@ type trail struct {
 	list []crumb
 }
 
-// at returns the instruction that was executed at a position of the run.
+// at returns the instruction executed at a position of the run.
 func (t *trail) at(pos uint64) (crumb, error) {
 	if pos < t.lo || pos >= t.lo+uint64(len(t.list)) {
 		if err := t.record(pos); err != nil {
@@ -37,7 +37,7 @@ func (t *trail) at(pos uint64) (crumb, error) {
 	return t.list[pos-t.lo], nil
 }
 
-// record executes the stretch that ends with a position.
+// record executes the stretch that ends at a position.
 func (t *trail) record(pos uint64) error {
 	s := t.s
 	lo := pos - min(pos, trailStretch-1)
@@ -66,7 +66,7 @@ func (t *trail) record(pos uint64) error {
 	return nil
 }
 
-// effective returns the address an instruction accesses, 0 for those that access none.
+// effective returns the address that an instruction accesses, 0 if it accesses none.
 func effective(in decode.Insn, regs *[256]uint64) uint64 {
 	info := in.Info()
 	switch {
@@ -78,8 +78,8 @@ func effective(in decode.Insn, regs *[256]uint64) uint64 {
 	return regs[in.Src] + uint64(int64(in.Off))
 }
 
-// define finds the last instruction before a position that gave a register of a frame its value. Where there is none, the register has
-// the value the frame began with, and pos is where that was; began is where the program began.
+// define finds the last instruction before a position that set a register of a frame. If there is none, the register has its initial value in the
+// frame, and pos is where the frame began; began is where the program began.
 func (t *trail) define(x want, began uint64) (def definition, err error) {
 	depth, reg := x.depth, x.reg
 	returned := uint64(0) // position after the exit of the callee seen last
@@ -125,10 +125,10 @@ const (
 	fromInsn   definitionKind = iota
 	fromCaller                // an argument: place is the call
 	fromCallee                // r0 of the function that returned before pos
-	fromStart                 // what the program began with
+	fromStart                 // the program's initial value
 )
 
-// definition is where a register got its value.
+// definition is where a register was set.
 type definition struct {
 	pos   uint64
 	place Place
@@ -136,7 +136,7 @@ type definition struct {
 	kind  definitionKind
 }
 
-// writes reports whether an instruction gives a register a value.
+// writes reports whether an instruction sets a register.
 func writes(in decode.Insn, info *decode.Info, reg int) bool {
 	w := info.Writes
 	switch {

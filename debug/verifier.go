@@ -7,25 +7,25 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// Abstract is what the verifier of the target's release knows at the instruction that is executed next.
+// Abstract is the verifier's state at the next instruction, in the release of the kernel.
 type Abstract struct {
 	Place  Place
 	States *verifier.States
-	// Values are the registers here that the machine has, by number.
+	// Values are the registers' values in the machine at this point, by number.
 	Values map[int]uint64
 }
 
-// maxAbstract is how many different states are kept of an instruction.
+// maxAbstract is the largest number of distinct states kept for an instruction.
 const maxAbstract = 64
 
-// Abstract asks the verifier in which states it comes to the instruction here.
+// Abstract returns the states in which the verifier reaches the current instruction.
 func (s *Session) Abstract(ctx context.Context) (*Abstract, error) {
 	frames, err := s.Frames()
 	if err != nil {
 		return nil, err
 	}
 	a := &Abstract{Values: map[int]uint64{}}
-	for _, f := range frames { // functions that were inlined have no place of their own
+	for _, f := range frames { // inlined functions have no instruction of their own
 		if !f.Inlined {
 			a.Place = f.Place
 			break

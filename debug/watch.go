@@ -8,51 +8,50 @@ import (
 	"github.com/bpfrun/bpfrun/debug/expr"
 )
 
-// Watch is a watchpoint. One on memory costs nothing while that memory is left alone; one on anything else (a register, an
-// expression, an element a map does not have yet) is evaluated after every instruction.
+// Watch is a watchpoint. A watchpoint on memory costs nothing until that memory is accessed; any other (on a register, an expression, an element not
+// yet in its map) is evaluated after every instruction.
 type Watch struct {
 	ID   int
 	Expr string
 	expr expr.Node
-	// Read and Write say which accesses stop the program. A write stops it when it changes the value.
+	// Read and Write select the accesses that stop the program. A write stops it only if it changes the value.
 	Read, Write bool
 	Enabled     bool
 	Hits        int
-	// StopAt decides whether a hit stops the program; it gets the number of hits. nil always stops.
+	// StopAt decides from the number of hits whether a hit stops the program; nil always stops.
 	StopAt func(hits int) bool
-	// Addr and Size are the memory watched; Size is 0 for a watchpoint that is evaluated.
+	// Addr and Size are the watched memory, Size in bytes; Size is 0 for an evaluated watchpoint.
 	Addr, Size uint64
 
-	// framed means that the expression has local variables: it is evaluated in the activation at depth, and ends with that.
+	// framed means that the expression has local variables: it is evaluated in the activation at depth and ends with it.
 	framed bool
 	depth  int
-	// cpu is the one that it is evaluated on, AllCPUs for any: registers and local variables are one CPU's.
+	// cpu is the CPU it is evaluated on, AllCPUs for any: registers and local variables belong to one CPU.
 	cpu int
 
 	id    int    // in mem
-	last  []byte // the value seen last, nil when there was none
+	last  []byte // the last value seen, nil for none
 	text  string
-	value *expr.Value // of an evaluated one that is not a map or packet, which is written when it changes
+	value *expr.Value // of an evaluated expression other than a map or packet; formatted only when it changes
 }
 
 // Soft reports whether the watchpoint is evaluated after every instruction.
 func (w *Watch) Soft() bool { return w.Size == 0 }
 
-// WatchHit is what a watchpoint saw.
+// WatchHit is an access or change reported by a watchpoint.
 type WatchHit struct {
 	Watch *Watch
-	// Write means that the value changed, from Old to New; otherwise it was read and is New.
+	// Write means that the value changed from Old to New; otherwise it was read, and is New.
 	Write    bool
 	Old, New string
-	// Place is the instruction that did it; for a helper, the call.
+	// Place is the accessing instruction; for a helper, the call.
 	Place Place
 }
 
 // maxWatched is the largest value that can be watched, in bytes.
 const maxWatched = 1 << 16
 
-// AddWatch watches an expression for reads, writes or both. Going on, the program stops after the access; going backwards,
-// before it.
+// AddWatch watches an expression for reads, writes or both. The program stops after the access when it runs forwards, before it in reverse.
 func (sp *stops) AddWatch(text string, read, write bool) (*Watch, error) {
 	if sp.state == Ended {
 		return nil, ErrEnded
@@ -90,16 +89,16 @@ func (sp *stops) AddWatch(text string, read, write bool) (*Watch, error) {
 	return w, nil
 }
 
-// lasting reports whether memory at addr is there without having been looked at.
+// lasting reports whether the memory at addr exists independently of being inspected.
 func (sp *stops) lasting(addr uint64) bool {
 	sp.Unlook()
 	return sp.m.Memory().Find(addr) != nil
 }
 
-// Watches returns all watchpoints in the order they were made.
+// Watches returns all watchpoints in the order they were created.
 func (sp *stops) Watches() []*Watch { return append([]*Watch(nil), sp.watches...) }
 
-// rewatch puts the watchpoints on memory, after what was on it was lost or changed.
+// rewatch reinstalls the watchpoints on memory after they were lost or changed.
 func (sp *stops) rewatch() {
 	m := sp.m.Memory()
 	for _, w := range m.Watches() {
@@ -107,7 +106,7 @@ func (sp *stops) rewatch() {
 	}
 	for _, w := range sp.watches {
 		if w.Enabled && !w.Soft() {
-			// Changes are told from stores of the same value by the bytes before.
+			// Comparing with the previous bytes tells changes from stores of the same value.
 			w.id = m.AddWatch(w.Addr, w.Size, w.Read, true)
 		}
 	}
@@ -125,7 +124,7 @@ func (sp *stops) anySoft() bool {
 	return false
 }
 
-// resetSoft notes the values the watchpoints have now.
+// resetSoft records the watchpoints' current values.
 func (sp *stops) resetSoft() {
 	for _, w := range sp.watches {
 		if w.Enabled {
@@ -134,11 +133,11 @@ func (sp *stops) resetSoft() {
 	}
 }
 
-// watched reads a watchpoint's value without leaving a trace; nil when there is none.
+// watched reads a watchpoint's value without side effects; nil if it has none.
 func (sp *stops) watched(w *Watch) ([]byte, string) {
 	defer sp.Unlook()
 	if w.cpu != AllCPUs && w.cpu != sp.cpu && (w.Soft() || w.framed) {
-		return w.last, w.text // another CPU executes
+		return w.last, w.text // another CPU is executing
 	}
 	if !w.Soft() {
 		b := make([]byte, w.Size)
@@ -159,20 +158,20 @@ func (sp *stops) watched(w *Watch) ([]byte, string) {
 	v, err := sp.EvalNode(w.expr)
 	if err != nil {
 		if w.framed && !expr.IsAbsent(err) {
-			return w.last, w.text // it cannot be told at this instruction
+			return w.last, w.text // unknown at this instruction
 		}
 		w.value = nil
 		return nil, ""
 	}
 	if v.Kind == expr.WholeMap || v.Kind == expr.WholePacket || v.Walk != nil {
 		text := sp.Format(v, expr.FormatOptions{})
-		return []byte(text), text // of what has parts, what can be shown
+		return []byte(text), text // for composite values, whatever can be shown
 	}
 	w.value = v
 	return v.Data, ""
 }
 
-// inlineOf finds the inlined function in an activation that knows the variables of a watchpoint.
+// inlineOf finds the function inlined in an activation that has the variables of a watchpoint.
 func (sp *stops) inlineOf(frame int, w *Watch) int {
 	was, inline := sp.frame, sp.inline
 	defer func() { sp.frame, sp.inline = was, inline }()
@@ -186,7 +185,7 @@ func (sp *stops) inlineOf(frame int, w *Watch) int {
 	return sp.inline
 }
 
-// textNow returns the text of the value that was seen last.
+// textNow returns the text of the last value seen.
 func (sp *stops) textNow(w *Watch) string {
 	if w.text == "" && w.last != nil && w.value != nil {
 		w.text = sp.Format(w.value, expr.FormatOptions{})
@@ -202,7 +201,7 @@ func (sp *stops) watchText(w *Watch) string {
 	return sp.Format(v, expr.FormatOptions{})
 }
 
-// takeHits returns what the watchpoints saw in the last instruction and forgets it.
+// takeHits returns the watchpoint hits of the last instruction and clears them.
 func (sp *stops) takeHits() []WatchHit {
 	if len(sp.watches) == 0 {
 		return nil
@@ -211,7 +210,7 @@ func (sp *stops) takeHits() []WatchHit {
 		w           *Watch
 		read, wrote bool
 	}
-	// Looking at values renews the watchpoints, so the accesses are told apart first.
+	// Inspecting values reinstalls the watchpoints, so the accesses are classified first.
 	var accesses []access
 	for _, w := range sp.watches {
 		a := access{w: w, wrote: w.Soft()}
@@ -238,7 +237,7 @@ func (sp *stops) takeHits() []WatchHit {
 		now, text := sp.watched(w)
 		changed := !bytes.Equal(old, now) || (old == nil) != (now == nil)
 		w.last, w.text = now, text
-		touched := wrote && w.Read && !w.Soft() // an access watchpoint tells of every write
+		touched := wrote && w.Read && !w.Soft() // an access watchpoint reports every write
 		if !changed && !read && !touched {
 			continue
 		}

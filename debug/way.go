@@ -7,20 +7,20 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// way is a state on the way of the run that going back starts from, so that it need not start at the beginning every time. Only
-// going back makes them: a run forwards pays nothing.
+// way is a state of the run kept for going back, so that going back need not start at the beginning every time. Only going back creates them: a run
+// forwards has no cost.
 type way struct {
 	pos   uint64
-	done  int    // edits that were applied
+	done  int    // edits applied
 	lanes []lane // of all CPUs
-	cpu   int    // the one that was looked at
+	cpu   int    // the selected CPU
 	mark  *machine.Mark
 }
 
-// maxWays limits the states that are kept.
+// maxWays is the largest number of states kept.
 const maxWays = 24
 
-// keep makes the place where the session stands one to start from.
+// keep saves the current state.
 func (tl *timeline) keep() {
 	if tl.state != Running {
 		return
@@ -33,7 +33,7 @@ func (tl *timeline) keep() {
 	if len(tl.ways) <= maxWays {
 		return
 	}
-	// The one that is least missed goes; the first stays.
+	// Drop the state whose loss leaves the smallest gap; the first stays.
 	least, gap := 1, ^uint64(0)
 	for i := 1; i < len(tl.ways)-1; i++ {
 		if g := tl.ways[i+1].pos - tl.ways[i-1].pos; g < gap && i != at {
@@ -55,7 +55,7 @@ func (tl *timeline) wayIndex(pos uint64) (int, bool) {
 	})
 }
 
-// wayTo returns the last state kept that is not after a position, nil when there is none.
+// wayTo returns the last state kept at or before a position, nil if there is none.
 func (tl *timeline) wayTo(pos uint64) *way {
 	at, found := tl.wayIndex(pos)
 	if found {
@@ -67,18 +67,18 @@ func (tl *timeline) wayTo(pos uint64) *way {
 	return &tl.ways[at-1]
 }
 
-// dropWays forgets what was kept at a position and after it: the run is another one from there.
+// dropWays drops the states kept at and after a position, since the run changes from there.
 func (tl *timeline) dropWays(pos uint64) {
 	at, _ := tl.wayIndex(pos)
 	if pos == 0 {
-		at = min(1, len(tl.ways)) // the beginning comes before its edits
+		at = min(1, len(tl.ways)) // the beginning precedes its edits
 	}
 	tl.ways = tl.ways[:at]
 }
 
-// resume goes to a state that was kept.
+// resume restores a state that was kept.
 func (tl *timeline) resume(w *way) {
-	tl.Forget() // the state that was kept replaces it
+	tl.Forget() // the restored state replaces it
 	tl.done, tl.hits = w.done, nil
 	tl.select0()
 	tl.putLanes(w.lanes, w.cpu)
@@ -86,8 +86,7 @@ func (tl *timeline) resume(w *way) {
 	tl.Refresh()
 }
 
-// prepareBack keeps states at growing distances before a position, in one pass over the run, so that a search that goes back from it
-// executes short stretches.
+// prepareBack keeps states at growing distances before a position in one pass over the run, so that a search back from it executes short stretches.
 func (tl *timeline) prepareBack(ctx context.Context, hi uint64) error {
 	for size := uint64(lastStretch); size >= firstStretch; size /= stretchGrowth {
 		if hi <= size {
@@ -105,11 +104,11 @@ func (tl *timeline) prepareBack(ctx context.Context, hi uint64) error {
 	return nil
 }
 
-// nearShare describes how near to the end of a stretch a kept state may be to begin it: from this part of the usual size on. A search that
-// goes back step by step then uses the same state for a while.
+// nearShare limits how close to the end of a stretch a kept state may be to start it: the usual size divided by nearShare. Searches that go back
+// step by step can then reuse a state for a while.
 const nearShare = 16
 
-// stretchStart returns where a stretch of about size that ends at hi begins: at a state that was kept, if one is near.
+// stretchStart returns the start of a stretch of about size instructions that ends at hi: a kept state, if one is close enough.
 func (tl *timeline) stretchStart(hi, size uint64) uint64 {
 	if w := tl.wayTo(hi - min(size/nearShare, hi)); w != nil && hi-w.pos <= 2*size {
 		return w.pos

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// foldLoops replaces what iterations of a loop repeat: where an instruction has its value from itself, iterations ago, again and again, the first
-// time is shown, a step that counts the others, and what came before the loop.
+// foldLoops folds the repeated iterations of a loop: where an instruction's value comes from its own earlier executions, the origin shows the first
+// one, a step that counts the rest, and what preceded the loop.
 func foldLoops(o *Origin) {
 	for i, f := range o.From {
 		o.From[i] = folded(o, f)
@@ -13,12 +13,12 @@ func foldLoops(o *Origin) {
 	}
 }
 
-// folded returns the step f of o, or what stands for the iterations that begin with it.
+// folded returns the step f of o, or the step that replaces the iterations beginning with it.
 func folded(o, f *Origin) *Origin {
 	if o.Place.Prog == nil {
 		return f
 	}
-	// The chain of the same instruction below o. It may take several steps from one to the next.
+	// The chain of executions of the same instruction below o; several steps may separate them.
 	last, n := o, 0
 	for at := f; at != nil; {
 		next := sameBelow(o, at)
@@ -35,14 +35,14 @@ func folded(o, f *Origin) *Origin {
 			}
 		}
 	}
-	const few = 2 // times that are shown as they are
+	const few = 2 // repetitions that are not folded
 	if n <= few {
 		return f
 	}
 	return &Origin{Pos: last.Pos, Text: fmt.Sprintf("the same %d more times, in earlier iterations", n), From: last.From}
 }
 
-// sameBelow finds the first step that is the instruction of o, at f or below.
+// sameBelow finds the first step at or below f with the same instruction as o.
 func sameBelow(o, f *Origin) *Origin {
 	if f.Place == o.Place {
 		return f
