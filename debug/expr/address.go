@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// ArgText writes an argument: the name of what it points to, or a number.
+// ArgText formats an argument: the name of its target, or a number.
 func (pr *Printer) ArgText(v uint64) string {
 	if name := pr.AddressName(v); name != "" {
 		return name
@@ -15,7 +15,7 @@ func (pr *Printer) ArgText(v uint64) string {
 	return fmt.Sprintf("%#x", v)
 }
 
-// AddressText returns an address with the name of what is there.
+// AddressText formats an address with the name of its target.
 func (pr *Printer) AddressText(addr uint64) string {
 	text := fmt.Sprintf("%#x", addr)
 	if name := pr.AddressName(addr); name != "" {
@@ -37,7 +37,7 @@ func (pr *Printer) AddressName(addr uint64) string {
 	return ""
 }
 
-// stackName names a place in the stack of an activation: "r10-16", of callers with the number of the frame.
+// stackName names an address in the stack of an activation: "r10-16", with the frame number for callers.
 func (pr *Printer) stackName(addr uint64) (string, bool) {
 	if pr.Now.Idle() {
 		return "", false

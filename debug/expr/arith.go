@@ -57,7 +57,7 @@ func (vs *Values) arith(op string, a, b uint64, signed bool) (*Value, error) {
 			return nil, errors.New("division by zero")
 		}
 		switch {
-		case signed && b == ^uint64(0): // also what would overflow
+		case signed && b == ^uint64(0): // also avoids the overflow of the smallest number
 			if op == "/" {
 				return vs.Number(-a, true), nil
 			}
@@ -99,7 +99,7 @@ func (vs *Values) arith(op string, a, b uint64, signed bool) (*Value, error) {
 	return nil, fmt.Errorf("unknown operator %s", op)
 }
 
-// pointerArithmetic adds to pointers and subtracts them in units of what they point to; ok is false when neither is one.
+// pointerArithmetic adds to and subtracts pointers in units of their target's size; ok is false if neither operand is a pointer.
 func (vs *Values) pointerArithmetic(op string, x, y *Value) (v *Value, ok bool, err error) {
 	xt, xp := vs.pointee(x)
 	yt, yp := vs.pointee(y)
@@ -132,7 +132,7 @@ func (vs *Values) pointerArithmetic(op string, x, y *Value) (v *Value, ok bool, 
 	return vs.PointerTo(xt, a+b*vs.stride(xt)), true, nil
 }
 
-// repeated is x@n: n values of x's type, one after the other in memory.
+// repeated evaluates x@n: n consecutive values of x's type in memory.
 func (vs *Values) repeated(x, n *Value) (*Value, error) {
 	count, _, err := vs.AsInt(n)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// AssignNow makes an assignment and keeps what it changed. When it fails, nothing was changed.
+// AssignNow makes an assignment and records what it changed. A failed assignment changes nothing.
 func (ev *Evaluator) AssignNow(text string) (*Value, error) {
 	n, err := parseExpr(text, ev.isType)
 	if err != nil {
@@ -84,7 +84,7 @@ func (ev *Evaluator) assign(a *assignNode) (*Value, error) {
 	return ev.store(dst, data)
 }
 
-// store puts bytes where a value came from, and returns it as it is then.
+// store writes bytes to the location of a value and returns the value read back.
 func (ev *Evaluator) store(dst *Value, data []byte) (*Value, error) {
 	out := *dst
 	out.Data = data
@@ -115,7 +115,7 @@ func (ev *Evaluator) store(dst *Value, data []byte) (*Value, error) {
 	return &out, nil
 }
 
-// Stored is where an assignment stored its value.
+// Stored is the destination of an assignment.
 type Stored struct {
 	IsReg      bool
 	Depth, Reg int

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// basicWords are the words C's own types are made of, and the usual short names.
+// basicWords are the words of C's basic types, and their common short names.
 var basicWords = map[string]bool{
 	"void": true, "char": true, "short": true, "int": true, "long": true, "signed": true, "unsigned": true, "bool": true, "_Bool": true,
 }
@@ -27,7 +27,7 @@ func newBasicTypes(order binary.ByteOrder, ptr int) (*basicTypes, error) {
 		}
 	}
 	long := uint32(ptr)
-	// The first INT that is some spelling of long decides the pointer size, so it comes first.
+	// The first INT with a spelling of long decides the pointer size, so it comes first.
 	add(long, btf.IntSigned, "long", "long int", "signed long")
 	add(long, 0, "unsigned long", "long unsigned", "long unsigned int", "unsigned long int")
 	add(1, btf.IntSigned|btf.IntChar, "char", "signed char")

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Declare writes out a struct, union or enum; other types are their names.
+// Declare returns the declaration of a struct, union or enum; for other types, the name.
 func (ty *Types) Declare(t Type) string {
 	b := t.base()
 	if t.Ptr > 0 || t.Elems > 0 || !b.Kind.IsComposite() && !b.Kind.IsEnum() {
@@ -26,7 +26,7 @@ func (ty *Types) Declare(t Type) string {
 	return strings.Join(lines, "\n")
 }
 
-// declareMembers appends the members of a struct that begins at a bit; those without a name of their type are written out.
+// declareMembers appends the members of a struct that begins at bit at; members of anonymous types are written out.
 func declareMembers(lines []string, spec *btf.Spec, b *btf.Type, at uint32, depth int) []string {
 	const deepest = 8
 	indent := strings.Repeat("  ", depth-1)

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// encodeInto writes v over the bytes of dst, of a bitfield only its bits.
+// encodeInto writes v over the bytes of dst; for a bitfield, only its bits.
 func (vs *Values) encodeInto(v, dst *Value, data []byte) error {
 	if dst.Field != nil {
 		return vs.encodeField(v, *dst.Field, data)
@@ -28,7 +28,7 @@ func (vs *Values) encodeInto(v, dst *Value, data []byte) error {
 	return nil
 }
 
-// forAllCPUs returns a value as user space gives it: of per-CPU maps one for each CPU, rounded up to 8 bytes.
+// forAllCPUs returns a value as user space passes it: for per-CPU maps, one copy per CPU, rounded up to 8 bytes.
 func (vs *Values) forAllCPUs(m maps.Map, data []byte) []byte {
 	if !m.Spec().Type.PerCPU() {
 		return data
@@ -42,7 +42,7 @@ func (vs *Values) forAllCPUs(m maps.Map, data []byte) []byte {
 	return out
 }
 
-// EncodeText writes a value given as text.
+// EncodeText encodes a value given as text.
 func (vs *Values) EncodeText(t Type, text string, dst []byte) error {
 	if t.Ptr > 0 || t.Elems > 0 {
 		return fmt.Errorf("a value of type %s cannot be written in braces", t)
@@ -50,7 +50,7 @@ func (vs *Values) EncodeText(t Type, text string, dst []byte) error {
 	return t.Spec.EncodeText(t.ID, text, dst)
 }
 
-// encode writes a value as another type.
+// encode writes a value converted to another type.
 func (vs *Values) encode(v *Value, t Type, dst []byte) error {
 	switch {
 	case v.IsText:
@@ -100,7 +100,7 @@ func (vs *Values) putFitting(dst []byte, n uint64, t Type) error {
 	return nil
 }
 
-// encodeField writes v over the bytes of a packet's field: a number, or text as packets are written.
+// encodeField writes v over the bytes of a packet field: a number, or text in the notation of packets.
 func (vs *Values) encodeField(v *Value, f packet.Field, data []byte) error {
 	if v.IsText {
 		raw, err := f.Parse(v.Text)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Evaluator evaluates expressions and assignments. What names mean it asks its scope. Its state is what the last assignment changed.
+// Evaluator evaluates expressions and assignments. Its scope resolves names. Its state is what the last assignment changed.
 type Evaluator struct {
 	*ground
 	*Printer
@@ -14,7 +14,8 @@ type Evaluator struct {
 	Stored Stored
 }
 
-// Eval evaluates an expression in the selected frame. It changes nothing: assignments are for [Session.Assign].
+// Eval evaluates an expression in the selected frame without side effects: it refuses assignments. The errors include *[SyntaxError],
+// *[UnknownError], *[UnavailableError] and *[MemoryError].
 func (ev *Evaluator) Eval(text string) (*Value, error) {
 	n, err := parseExpr(text, ev.isType)
 	if err != nil {
@@ -277,7 +278,7 @@ func (ev *Evaluator) evalContainer(n *containerNode) (*Value, error) {
 	return ev.PointerTo(t, p-uint64(f.Offset())), nil
 }
 
-// TypeOfText parses text as a type; ok is false when it is none.
+// TypeOfText parses text as a type; ok is false if it is not one.
 func (ev *Evaluator) TypeOfText(text string) (t Type, ok bool, err error) {
 	toks, err := lex(strings.TrimSpace(text))
 	if err != nil {
@@ -349,7 +350,7 @@ func (ev *Evaluator) resolveType(tn typeName) (Type, error) {
 	return t, nil
 }
 
-// Inputs evaluates the parts of an expression that its value is computed from.
+// Inputs evaluates the operands from which an expression's value is computed.
 func (ev *Evaluator) Inputs(n Node) ([]*Value, error) {
 	switch n := n.(type) {
 	case *unaryNode:
@@ -377,5 +378,5 @@ func (ev *Evaluator) Inputs(n Node) ([]*Value, error) {
 	return []*Value{v}, nil
 }
 
-// Parse reads an expression, with the names of types that are known.
+// Parse parses an expression with the known type names. The error is a *[SyntaxError].
 func (ev *Evaluator) Parse(text string) (Node, error) { return parseExpr(text, ev.isType) }

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// mapElement is m[KEY], of per-CPU maps on the program's CPU, or m[KEY, CPU].
+// mapElement evaluates m[KEY], on the program's CPU for per-CPU maps, or m[KEY, CPU].
 func (ev *Evaluator) mapElement(x *Value, keys []Node) (*Value, error) {
 	if len(keys) > 2 {
 		return nil, fmt.Errorf("%s takes a key, and for per-CPU maps a CPU after it", x.Name)
@@ -57,7 +57,7 @@ func (ev *Evaluator) mapElement(x *Value, keys []Node) (*Value, error) {
 	return ev.At(ev.ValueType(x.Map), addr)
 }
 
-// mapKey encodes a key: a number, a value of the key's type, text, or {member = value}.
+// mapKey encodes a key: a number, a value of the key's type, a string, or {member = value}.
 func (ev *Evaluator) mapKey(x *Value, n Node) (key []byte, text string, err error) {
 	t := ev.KeyType(x.Map)
 	key = make([]byte, x.Map.Spec().KeySize)

@@ -11,27 +11,28 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// Printer writes values and addresses as text. It has no state.
+// Printer formats values and addresses as text. It has no state.
 type Printer struct {
 	*ground
 	*Values
 	Code CodeNames
 }
 
-// FormatOptions describes how a value is written. The zero value is what print shows.
+// FormatOptions describes how a value is formatted. The zero value is the format of print.
 type FormatOptions struct {
-	// Letter is gdb's: x hexadecimal, d signed, u unsigned, o octal, t binary, c character, s string, a address; 0 by type.
+	// Letter is gdb's format letter: x hexadecimal, d signed, u unsigned, o octal, t binary, c character, s string, a address; 0 depends on the
+	// type.
 	Letter byte
 	// Full shows every element and member.
 	Full bool
-	// Elements is how many elements of arrays and maps are shown, 0 for the default.
+	// Elements is the number of elements of arrays and maps to show, 0 for the default.
 	Elements int
 }
 
 // maxElements is the number of map elements shown with a map.
 const maxElements = 10
 
-// Format writes a value, with a note when its memory was freed.
+// Format formats a value, with a note if its memory was freed.
 func (pr *Printer) Format(v *Value, opt FormatOptions) string {
 	text := pr.format(v, opt)
 	if v != nil && v.Kind == InMemory {
@@ -107,7 +108,7 @@ func (pr *Printer) format(v *Value, opt FormatOptions) string {
 	return b.String()
 }
 
-// formatAs writes an integer in a chosen form; ok is false for what is not an integer.
+// formatAs formats an integer as its format letter demands; ok is false for a value that is not an integer.
 func (pr *Printer) formatAs(v *Value, letter byte) (text string, ok bool) {
 	if letter == 's' {
 		text, err := pr.textOf(v)
@@ -170,7 +171,7 @@ func (pr *Printer) formatAs(v *Value, letter byte) (text string, ok bool) {
 	return "", false
 }
 
-// formatMembersAs writes the members of a plain struct in a chosen form; ok is false for kernel objects, of which not all have a value.
+// formatMembersAs formats the members of a plain struct by a format letter; ok is false for kernel objects, which may have unset fields.
 func (pr *Printer) formatMembersAs(v *Value, letter byte) (string, bool) {
 	if strings.IndexByte("xduot", letter) < 0 || v.Kind == InMemory && pr.memberwise(v.Addr) {
 		return "", false
@@ -191,7 +192,7 @@ func (pr *Printer) formatMembersAs(v *Value, letter byte) (string, bool) {
 		switch {
 		case m.Name != "":
 			text = m.Name + " = " + text
-		case x.Type.IsComposite(): // its members are those of the struct around it
+		case x.Type.IsComposite(): // its members belong to the enclosing struct
 			text = strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 		}
 		parts = append(parts, text)
@@ -199,7 +200,7 @@ func (pr *Printer) formatMembersAs(v *Value, letter byte) (string, bool) {
 	return "{" + strings.Join(parts, ", ") + "}", true
 }
 
-// formatPointer writes a pointer with its type, and what it points to: text, or the name of the object.
+// formatPointer formats a pointer with its type and its target: a string, or the name of the object.
 func (pr *Printer) formatPointer(v *Value) string {
 	addr := pr.Uint(v.Data)
 	el, _ := v.Type.Elem()
@@ -211,7 +212,7 @@ func (pr *Printer) formatPointer(v *Value) string {
 	return fmt.Sprintf("(%s) %s", v.Type, pr.AddressText(addr))
 }
 
-// networkOrder reports whether a type is one of the kernel's big-endian numbers.
+// networkOrder reports whether a type is one of the kernel's big-endian integer types.
 func networkOrder(t Type) bool {
 	if t.Spec == nil || t.Ptr > 0 || t.Elems > 0 {
 		return false
@@ -223,7 +224,7 @@ func networkOrder(t Type) bool {
 	return false
 }
 
-// formatNetwork writes a big-endian number as it is and, where that differs, as it is meant.
+// formatNetwork formats a big-endian integer as stored and, if it differs, in host order.
 func (pr *Printer) formatNetwork(v *Value) string {
 	var meant uint64
 	for _, b := range v.Data {
@@ -236,7 +237,7 @@ func (pr *Printer) formatNetwork(v *Value) string {
 	return fmt.Sprintf("%d (network order, %d)", raw, meant)
 }
 
-// formatKernel writes the members of a kernel object that have a value; the others are counted.
+// formatKernel formats the members of a kernel object that have a value, and the number of the others.
 func (pr *Printer) formatKernel(v *Value, opt FormatOptions) string {
 	base := v.Type.base()
 	var parts []string
@@ -355,7 +356,7 @@ func (pr *Printer) formatPacket(v *Value) string {
 	return fmt.Sprintf("%d bytes {%s}", len(v.Data), strings.Join(parts, ", "))
 }
 
-// ShortText returns a value in a line, cut at about most bytes.
+// ShortText formats a value in one line, truncated to about most bytes.
 func (pr *Printer) ShortText(v *Value, most int) string {
 	text := pr.Format(v, FormatOptions{})
 	if len(text) <= most {
@@ -367,7 +368,7 @@ func (pr *Printer) ShortText(v *Value, most int) string {
 	return text[:most] + "..."
 }
 
-// formatLayer writes the fields of a header.
+// formatLayer formats the fields of a header.
 func (pr *Printer) formatLayer(v *Value) string {
 	var parts []string
 	for _, f := range v.Layer.layer.Fields(v.Layer.whole) {
@@ -376,7 +377,7 @@ func (pr *Printer) formatLayer(v *Value) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// formatWalk writes the entries of a list.
+// formatWalk formats the entries of a list.
 func (pr *Printer) formatWalk(w *walked, opt FormatOptions) string {
 	parts := make([]string, len(w.Entries))
 	for i, e := range w.Entries {

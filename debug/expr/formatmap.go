@@ -22,12 +22,12 @@ func (pr *Printer) formatMap(v *Value, opt FormatOptions) string {
 	return "{" + strings.Join(lines, ", ") + "}"
 }
 
-// MapEntries renders a map, one line per element and at most `most` lines; more is the number left out.
+// MapEntries formats a map, one line per element and at most most lines; more is the number of elements left out.
 func (pr *Printer) MapEntries(v *Value, most int) (lines []string, more int) {
 	return pr.mapEntries(v, most, FormatOptions{})
 }
 
-// mapEntries is MapEntries with values in a chosen form.
+// mapEntries is MapEntries with format options for the values.
 func (pr *Printer) mapEntries(v *Value, most int, opt FormatOptions) (lines []string, more int) {
 	pr.Looking()
 	if IsSender(v.Map) {
@@ -86,7 +86,7 @@ func (pr *Printer) records(mapName string, list [][]byte, most int) (lines []str
 	return lines, 0
 }
 
-// RecordText returns a record sent to user space, in the type of the object that fits it.
+// RecordText formats a record sent to user space, using the object's type that matches it.
 func (pr *Printer) RecordText(mapName string, data []byte) string {
 	id := pr.m.EventTypes().Find(mapName, len(data))
 	if spec := pr.m.EventTypes().Spec(); id != 0 && spec != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// callNode is a call of one of the functions that expressions know.
+// callNode is a call of a function of expressions.
 type callNode struct {
 	name string
 	args []Node
@@ -23,13 +23,13 @@ type offsetNode struct {
 	member string
 }
 
-// function is a function of expressions: what the macros of BPF programs of the name compute.
+// function is a function of expressions; it computes what the macro of the same name in BPF programs does.
 type function struct {
-	typ string // of the result
+	typ string // type of the result
 	do  func(order binary.ByteOrder, v uint64) uint64
 }
 
-// network returns a conversion between the target's byte order and that of networks, which is its own inverse.
+// network returns a conversion between the program's and network byte order, which is its own inverse.
 func network(size int) func(binary.ByteOrder, uint64) uint64 {
 	return func(order binary.ByteOrder, v uint64) uint64 {
 		if endian.IsBig(order) {
@@ -43,7 +43,7 @@ func swap(size int) func(binary.ByteOrder, uint64) uint64 {
 	return func(_ binary.ByteOrder, v uint64) uint64 { return bits.ReverseBytes64(v) >> (64 - 8*size) }
 }
 
-// functions of expressions, by name. A leading __ is left out.
+// functions are the functions of expressions, by name without a leading __.
 var functions = func() map[string]function {
 	out := map[string]function{}
 	for size, typ := range map[int]string{2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"} {
@@ -72,7 +72,7 @@ func findFunction(name string) (function, bool) {
 	return f, ok
 }
 
-// call reads the arguments of a function.
+// call parses the arguments of a function.
 func (p *parser) call(name string) (Node, error) {
 	if _, ok := findFunction(name); !ok {
 		p.at--
@@ -92,7 +92,7 @@ func (p *parser) call(name string) (Node, error) {
 	return n, p.want(")")
 }
 
-// offsetOf reads what follows offsetof.
+// offsetOf parses what follows offsetof.
 func (p *parser) offsetOf() (Node, error) {
 	p.next()
 	tn, err := p.typeName()

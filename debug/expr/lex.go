@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Enclosed puts parentheses around an expression that a postfix operator would not take as a whole.
+// Enclosed parenthesizes an expression unless a postfix operator would apply to it as a whole.
 func Enclosed(expr string) string {
 	depth := 0
 	for i := 0; i < len(expr); i++ {
@@ -26,14 +26,14 @@ func Enclosed(expr string) string {
 	return expr
 }
 
-// SyntaxError is an expression that cannot be read.
+// SyntaxError is an expression that cannot be parsed.
 type SyntaxError struct {
 	Text string
-	Pos  int // byte in Text
+	Pos  int // byte offset in Text
 	Why  string
 }
 
-// Error reports what is wrong and where.
+// Error reports the problem and its position.
 func (e *SyntaxError) Error() string {
 	near := e.Text[min(e.Pos, len(e.Text)):]
 	if near == "" {
@@ -51,7 +51,7 @@ const (
 	tokNumber
 	tokString
 	tokChar
-	tokBrace // {...} as text
+	tokBrace // {...}, unparsed
 	tokOp
 )
 
@@ -63,7 +63,7 @@ type token struct {
 	pos  int
 }
 
-// operators of several characters, longest first.
+// operators of more than one character, longest first.
 var operators = []string{"<<=", ">>=", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--"}
 
 // lex splits an expression into tokens.
@@ -182,7 +182,7 @@ func lexQuoted(text string, i int) (token, int, error) {
 	return token{}, 0, &SyntaxError{text, i, "unterminated quote"}
 }
 
-// braceEnd returns the end of the text in braces at i, -1 when it does not end.
+// braceEnd returns the end of the brace group at i, -1 if it is not closed.
 func braceEnd(text string, i int) int {
 	depth, quote := 0, byte(0)
 	for ; i < len(text); i++ {

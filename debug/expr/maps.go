@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 )
 
-// MapValue returns a map as a whole.
+// MapValue returns an entire map as a value.
 func (vs *Values) MapValue(def *loader.Map) (*Value, error) {
 	m, ok := vs.m.Map(def)
 	if !ok {
@@ -16,7 +16,7 @@ func (vs *Values) MapValue(def *loader.Map) (*Value, error) {
 	return &Value{Kind: WholeMap, Map: m, Name: def.Name}, nil
 }
 
-// KeyType and valueType of a map; values without BTF are bytes.
+// KeyType returns the type of a map's keys; without BTF, raw bytes.
 func (ty *Types) KeyType(m maps.Map) Type {
 	sp := m.Spec()
 	if sp.BTF != nil && sp.KeyType != 0 {
@@ -25,6 +25,7 @@ func (ty *Types) KeyType(m maps.Map) Type {
 	return ty.bytesType(int(sp.KeySize))
 }
 
+// ValueType returns the type of a map's values; without BTF, raw bytes.
 func (ty *Types) ValueType(m maps.Map) Type {
 	sp := m.Spec()
 	if sp.BTF != nil && sp.ValueType != 0 {

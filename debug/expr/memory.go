@@ -11,20 +11,20 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// Memory reads and writes simulated memory for the debugger: nothing is logged, no watchpoint reports. Its state is the snapshot to which
-// the machine returns when looking brought objects into being.
+// Memory reads and writes simulated memory for the debugger: accesses are not logged and trigger no watchpoints. Its state is the snapshot that the
+// machine returns to after inspection created objects.
 type Memory struct {
 	*ground
-	clean *machine.Snapshot // the run's own state, while looking added to it
-	// changing means that an assignment is being made, which stays.
+	clean *machine.Snapshot // the run's own state, while inspection has added objects to it
+	// changing means that an assignment is in progress, whose effects stay.
 	changing bool
-	// AfterFault reports whether the run ended with a fault. Memory that was freed can then be read.
+	// AfterFault reports whether the run ended with a fault. Freed memory is then readable.
 	AfterFault func() bool
-	// refresh puts the watchpoints on memory again, after a snapshot replaced it.
+	// Refresh reinstalls the watchpoints on memory after a snapshot replaced it.
 	Refresh func()
 }
 
-// ReadMemory reads what can be read of n bytes from addr; the error is that of the first byte.
+// ReadMemory reads up to n bytes from addr, as far as they are readable; the error is that of the first byte.
 func (mo *Memory) ReadMemory(addr uint64, n int) ([]byte, error) {
 	out := make([]byte, min(max(n, 0), maxRead))
 	if err := mo.Peek(addr, out); err == nil {
@@ -44,10 +44,10 @@ func (mo *Memory) ReadMemory(addr uint64, n int) ([]byte, error) {
 	return out, nil
 }
 
-// maxString is how much of a string is read.
+// maxString limits the length of a string, in bytes.
 const maxString = 4096
 
-// StringAt reads text up to a zero byte.
+// StringAt reads a NUL-terminated string.
 func (mo *Memory) StringAt(addr uint64) (string, error) {
 	var out []byte
 	for len(out) < maxString {
@@ -66,14 +66,14 @@ func (mo *Memory) StringAt(addr uint64) (string, error) {
 	return string(out), nil
 }
 
-// memberwise reports whether structs at an address are read member by member: kernel objects, of which only what has a value
-// is shown, computed contexts, and packets.
+// memberwise reports whether structs at an address are read member by member: kernel objects, which show only set fields, computed contexts, and
+// packets.
 func (mo *Memory) memberwise(addr uint64) bool {
 	r := mo.m.Memory().Find(addr)
 	return mo.m.Kernel().ObjectAt(addr) != nil || r != nil && r.Kind == mem.Packet || mo.isView(addr)
 }
 
-// AnySet reports whether some byte of kernel memory has a value; other memory has.
+// AnySet reports whether any byte of a range of kernel memory is set; other memory always is.
 func (mo *Memory) AnySet(addr, size uint64) bool {
 	if mo.m.Kernel().ObjectAt(addr) == nil {
 		return true
@@ -81,7 +81,7 @@ func (mo *Memory) AnySet(addr, size uint64) bool {
 	return mo.m.Kernel().AnyKnown(addr, size)
 }
 
-// Examine reads n units of size bytes from addr.
+// Examine reads n units of size bytes each from addr.
 func (mo *Memory) Examine(addr uint64, size, n int) ([]uint64, error) {
 	out := make([]uint64, 0, n)
 	b := make([]byte, size)
@@ -97,10 +97,10 @@ func (mo *Memory) Examine(addr uint64, size, n int) ([]uint64, error) {
 	return out, nil
 }
 
-// Region returns the memory region of an address, nil when there is none.
+// Region returns the memory region that contains an address, nil if there is none.
 func (mo *Memory) Region(addr uint64) *mem.Region { return mo.m.Memory().Find(addr) }
 
-// SectionBase returns the address of a data section's bytes.
+// SectionBase returns the address of a data section.
 func (mo *Memory) SectionBase(def *loader.Map) (uint64, error) {
 	m, ok := mo.m.Map(def)
 	if !ok {
@@ -120,15 +120,14 @@ func (mo *Memory) SectionBase(def *loader.Map) (uint64, error) {
 	return addr, nil
 }
 
-// look prepares for reading memory that may come into being when it is read: the state is recorded, and comes
-// back before anything is executed or changed.
+// look prepares for reads that may create objects: it records the state, which Unlook restores before anything is executed or changed.
 func (mo *Memory) look() {
 	if mo.clean == nil {
 		mo.clean = mo.m.Snapshot()
 	}
 }
 
-// Unlook takes back what looking brought into being.
+// Unlook removes the objects that inspection created.
 func (mo *Memory) Unlook() {
 	if mo.clean != nil {
 		mo.m.Restore(mo.clean)
@@ -137,14 +136,14 @@ func (mo *Memory) Unlook() {
 	}
 }
 
-// Looking records the state when what is looked at may come into being.
+// Looking records the state if inspection may create objects.
 func (mo *Memory) Looking() {
 	if !mo.changing {
 		mo.look()
 	}
 }
 
-// kernelOwned reports whether memory has the target's layout: kernel objects, and what programs are called with.
+// kernelOwned reports whether memory has the layout of the kernel's types: kernel objects and program contexts.
 func (mo *Memory) kernelOwned(addr uint64) bool {
 	if mo.m.Kernel().ObjectAt(addr) != nil {
 		return true
@@ -153,25 +152,25 @@ func (mo *Memory) kernelOwned(addr uint64) bool {
 	return r != nil && r.Kind == mem.Context
 }
 
-// Uint returns the unsigned integer in bytes of the target.
+// Uint decodes an unsigned integer in the program's byte order.
 func (mo *Memory) Uint(b []byte) uint64 { return endian.Uint(mo.m.Memory().ByteOrder(), b) }
 
-// PutUint writes the low bytes of v as the target does.
+// PutUint encodes the low bytes of v in the program's byte order.
 func (mo *Memory) PutUint(b []byte, v uint64) { endian.PutUint(mo.m.Memory().ByteOrder(), b, v) }
 
-// maxRead limits the memory one value reads.
+// maxRead limits the bytes that one value reads.
 const maxRead = 1 << 20
 
-// isView reports whether memory is a context whose fields are computed when they are read (xdp_md, __sk_buff).
+// isView reports whether memory is a context whose fields are computed on each read (xdp_md, __sk_buff).
 func (mo *Memory) isView(addr uint64) bool {
 	r := mo.m.Memory().Find(addr)
 	return r != nil && r.Kind == mem.Context && r.View != nil && mo.m.Kernel().ObjectAt(addr) == nil
 }
 
-// maxAddr is the last address.
+// maxAddr is the highest address.
 const maxAddr = math.MaxUint64
 
-// Peek reads memory as the debugger: nothing is logged, and no watchpoint reports.
+// Peek reads memory for the debugger: the access is not logged and triggers no watchpoint. The error is a *[MemoryError].
 func (mo *Memory) Peek(addr uint64, p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -201,7 +200,7 @@ func (mo *Memory) Peek(addr uint64, p []byte) error {
 // MemoryError is memory that cannot be read or written.
 type MemoryError struct{ Fault *mem.Fault }
 
-// Error describes the memory at the address.
+// Error describes the memory at the address and the fault.
 func (e *MemoryError) Error() string {
 	if e.Fault.Kind == mem.NullPointer {
 		return fmt.Sprintf("cannot access %#x: null pointer", e.Fault.Addr)
@@ -212,7 +211,7 @@ func (e *MemoryError) Error() string {
 // Unwrap returns the fault.
 func (e *MemoryError) Unwrap() error { return e.Fault }
 
-// poke writes memory as the debugger, read-only memory too.
+// poke writes memory for the debugger, including read-only memory.
 func (mo *Memory) poke(addr uint64, p []byte) error {
 	if mo.m.Kernel().Poke(addr, p) {
 		return nil
@@ -245,10 +244,10 @@ func (mo *Memory) pointerAt(addr uint64) (uint64, error) {
 	return mo.Uint(b), nil
 }
 
-// Forget drops the state before looking, which another one replaces.
+// Forget drops the state recorded before inspection, because another state replaces it.
 func (mo *Memory) Forget() { mo.clean = nil }
 
-// Released says, after a fault, that the memory at addr was freed and shows its last contents; "" for other memory.
+// Released notes, after a fault, that the memory at addr was freed and shows its last contents; "" for other memory.
 func (mo *Memory) Released(addr uint64) string {
 	if !mo.AfterFault() {
 		return ""

@@ -9,23 +9,23 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// IsUnknown reports whether an error is about a name that means nothing here, or text that is not an expression.
+// IsUnknown reports whether an error is an *[UnknownError] or a *[SyntaxError].
 func IsUnknown(err error) bool {
 	var u *UnknownError
 	var x *SyntaxError
 	return errors.As(err, &u) || errors.As(err, &x)
 }
 
-// UnknownError is a name that means nothing here.
+// UnknownError is an unknown name.
 type UnknownError struct {
-	What    string // "symbol", "member", "program"
+	What    string // kind of name: "symbol", "member", "program"
 	Name    string
-	In      string   // where it was looked for, "" for everywhere
-	Nearest []string // names that exist, nearest first
-	Hint    string   // what would work
+	In      string   // where it was searched, "" for everywhere
+	Nearest []string // similar names that exist, nearest first
+	Hint    string   // what to do instead
 }
 
-// Error names what was looked for and what comes near.
+// Error reports the unknown name and similar ones.
 func (e *UnknownError) Error() string {
 	text := fmt.Sprintf("no %s %q", e.What, e.Name)
 	if e.In != "" {
@@ -40,21 +40,21 @@ func (e *UnknownError) Error() string {
 	return text
 }
 
-// UnavailableError is something that exists but has no value here.
+// UnavailableError is a name that exists but has no value here.
 type UnavailableError struct {
 	Name string
 	Why  string
 }
 
-// Error reports what is not available and why.
+// Error reports what is unavailable and why.
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("%s is not available: %s", e.Name, e.Why)
 }
 
-// maxNearest is how many names an error offers.
+// maxNearest is the number of similar names in an error.
 const maxNearest = 4
 
-// Near returns the names that are most like the given one, best first.
+// Near returns the names most similar to the given one, best first.
 func Near(name string, names []string) []string {
 	type scored struct {
 		name string

@@ -22,7 +22,7 @@ func (vs *Values) packetByte(x *Value, i uint64) (*Value, error) {
 	return vs.At(vs.Basic.Named("unsigned char"), x.Addr+i)
 }
 
-// kernelStructs are the kernel's structs of headers: their members can be named besides the fields.
+// kernelStructs are the kernel's header structs, whose members are accepted in addition to the fields.
 var kernelStructs = map[string]string{
 	"eth": "ethhdr", "vlan": "vlan_hdr", "qinq": "vlan_hdr", "arp": "arphdr", "ip": "iphdr", "ip6": "ipv6hdr", "icmp": "icmphdr",
 	"icmp6": "icmp6hdr", "tcp": "tcphdr", "udp": "udphdr", "sctp": "sctphdr",
@@ -37,13 +37,13 @@ func (vs *Values) Headers() (packet.Headers, error) {
 	return packet.Decode(p.Data, vs.Now.PacketStart()), nil
 }
 
-// layerRef means that a value is a header of the packet.
+// layerRef marks a value as a header of the packet.
 type layerRef struct {
 	layer packet.Layer
-	whole []byte // the packet
+	whole []byte // the entire packet
 }
 
-// packetLayer is pkt.NAME.
+// packetLayer evaluates pkt.NAME.
 func (vs *Values) packetLayer(x *Value, name string) (*Value, error) {
 	h := packet.Decode(x.Data, vs.Now.PacketStart())
 	l, ok := h.Layer(name)
@@ -76,7 +76,7 @@ func (vs *Values) LayerValue(x *Value, l packet.Layer) (*Value, error) {
 	return v, nil
 }
 
-// otherLayer is pkt.ip[1]: the same header further in.
+// otherLayer evaluates pkt.ip[1]: the n-th header of the same kind.
 func (vs *Values) otherLayer(x *Value, n uint64) (*Value, error) {
 	pkt, err := vs.Packet()
 	if err != nil {
@@ -85,7 +85,7 @@ func (vs *Values) otherLayer(x *Value, n uint64) (*Value, error) {
 	return vs.packetLayer(pkt, fmt.Sprintf("%s[%d]", x.Layer.layer.Name, n))
 }
 
-// layerField is pkt.LAYER.NAME: a field by the names of packets, else a member of the kernel's struct.
+// layerField evaluates pkt.LAYER.NAME: a field by its packet name, or a member of the kernel's struct.
 func (vs *Values) layerField(x *Value, name string) (*Value, bool) {
 	f, ok := x.Layer.layer.Field(x.Layer.whole, name)
 	if !ok {
@@ -113,7 +113,7 @@ func ceilPow2(n int) int {
 	return p
 }
 
-// LayerNames lists what can stand after pkt.LAYER.
+// LayerNames lists the names that can follow pkt.LAYER.
 func (vs *Values) LayerNames(x *Value) []string {
 	var out []string
 	for _, f := range x.Layer.layer.Fields(x.Layer.whole) {
@@ -125,7 +125,7 @@ func (vs *Values) LayerNames(x *Value) []string {
 	return out
 }
 
-// PacketField names the field of the packet that byte off belongs to, "" when no header has it.
+// PacketField names the packet field that contains byte off, "" if no header has one there.
 func (vs *Values) PacketField(off uint64) string {
 	pkt, err := vs.Packet()
 	if err != nil {

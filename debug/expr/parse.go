@@ -15,7 +15,7 @@ type (
 	stringNode struct{ text string }
 	braceNode  struct{ text string }
 	nameNode   struct{ name string }
-	regNode    struct{ name string } // with $
+	regNode    struct{ name string } // begins with $
 	unaryNode  struct {
 		op string
 		x  Node
@@ -52,7 +52,7 @@ type (
 		head   Node
 		t      typeName
 		member string
-		path   []string // members of each entry, nil for the entries
+		path   []string // members of each entry, nil for the entries themselves
 	}
 	assignNode struct {
 		op   string // "" or the operator before =
@@ -60,7 +60,7 @@ type (
 	}
 )
 
-// typeName is a type as it was written.
+// typeName is a type as written.
 type typeName struct {
 	tag  string // struct, union, enum or ""
 	name string
@@ -82,7 +82,7 @@ type parser struct {
 	isType func(name string) bool
 }
 
-// parseExpr reads an expression; isType tells names of types from other names.
+// parseExpr parses an expression; isType tells type names from other names. The error is a *[SyntaxError].
 func parseExpr(text string, isType func(string) bool) (Node, error) {
 	if len(text) > maxExpr {
 		return nil, &SyntaxError{text, 0, "expression too long"}
@@ -131,7 +131,7 @@ func (p *parser) want(text string) error {
 	return nil
 }
 
-// enter bounds the nesting.
+// enter limits the nesting depth.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > maxDepth {
 		return p.errorf("expression nested too deeply")
@@ -341,7 +341,7 @@ func (p *parser) containerOf() (Node, error) {
 	return &containerNode{x, tn, member}, p.want(")")
 }
 
-// forEach reads what follows list_for_each.
+// forEach parses what follows list_for_each.
 func (p *parser) forEach() (Node, error) {
 	x, tn, member, err := p.entryOf()
 	if err != nil {
@@ -358,7 +358,7 @@ func (p *parser) forEach() (Node, error) {
 	return n, p.want(")")
 }
 
-// entryOf reads "(EXPR, TYPE, MEMBER": how a member lies in what is around it.
+// entryOf parses "(EXPR, TYPE, MEMBER": the member's position in the enclosing type.
 func (p *parser) entryOf() (x Node, tn typeName, member string, err error) {
 	p.next()
 	if x, err = p.conditional(); err != nil {
@@ -377,7 +377,7 @@ func (p *parser) entryOf() (x Node, tn typeName, member string, err error) {
 	return x, tn, strings.Join(path, "."), err
 }
 
-// memberPath reads "a.b->c".
+// memberPath parses "a.b->c".
 func (p *parser) memberPath() ([]string, error) {
 	var out []string
 	for {
@@ -393,7 +393,7 @@ func (p *parser) memberPath() ([]string, error) {
 	}
 }
 
-// qualifiers say nothing about the layout.
+// qualifiers do not affect the layout.
 var qualifiers = map[string]bool{"const": true, "volatile": true, "restrict": true}
 
 // typeFollows reports whether a type begins after the next n tokens.
@@ -409,7 +409,7 @@ func (p *parser) typeFollows(n int) bool {
 	return qualifiers[t.text] || basicWords[t.text] || p.isType != nil && p.isType(t.text)
 }
 
-// typeName reads a type: "struct task_struct *", "unsigned long", "u32 *[4]".
+// typeName parses a type: "struct task_struct *", "unsigned long", "u32 *[4]".
 func (p *parser) typeName() (typeName, error) {
 	var tn typeName
 	for {
@@ -471,7 +471,7 @@ func EachName(n Node, f func(name string)) {
 	})
 }
 
-// walkNodes calls f for a node and all below it.
+// walkNodes calls f for a node and all its descendants.
 func walkNodes(n Node, f func(Node)) {
 	if n == nil {
 		return

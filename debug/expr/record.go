@@ -7,13 +7,13 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 )
 
-// RecordRef means that a value is part of a record sent to user space: MAP[INDEX] from byte off.
+// RecordRef marks a value as part of a record sent to user space: MAP[INDEX] from byte off.
 type RecordRef struct {
 	Def        *loader.Map
 	Index, Off int
 }
 
-// within returns the reference of a part that begins lo bytes after.
+// within returns a reference to the part that begins lo bytes further on.
 func (r *RecordRef) within(lo uint64) *RecordRef {
 	if r == nil {
 		return nil
@@ -21,7 +21,7 @@ func (r *RecordRef) within(lo uint64) *RecordRef {
 	return &RecordRef{r.Def, r.Index, r.Off + int(lo)}
 }
 
-// DefOf returns the definition of a map of the object, nil for inner maps.
+// DefOf returns the definition of a map in the object, nil for inner maps.
 func (vs *Values) DefOf(m maps.Map) *loader.Map {
 	for _, def := range vs.linked.Maps {
 		if x, ok := vs.m.Map(def); ok && x == m {
@@ -31,7 +31,7 @@ func (vs *Values) DefOf(m maps.Map) *loader.Map {
 	return nil
 }
 
-// RecordsOf returns the records of the run in a ring or perf buffer, oldest first.
+// RecordsOf returns the run's records in a ring or perf buffer, oldest first.
 func (vs *Values) RecordsOf(def *loader.Map) [][]byte {
 	if list, ok := vs.Now.Sent(def); ok {
 		return list
@@ -47,7 +47,7 @@ func (vs *Values) RecordsOf(def *loader.Map) [][]byte {
 	return out
 }
 
-// RecordsIn returns the records of a map that has some.
+// RecordsIn returns the records of a map, nil for maps without records.
 func RecordsIn(m maps.Map) []maps.Record {
 	switch m := m.(type) {
 	case maps.RingBuffer:
@@ -67,7 +67,7 @@ func IsSender(m maps.Map) bool {
 	return false
 }
 
-// RecordElement is m[N] of a ring or perf buffer: record N of the run, in the type that fits it.
+// RecordElement evaluates m[N] of a ring or perf buffer: record N of the run, in the type that matches it.
 func (vs *Values) RecordElement(x *Value, n uint64) (*Value, error) {
 	def := vs.DefOf(x.Map)
 	if def == nil {
@@ -81,7 +81,7 @@ func (vs *Values) RecordElement(x *Value, n uint64) (*Value, error) {
 	return &Value{Type: vs.recordType(def.Name, data), Data: data, Rec: &RecordRef{def, int(n), 0}}, nil
 }
 
-// recordType returns the type of the object that fits a record, an array of bytes when none does.
+// recordType returns the object's type that matches a record, or an array of bytes.
 func (vs *Values) recordType(mapName string, data []byte) Type {
 	if id := vs.m.EventTypes().Find(mapName, len(data)); id != 0 {
 		return Type{Spec: vs.m.EventTypes().Spec(), ID: id}

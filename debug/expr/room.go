@@ -7,13 +7,13 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// ground is what all rooms read: the machine and the object on it.
+// ground is shared by all components: the machine and its object.
 type ground struct {
 	linked *loader.Linked
 	m      *machine.Machine
 }
 
-// Activity is what values take from the run. The timeline implements it.
+// Activity is what values need from the run. The timeline implements it.
 type Activity interface {
 	// Idle reports whether no program has been started.
 	Idle() bool
@@ -38,7 +38,7 @@ type CodeNames interface {
 	NameOf(addr uint64) string
 }
 
-// NewEvaluator makes an evaluator, and the rooms that it uses, without a machine.
+// NewEvaluator creates an evaluator and its components, without a machine.
 func NewEvaluator() *Evaluator {
 	g := &ground{}
 	t, m := &Types{ground: g}, &Memory{ground: g}
@@ -46,7 +46,7 @@ func NewEvaluator() *Evaluator {
 	return &Evaluator{ground: g, Printer: &Printer{ground: g, Values: v}}
 }
 
-// Use makes a machine the one that is looked at. dwarf are the types of the object's DWARF, nil without.
+// Use makes the evaluator work on a machine. dwarf holds the types of the object's DWARF, nil without.
 func (ev *Evaluator) Use(m *machine.Machine, dwarf *btf.Spec) error {
 	basic, err := newBasicTypes(m.Memory().ByteOrder(), m.Memory().PointerSize())
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Types finds types by name: in the object's BTF, the target's, and what DWARF adds. Its state is fixed for a kernel.
+// Types finds types by name: in the object's BTF, the kernel's BTF, and the object's DWARF. Its state is fixed for a kernel.
 type Types struct {
 	*ground
 	Basic     *basicTypes
-	fromDWARF *btf.Spec // of the object's DWARF, nil without
+	fromDWARF *btf.Spec // from the object's DWARF, nil without
 }
 
 func (ty *Types) KfuncArgs(name string) int {
@@ -37,7 +37,7 @@ func (ty *Types) ProtoArgs(spec *btf.Spec, fn btf.ID) int {
 	return min(len(spec.SkipMods(f.Ref).Params), 5)
 }
 
-// typeIn names a type and whose it is.
+// typeIn names a type and where it comes from.
 func (ty *Types) typeIn(t Type) string {
 	if t.Spec == ty.linked.Target.BTF && t.Spec != nil && ty.linked.Target.Name != "" {
 		return fmt.Sprintf("%s of %s", t, ty.linked.Target.Name)
@@ -45,7 +45,7 @@ func (ty *Types) typeIn(t Type) string {
 	return t.String()
 }
 
-// pathError identifies which member a type does not have.
+// pathError names the missing member in an error about a path.
 func (ty *Types) pathError(t Type, err error) error {
 	var pe *btf.PathError
 	if errors.As(err, &pe) {
@@ -54,7 +54,7 @@ func (ty *Types) pathError(t Type, err error) error {
 	return err
 }
 
-// bytesType returns an unsigned number of that many bytes, or an array of bytes.
+// bytesType returns an unsigned integer type of n bytes, or an array of bytes.
 func (ty *Types) bytesType(n int) Type {
 	switch n {
 	case 1:
@@ -71,17 +71,17 @@ func (ty *Types) bytesType(n int) Type {
 	return t
 }
 
-// Type is the type of a value: one of a BTF, with pointers and an array that the expression put around it.
+// Type is the type of a value: a BTF type, with the pointers and the array that the expression applied to it.
 type Type struct {
 	Spec *btf.Spec
 	ID   btf.ID
-	// Ptr is the number of pointers around it.
+	// Ptr is the number of pointers applied to it.
 	Ptr int
-	// Elems makes an array of that many, when not 0.
+	// Elems makes it an array of that many elements; 0 for no array.
 	Elems int
 }
 
-// String writes the type in C.
+// String formats the type in C syntax.
 func (t Type) String() string {
 	if t.Spec == nil {
 		return "void"
@@ -99,7 +99,7 @@ func (t Type) String() string {
 	return text
 }
 
-// base returns the type behind typedefs and qualifiers, when there are no pointers and no array around it.
+// base returns the BTF type without typedefs and qualifiers, ignoring the pointers and the array applied to it.
 func (t Type) base() *btf.Type {
 	if t.Spec == nil {
 		return &btf.Type{}
@@ -117,7 +117,7 @@ func (t Type) Kind() btf.Kind {
 	return t.base().Kind
 }
 
-// Elem returns what a pointer points to or an array consists of.
+// Elem returns the target type of a pointer or the element type of an array.
 func (t Type) Elem() (Type, bool) {
 	switch {
 	case t.Elems > 0:
@@ -146,7 +146,7 @@ func (t Type) pointer() Type {
 	return Type{Spec: t.Spec, ID: t.ID, Ptr: t.Ptr + 1}
 }
 
-// Size in bytes; the error is btf's for types without one.
+// Size returns the size in bytes; the error is btf's for types without a size.
 func (t Type) Size() (int64, error) {
 	if t.Spec == nil {
 		return 0, btf.ErrUnsized
@@ -167,7 +167,7 @@ func (t Type) IsComposite() bool {
 	return k.IsComposite() || k == btf.KindDatasec
 }
 
-// IsChar reports whether the type is a character.
+// IsChar reports whether the type is a character type.
 func (t Type) IsChar() bool {
 	if t.Ptr > 0 || t.Elems > 0 {
 		return false
@@ -176,7 +176,7 @@ func (t Type) IsChar() bool {
 	return b.Kind == btf.KindInt && b.Size == 1 && (b.Int.Encoding&btf.IntChar != 0 || strings.HasSuffix(b.Name, "char") && b.Name != "unsigned char")
 }
 
-// Specs returns the BTFs types are looked for in: the object's, the target's, its modules', and what the object's DWARF made one.
+// Specs returns the BTFs to search for types, in order: the object's, the kernel's, its modules', and the one built from the object's DWARF.
 func (ty *Types) Specs() []*btf.Spec {
 	var out []*btf.Spec
 	if sp := ty.linked.Object.BTF; sp != nil {
@@ -188,13 +188,13 @@ func (ty *Types) Specs() []*btf.Spec {
 	for _, m := range ty.linked.Target.Modules {
 		out = append(out, m.BTF)
 	}
-	if ty.fromDWARF != nil { // types that no BTF has: BTF leaves out what only local variables use
+	if ty.fromDWARF != nil { // BTF omits types that only local variables use
 		out = append(out, ty.fromDWARF)
 	}
 	return out
 }
 
-// isType reports whether a word by itself is a type.
+// isType reports whether a word on its own is a type.
 func (ty *Types) isType(name string) bool {
 	if _, ok := ty.Basic.byName[name]; ok {
 		return true
@@ -212,7 +212,7 @@ var tagKinds = map[string][]btf.Kind{
 	"": {btf.KindTypedef, btf.KindInt, btf.KindFloat, btf.KindStruct, btf.KindUnion, btf.KindEnum, btf.KindEnum64},
 }
 
-// FindType returns the type a name means: "struct task_struct", "u32". The object's types come before the target's.
+// FindType returns the type with a name: "struct task_struct", "u32". The object's types take precedence over the kernel's.
 func (ty *Types) FindType(tag, name string) (Type, error) {
 	if tag == "" {
 		if id, ok := ty.Basic.byName[name]; ok {
@@ -233,7 +233,7 @@ func (ty *Types) FindType(tag, name string) (Type, error) {
 	return Type{}, &UnknownError{What: what, Name: name, Nearest: Near(name, ty.TypeNames(tag, name[:min(1, len(name))]))}
 }
 
-// TypeNames lists the types of a sort ("struct", "union", "enum", "" for typedefs) whose names begin with prefix.
+// TypeNames lists the types of a kind ("struct", "union", "enum", "" for typedefs) whose names begin with prefix.
 func (ty *Types) TypeNames(tag, prefix string) []string {
 	seen := map[string]bool{}
 	kinds := tagKinds[tag]
@@ -260,7 +260,7 @@ func (ty *Types) TypeNames(tag, prefix string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// ObjectTypes lists the named types of the object's BTF whose names contain a text.
+// ObjectTypes lists the named types in the object's BTF whose names contain text.
 func (ty *Types) ObjectTypes(text string) []string {
 	sp := ty.linked.Object.BTF
 	if sp == nil {

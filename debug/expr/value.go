@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// Values computes with values: conversions, members, elements, arithmetic. It has no state of its own; it reads memory and asks
-// the run for its packet and records.
+// Values operates on values: conversions, members, elements, arithmetic. It has no state of its own; it reads memory and asks the run for its packet
+// and records.
 type Values struct {
 	*ground
 	*Types
@@ -50,7 +50,7 @@ func (vs *Values) address(v *Value) (*Value, error) {
 	return vs.PointerTo(v.Type, v.Addr), nil
 }
 
-// promoted reports whether C computes with a value as a signed number: unsigned types smaller than 64 bits fit in one.
+// promoted reports whether C's integer promotion makes a value signed: unsigned types smaller than 64 bits fit in a signed one.
 func (vs *Values) promoted(v *Value, signed bool) bool {
 	return signed || v.Type.Kind() != btf.KindPtr && len(v.Data) > 0 && len(v.Data) < 8
 }
@@ -62,7 +62,7 @@ func (vs *Values) pointee(v *Value) (Type, bool) {
 	return v.Type.Elem()
 }
 
-// stride returns the distance of elements; of void 1, as GNU C has it.
+// stride returns the distance between elements in bytes; 1 for void, as in GNU C.
 func (vs *Values) stride(t Type) uint64 {
 	if n, err := t.Size(); err == nil && n > 0 {
 		return uint64(n)
@@ -70,7 +70,7 @@ func (vs *Values) stride(t Type) uint64 {
 	return 1
 }
 
-// textOf returns the text of a string constant, of a character array, or of what a pointer to characters points to.
+// textOf returns the string in a string constant, in a character array, or at a pointer to characters.
 func (vs *Values) textOf(v *Value) (string, error) {
 	switch {
 	case v.IsText:
@@ -93,7 +93,7 @@ func (vs *Values) textOf(v *Value) (string, error) {
 	return string(data), nil
 }
 
-// Member is x.name and x->name: which of the two was written does not matter.
+// Member implements x.name and x->name, which are equivalent here.
 func (vs *Values) Member(x *Value, name string) (*Value, error) {
 	if x.Kind == WholePacket {
 		return vs.packetLayer(x, name)
@@ -123,7 +123,7 @@ func (vs *Values) Member(x *Value, name string) (*Value, error) {
 	}
 	f, ok := x.Type.Spec.FindMember(x.Type.ID, name)
 	if !ok {
-		// A path of the declaration may also be wanted by its local name: flavors and renamed members are not guessed.
+		// Only names of the layout are accepted: names that only the object's declaration has (flavors, renamed members) are not resolved.
 		if x.Layer != nil {
 			return nil, &UnknownError{What: "field", Name: name, In: x.Name, Nearest: Near(name, vs.LayerNames(x))}
 		}
@@ -187,7 +187,7 @@ func (vs *Values) Index(x *Value, i int64) (*Value, error) {
 	return vs.At(t, base+uint64(i)*size)
 }
 
-// Address returns where a value lies, or what a pointer or number says.
+// Address returns the address of a value in memory; for a pointer or number, its value.
 func (vs *Values) Address(v *Value) (uint64, error) {
 	if v.Kind == WholePacket {
 		return v.Addr, nil
@@ -199,7 +199,7 @@ func (vs *Values) Address(v *Value) (uint64, error) {
 	return n, err
 }
 
-// Sized returns a value of up to eight bytes of any type.
+// Sized returns a value of any type of up to eight bytes.
 func (vs *Values) Sized(name string, n uint64, t Type) (*Value, error) {
 	size, err := t.Size()
 	if err != nil {
@@ -216,8 +216,8 @@ func (vs *Values) Sized(name string, n uint64, t Type) (*Value, error) {
 	return &Value{Type: t, Data: b[:size]}, nil
 }
 
-// LayoutAt returns the type in whose layout a struct at addr is to be read: kernel objects have the target's, whatever the
-// object declares.
+// LayoutAt returns the type that describes the layout of a struct at addr: kernel objects have the layout of the kernel's type, whatever the object
+// declares.
 func (vs *Values) LayoutAt(t Type, addr uint64) Type {
 	target := vs.linked.Target.BTF
 	if target == nil || t.Ptr > 0 || t.Spec == nil || t.Spec == target {
@@ -249,41 +249,41 @@ const (
 	Computed valueKind = iota
 	InMemory
 	InRegister
-	WholeMap // a map as a whole
-	aMapSlot // an element a map does not have yet: can only be assigned to
+	WholeMap // an entire map
+	aMapSlot // an element not yet in its map: can only be assigned to
 	WholePacket
 )
 
 // Value is the value of an expression.
 type Value struct {
 	Type Type
-	// Data are its bytes in the target's order; of a bitfield the bytes that hold it.
+	// Data are its bytes in the program's byte order; for a bitfield, the bytes that contain it.
 	Data []byte
-	// Addr is where it lies, when it lies in memory.
+	// Addr is its address if it is in memory.
 	Addr uint64
 
 	Kind            valueKind
-	bitOff, bitSize uint32 // of a bitfield in Data
+	bitOff, bitSize uint32 // position of a bitfield in Data
 	Reg, Frame      int
-	Text            string // of a string constant
+	Text            string // the content of a string constant
 	IsText          bool
 	Map             maps.Map
 	Name            string
 	key             []byte
 	Walk            *walked       // the entries of a list; the value is their number
-	Rec             *RecordRef    // the record it is part of
-	Layer           *layerRef     // the header of the packet it is
-	Field           *packet.Field // the field of a header it is, in Data
-	From            *int          // the register that debug information computes it from
+	Rec             *RecordRef    // the record that contains it
+	Layer           *layerRef     // set if it is a header of the packet
+	Field           *packet.Field // set if it is a field of a header, in Data
+	From            *int          // the register from which debug information computes it
 }
 
-// IsMap reports whether the value is a map as a whole.
+// IsMap reports whether the value is an entire map.
 func (v *Value) IsMap() bool { return v.Kind == WholeMap }
 
-// InMemory reports whether the value lies at Addr.
+// InMemory reports whether the value is in memory, at Addr.
 func (v *Value) InMemory() bool { return v.Kind == InMemory }
 
-// absentError is a value that is not there now but may be later.
+// absentError is a value that does not exist now but may later.
 type absentError struct {
 	what string
 	slot *Value
@@ -296,7 +296,7 @@ func IsAbsent(err error) bool {
 	return errors.As(err, &a)
 }
 
-// Number makes an integer of 64 bits.
+// Number returns a 64-bit integer value.
 func (vs *Values) Number(v uint64, signed bool) *Value {
 	t := vs.Basic.Named("unsigned long long")
 	if signed {
@@ -315,7 +315,7 @@ func (vs *Values) boolean(b bool) *Value {
 	return v
 }
 
-// PointerTo makes a pointer value.
+// PointerTo returns a pointer value.
 func (vs *Values) PointerTo(t Type, addr uint64) *Value {
 	v := &Value{Type: t.pointer()}
 	n := vs.m.Memory().PointerSize()
@@ -328,7 +328,7 @@ func (vs *Values) PointerTo(t Type, addr uint64) *Value {
 	return v
 }
 
-// AsInt returns the value as an integer: arrays are their address.
+// AsInt returns the value as an integer; for an array, its address.
 func (vs *Values) AsInt(v *Value) (n uint64, signed bool, err error) {
 	switch v.Kind {
 	case WholeMap:
@@ -379,7 +379,7 @@ func (vs *Values) IsTrue(v *Value) (bool, error) {
 	return n != 0, err
 }
 
-// Convert makes the value one of another scalar type.
+// Convert converts the value to another scalar type.
 func (vs *Values) Convert(v *Value, t Type) (*Value, error) {
 	k := t.Kind()
 	if k.IsComposite() || k == btf.KindArray {
@@ -430,8 +430,7 @@ func (vs *Values) At(t Type, addr uint64) (*Value, error) {
 		return vs.viewField(v)
 	}
 	if t.IsComposite() {
-		// Members are read when they are asked for: reading all of a kernel object would bring everything it
-		// points to into being.
+		// Members are read on demand: reading an entire kernel object would create every object that it points to.
 		if err := vs.present(addr, v.Data); err != nil {
 			return nil, err
 		}
@@ -440,11 +439,11 @@ func (vs *Values) At(t Type, addr uint64) (*Value, error) {
 	return v, vs.Peek(addr, v.Data)
 }
 
-// viewField reads a value of such a context as the program would. Packet addresses are wider than the fields they are read from.
+// viewField reads a field of a computed context as the program would. Packet addresses are wider than the fields they are read from.
 func (vs *Values) viewField(v *Value) (*Value, error) {
 	switch n := len(v.Data); {
 	case v.Type.IsComposite(), v.Type.Kind() == btf.KindArray:
-		return v, nil // its fields are read when they are asked for
+		return v, nil // its fields are read on demand
 	case n != 1 && n != 2 && n != 4 && n != 8:
 		return v, vs.Peek(v.Addr, v.Data)
 	}
@@ -463,7 +462,7 @@ func (vs *Values) viewField(v *Value) (*Value, error) {
 	return v, nil
 }
 
-// present reads what is there of a struct: of kernel objects without giving fields a value that have none.
+// present reads the bytes of a struct that have a value; unset fields of kernel objects stay unset.
 func (vs *Values) present(addr uint64, p []byte) error {
 	if o := vs.m.Kernel().ObjectAt(addr); o != nil {
 		off := vs.m.Memory().Truncate(addr) - o.Addr()

@@ -6,17 +6,17 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// maxWalked limits the entries of a list that are walked.
+// maxWalked limits the entries of a list walk.
 const maxWalked = 1000
 
-// walked is what a walk along a list found.
+// walked is the result of a list walk.
 type walked struct {
 	Entries []*Value
-	err     error // why the walk ended before the list
+	err     error // why the walk stopped before the end of the list
 }
 
-// evalWalk is list_for_each(HEAD, TYPE, MEMBER): the entries of one of the kernel's lists, or a member of each. HEAD is the list_head or
-// hlist_head, or its address.
+// evalWalk evaluates list_for_each(HEAD, TYPE, MEMBER): the entries of a kernel list, or a member of each. HEAD is the list_head or hlist_head, or
+// its address.
 func (ev *Evaluator) evalWalk(n *walkNode) (*Value, error) {
 	head, err := ev.EvalNode(n.head)
 	if err != nil {
@@ -33,7 +33,7 @@ func (ev *Evaluator) evalWalk(n *walkNode) (*Value, error) {
 	if t.Ptr > 0 || !t.IsComposite() {
 		return nil, fmt.Errorf("%s has no members", t)
 	}
-	if err := ev.hasPath(t, n.member); err != nil { // also of a list without entries
+	if err := ev.hasPath(t, n.member); err != nil { // checked even for an empty list
 		return nil, err
 	}
 	w := &walked{}
@@ -43,7 +43,7 @@ func (ev *Evaluator) evalWalk(n *walkNode) (*Value, error) {
 			w.err = err
 			break
 		}
-		if next == 0 || next == addr { // the end of an hlist, the head of a list
+		if next == 0 || next == addr { // the end of an hlist, or the head of a list
 			break
 		}
 		if seen[next] {
@@ -66,7 +66,7 @@ func (ev *Evaluator) evalWalk(n *walkNode) (*Value, error) {
 	return v, nil
 }
 
-// hasPath checks a path of members in the layouts a struct may be read in.
+// hasPath returns an error if a member path exists neither in a struct's own layout nor in that of the kernel's type of the same name.
 func (ev *Evaluator) hasPath(t Type, path string) error {
 	_, first := t.Spec.ResolvePath(t.ID, path)
 	if first == nil {
