@@ -8,17 +8,17 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// attachGroup is the ordered list of programs at one attach point (struct bpf_mprog_bundle, a cgroup's list).
+// attachGroup is the ordered list of programs at one hook (struct bpf_mprog_bundle, or a cgroup's list).
 type attachGroup struct {
 	place    place
 	list     []groupEntry
 	revision uint64
-	flags    uint32 // of a cgroup
+	flags    uint32 // of a cgroup's list
 }
 
 type groupEntry struct {
 	prog *Prog
-	link *Link // nil: attached without
+	link *Link // nil: attached without a link
 	at   *attachment
 }
 
@@ -54,7 +54,7 @@ const (
 	attachOverride, attachMulti, attachReplace, attachBefore, attachAfter, attachID, attachLink = 1, 2, 4, 8, 16, 32, 1 << 13
 )
 
-// where finds the insertion index relative to another program (bpf_mprog_attach).
+// where returns the insertion index relative to another program (bpf_mprog_attach).
 func (s *System) where(c Caller, g *attachGroup, flags uint32, rel uint32, revision uint64) (int, uapi.Errno) {
 	if revision != 0 && revision != g.revision {
 		return 0, uapi.ESTALE
@@ -81,7 +81,7 @@ func (s *System) where(c Caller, g *attachGroup, flags uint32, rel uint32, revis
 	return i, 0
 }
 
-// relative returns the entry that a descriptor or an id names.
+// relative returns the index of the entry that a descriptor or an id refers to.
 func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (int, uapi.Errno) {
 	var o Object
 	switch {
@@ -114,7 +114,7 @@ func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (i
 	return 0, uapi.ENOENT
 }
 
-// groupLink inserts a link into the order at its attach point.
+// groupLink inserts a link into the ordered list of its hook.
 func (s *System) groupLink(c Caller, a *attr, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
 	g := s.group(pl)
 	i := len(g.list)
@@ -171,7 +171,7 @@ func cgroupOf(c Caller, fd int32) (uint64, uapi.Errno) {
 	return f.Inode, 0
 }
 
-// placeOf returns the attach point that BPF_PROG_ATTACH, BPF_PROG_DETACH and BPF_PROG_QUERY name.
+// placeOf returns the hook that the attributes of BPF_PROG_ATTACH, BPF_PROG_DETACH or BPF_PROG_QUERY name.
 func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Errno) {
 	switch at {
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
@@ -222,7 +222,7 @@ func isCgroupAttach(at uapi.AttachType) bool {
 	return at <= uapi.AttachCgroupSockOps || at == uapi.AttachCgroupDevice || at == uapi.AttachCgroupSysctl || at == uapi.AttachLSMCgroup
 }
 
-// attaches reports whether a program fits an attach type of BPF_PROG_ATTACH.
+// attaches reports whether BPF_PROG_ATTACH accepts the program with an attach type.
 func (p *Prog) attaches(at uapi.AttachType) bool {
 	switch at {
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
@@ -308,7 +308,7 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 	return Result{}
 }
 
-// cgroupAttach checks the flags of a cgroup's list and drops what is replaced (__cgroup_bpf_attach).
+// cgroupAttach checks the flags of a cgroup's list and removes a program that is replaced (__cgroup_bpf_attach).
 func (s *System) cgroupAttach(c Caller, a *attr, g *attachGroup, p *Prog, flags uint32) uapi.Errno {
 	mode := flags & (attachOverride | attachMulti)
 	if mode == attachOverride|attachMulti || flags&attachReplace != 0 && flags&attachMulti == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// traceFiles holds what tracefs shows.
+// traceFiles holds the state of the tracefs files.
 type traceFiles struct {
 	byID   map[uint64]string
 	byName map[string]uint64
@@ -25,10 +25,10 @@ type traceFiles struct {
 // Found is the kind of entry at a path of the simulated kernel's file systems.
 type Found uint8
 
-// Results of [System.ReadFile].
+// The kinds of entries at a path, as [System.ReadFile] returns them.
 const (
-	NotOurs Found = iota // the path is not served by the simulated kernel
-	Absent               // served, but nothing exists there
+	NotOurs Found = iota // the path is not simulated
+	Absent               // simulated, but nothing exists there
 	IsFile               // a file
 	IsDir                // a directory
 )
@@ -36,7 +36,8 @@ const (
 // tracingDirs are the mount points of tracefs.
 var tracingDirs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
-// ReadFile returns the contents of the file at a clean absolute path: kernel BTF, tracefs, kallsyms, PMUs, CPU lists, versions, settings.
+// ReadFile returns the contents of the file at a clean absolute path: kernel BTF, tracefs, kallsyms, PMUs, CPU lists, versions and settings.
+// Contents are nil unless the kind is [IsFile].
 func (s *System) ReadFile(path string) ([]byte, Found) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +72,7 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 	return nil, NotOurs
 }
 
-// plainFile serves files with short contents.
+// plainFile returns files with short fixed contents.
 func (s *System) plainFile(path string) []byte {
 	cpus := fmt.Sprintf("0-%d\n", s.cpus()-1)
 	if s.cpus() == 1 {
@@ -112,7 +113,7 @@ func (s *System) plainFile(path string) []byte {
 	return nil
 }
 
-// pmu serves the directories of the probes' PMUs.
+// pmu returns the files of the probes' PMUs.
 func (s *System) pmu(path string) ([]byte, Found) {
 	name, file, _ := strings.Cut(path, "/")
 	typ := map[string]int{"kprobe": perfKprobe, "uprobe": perfUprobe, "software": perfSoftware, "tracepoint": perfTracepoint}[name]
@@ -134,7 +135,7 @@ func (s *System) pmu(path string) ([]byte, Found) {
 	return nil, Absent
 }
 
-// kallsyms lists the kernel's symbols, and the programs.
+// kallsyms returns /proc/kallsyms: the kernel's symbols and the loaded programs.
 func (s *System) kallsyms() []byte {
 	k := s.machine.Kernel()
 	if s.trace.kall == nil {
@@ -194,7 +195,7 @@ func (s *System) kconfig() []byte {
 	return b.Bytes()
 }
 
-// tracefs serves a path below the mount point.
+// tracefs returns the file at a path below tracefs's mount point.
 func (s *System) tracefs(path string) ([]byte, Found) {
 	switch path {
 	case "", "events":
@@ -262,7 +263,7 @@ func (s *System) functions() []string {
 	return slices.Compact(out)
 }
 
-// id returns the number of a tracepoint.
+// id returns a tracepoint's id, the same that appears in its records.
 func (t *traceFiles) id(s *System, name string) uint64 {
 	if t.byID == nil {
 		t.byID, t.byName = map[uint64]string{}, map[string]uint64{}
@@ -271,7 +272,7 @@ func (t *traceFiles) id(s *System, name string) uint64 {
 		return id
 	}
 	_, event, _ := cutLast(name, '/')
-	id := 100 + s.machine.Kernel().Hash("event", event)%1500 // as in the records
+	id := 100 + s.machine.Kernel().Hash("event", event)%1500
 	for t.byID[id] != "" {
 		id += 1500
 	}
@@ -279,8 +280,7 @@ func (t *traceFiles) id(s *System, name string) uint64 {
 	return id
 }
 
-// hasTracepoint reports whether the kernel has a tracepoint. BTF does not record categories, so any category is accepted, except
-// for system calls.
+// hasTracepoint reports whether the kernel has a tracepoint. BTF does not record categories, so any category is accepted except for system calls.
 func (s *System) hasTracepoint(category, name string) bool {
 	if _, ok := s.trace.probes[category+"/"+name]; ok {
 		return true
@@ -305,7 +305,7 @@ func (s *System) hasTracepoint(category, name string) bool {
 	return s.hasRawTracepoint(name) && name != "sys_enter" && name != "sys_exit"
 }
 
-// availableEvents lists the tracepoints. The category is guessed from the first word of the name.
+// availableEvents lists the tracepoints as CATEGORY:NAME, with the first word of the name as the category.
 func (s *System) availableEvents() []byte {
 	var names []string
 	for _, spec := range s.specs() {
@@ -331,7 +331,7 @@ func (s *System) availableEvents() []byte {
 	return []byte(strings.Join(slices.Compact(names), "\n") + "\n")
 }
 
-// format returns the text of a tracepoint's format file.
+// format returns the contents of a tracepoint's format file.
 func (s *System) format(name, event string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "name: %s\nID: %d\nformat:\n", event, s.trace.id(s, name))

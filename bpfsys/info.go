@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// infoSize returns the size of an info struct according to the kernel's BTF.
+// infoSize returns the size in bytes of an info struct according to the kernel's BTF, or def without it.
 func (s *System) infoSize(name string, def int) int {
 	if s.target.BTF != nil {
 		if t, ok := s.target.BTF.Find(btf.KindStruct, name); ok && t.Size > 0 && t.Size < 512 {
@@ -54,7 +54,7 @@ func (i *info) given64(off int) uint64 {
 	return 0
 }
 
-// array copies as many records as fit to the caller's array and stores how many there are.
+// array copies as many records as fit into the caller's array and stores the total count.
 func (i *info) array(ptr, count int, data []byte, size int) {
 	n := len(data) / max(size, 1)
 	if room := int(i.given32(count)); room > 0 && n > 0 {
@@ -69,7 +69,7 @@ func (i *info) array(ptr, count int, data []byte, size int) {
 	i.u64(ptr, i.given64(ptr))
 }
 
-// name copies a string with its NUL to the caller's buffer: all of it, or as much as fits with ENOSPC (bpf_copy_to_user).
+// name copies a string with its NUL to the caller's buffer; if it does not fit, a truncated copy with ENOSPC (bpf_copy_to_user).
 func (i *info) name(ptr, length int, s string) {
 	to, room := i.given64(ptr), i.given32(length)
 	i.u64(ptr, to)
@@ -139,7 +139,7 @@ func (s *System) progInfo(i *info, p *Prog) {
 	if len(i.b) >= 16 {
 		copy(i.b[8:16], p.tag[:])
 	}
-	i.u32(16, uint32(8*len(p.insns)/8)) // the length of the instructions: nothing is compiled
+	i.u32(16, uint32(8*len(p.insns)/8)) // jited_prog_len is the length of the instructions: nothing is compiled
 	if i.given32(16) != 0 && i.given64(24) != 0 {
 		n := min(int(i.given32(16)), len(p.insns))
 		if !i.c.Write(i.given64(24), p.insns[:n]) {
@@ -328,7 +328,7 @@ func words(list []uint64) []byte {
 	return b
 }
 
-// list copies words to the caller's array, which has room for count of them; ENOSPC when it is too small.
+// list copies words to the caller's array, which has room for that many; ENOSPC when it is too small.
 func (i *info) list(ptr int, room uint32, data []uint64) {
 	to := i.given64(ptr)
 	i.u64(ptr, to)

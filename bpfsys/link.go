@@ -10,14 +10,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Link is a link: it holds a program and what that is attached to.
+// Link is a BPF link: it holds a program and the hook it is attached to.
 type Link struct {
 	object
 	typ      uapi.LinkType
 	prog     *Prog
 	attach   uapi.AttachType
 	at       []*attachment
-	name     string // tracepoint, iterator
+	name     string // tracepoint or iterator
 	obj      *BTF   // of a tracing target
 	btfID    btf.ID
 	cookie   uint64
@@ -27,7 +27,7 @@ type Link struct {
 	ops      *Map
 	multi    *multi
 	netns    uint64
-	pf       [4]uint32 // netfilter: pf, hook number, priority, flags
+	pf       [4]uint32 // netfilter: protocol family, hook number, priority, flags
 	group    *attachGroup
 	detached bool
 	tgtProg  *Prog
@@ -50,14 +50,14 @@ type attachment struct {
 	prog   *Prog
 	hook   machine.Hook
 	cookie uint64
-	place  place // where packets and cgroups matter
+	place  place // of packet and cgroup hooks
 	event  *PerfEvent
 }
 
-// place is the attach point of a device, cgroup or namespace program.
+// place identifies the hook of a device, cgroup or namespace program.
 type place struct {
 	kind placeKind
-	id   uint64 // ifindex, inode
+	id   uint64 // ifindex or inode
 	at   uapi.AttachType
 }
 
@@ -137,7 +137,7 @@ func (s *System) detachLink(l *Link) {
 // Offsets of BPF_LINK_CREATE's attributes.
 const (
 	linkProg, linkTarget, linkAttach, linkFlags = 0, 4, 8, 12
-	linkIn                                      = 16 // the union
+	linkIn                                      = 16 // of the union
 )
 
 func (s *System) linkCreate(c Caller, a *attr) Result {
@@ -206,7 +206,7 @@ func (s *System) linkCreate(c Caller, a *attr) Result {
 	return fail(uapi.EINVAL)
 }
 
-// linkTracing attaches to the function the program was loaded for, or to another one of the same type (bpf_tracing_prog_attach).
+// linkTracing attaches to the function that the program was loaded for, or to another one of the same type (bpf_tracing_prog_attach).
 func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.ID, cookie uint64) Result {
 	if (targetFD != 0) != (id != 0) {
 		return fail(uapi.EINVAL)
@@ -229,7 +229,7 @@ func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.
 		return fail(uapi.EINVAL)
 	}
 	if p.typ == uapi.ProgTypeExt || p.expected != uapi.AttachTraceRawTp {
-		// A program attaches to the same function only once.
+		// A program attaches to a function only once.
 		for _, h := range s.hooks {
 			if h.prog == p && p.typ != uapi.ProgTypeTracing {
 				return fail(uapi.EBUSY)
@@ -330,7 +330,7 @@ func (s *System) linkPerf(c Caller, a *attr, p *Prog) Result {
 	return s.newLink(l, &attachment{prog: p, hook: ev.hook, cookie: cookie, event: ev})
 }
 
-// cgroupAttach reports whether programs of a type attach to cgroups with attach type at.
+// cgroupAttach reports whether programs of type t attach to cgroups with attach type at.
 func cgroupAttach(t uapi.ProgType, at uapi.AttachType) bool {
 	row := progtype.Of(t)
 	if !strings.HasPrefix(t.String(), "cgroup") && !strings.HasPrefix(at.String(), "cgroup") && at != uapi.AttachLSMCgroup {
@@ -420,7 +420,7 @@ func (s *System) linkUprobeMulti(c Caller, a *attr, p *Prog) Result {
 	switch {
 	case !exists:
 		return fail(uapi.ENOENT)
-	case !regular: // a loader that asks for support offers "/"
+	case !regular: // loaders probe for support with "/"
 		return fail(uapi.EBADF)
 	case int32(pid) < 0:
 		return fail(uapi.EINVAL)
@@ -470,7 +470,7 @@ func read64(c Caller, addr uint64) (uint64, bool) {
 	return le.Uint64(b), true
 }
 
-// linkDevice attaches to a network device: XDP, tcx, netkit.
+// linkDevice attaches to a network device: XDP, tcx or netkit.
 func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
 	ifindex := a.u32(linkTarget)
 	if !s.cfg.HasDevice(ifindex) {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// elemOf returns the map of a command and checks the access mode of its file.
+// elemOf returns a command's map after checking the access mode of its file.
 func (s *System) elemOf(c Caller, fd int32, read, write bool) (*Map, uapi.Errno) {
 	m, f, e := fileOf[*Map](c, fd)
 	switch {
@@ -34,7 +34,7 @@ func (m *Map) key(c Caller, addr uint64) ([]byte, uapi.Errno) {
 	return b, 0
 }
 
-// ownersOnly lists the storage maps: their elements belong to kernel objects, which callers name by host descriptors.
+// ownersOnly reports whether this is a local storage map: callers name its elements by host descriptors of the kernel objects that own them.
 func (m *Map) ownersOnly() bool {
 	switch m.def.Type {
 	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage, uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage:
@@ -76,7 +76,7 @@ func (s *System) mapLookup(c Caller, a *attr) Result {
 	return Result{}
 }
 
-// lookup reads an element: a copy of its value, or the id of what it refers to.
+// lookup returns a copy of an element's value, or the id of the object that it refers to.
 func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
 	s.pull(m)
 	if t := m.def.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash { // sock_map_lookup_sys
@@ -105,7 +105,7 @@ func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.E
 	return v, 0
 }
 
-// elemToChange returns the map and the key of a command that changes an element; refused is its result when it may not.
+// elemToChange returns the map and key of a command that changes an element; refused is the command's result when it may not.
 func (s *System) elemToChange(c Caller, a *attr) (m *Map, key []byte, refused *Result) {
 	no := func(r Result) (*Map, []byte, *Result) { return nil, nil, &r }
 	m, e := s.elemOf(c, a.fd(0), false, true)
@@ -150,7 +150,7 @@ func (s *System) update(c Caller, m *Map, key, value []byte, flags uint64) Resul
 	return fail(e)
 }
 
-// updateRef stores what a descriptor refers to (bpf_fd_array_map_update_elem, bpf_fd_htab_map_update_elem).
+// updateRef stores the object that a descriptor refers to (bpf_fd_array_map_update_elem, bpf_fd_htab_map_update_elem).
 func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) uapi.Errno {
 	fd := int32(le.Uint32(value))
 	index := uint32(0)
@@ -203,7 +203,7 @@ func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) ua
 	return 0
 }
 
-// updateDev stores an element of a device or CPU map, which may name a program.
+// updateDev stores an element of a device or CPU map, which may refer to a program.
 func (s *System) updateDev(c Caller, m *Map, key, value []byte, flags uint64) uapi.Errno {
 	var p *Prog
 	if len(value) >= 8 {

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Types of perf events (enum perf_type_id), and those of the probes' PMUs, which /sys/bus/event_source says.
+// Types of perf events (enum perf_type_id), and the dynamic types of the probes' PMUs in /sys/bus/event_source.
 const (
 	perfHardware   = 0
 	perfSoftware   = 1
@@ -17,7 +17,7 @@ const (
 	perfUprobe     = 9
 )
 
-// PerfEvent is an event of perf_event_open(2): a tracepoint, a probe, a clock, or the output of programs.
+// PerfEvent is an event of perf_event_open(2): a tracepoint, a probe, a clock, or a buffer for program output.
 type PerfEvent struct {
 	object
 	typ     uint32
@@ -25,26 +25,26 @@ type PerfEvent struct {
 	cpu     int
 	pid     int32
 	hook    machine.Hook
-	bpf     *Prog // by ioctl
+	bpf     *Prog // attached by ioctl
 	at      *attachment
 	link    *Link
 	enabled bool
 	ret     bool
 	offset  uint64
-	output  bool   // the event that programs write to
-	wakeup  uint64 // records until readers are woken, or bytes with watermark
+	output  bool   // programs write to this event
+	wakeup  uint64 // records, or bytes with watermark set, until readers are woken
 	unread  uint64
 	bytes   bool // watermark
-	back    bool // write_backward: the newest record comes first, old ones are overwritten
+	back    bool // write_backward: newest record first, old ones are overwritten
 	paused  bool
 	lost    uint64
-	data    uint64 // bytes of the ring
+	data    uint64 // bytes of the data ring
 }
 
-// perfAttrSize is PERF_ATTR_SIZE_VER0, the least a caller may give.
+// perfAttrSize is PERF_ATTR_SIZE_VER0, the smallest size in bytes that a caller may pass.
 const perfAttrSize = 64
 
-// PerfEventOpen is perf_event_open(2).
+// PerfEventOpen serves perf_event_open(2).
 func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, group int32, flags uint64) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 
 func (s *System) cpus() int { return s.machine.Kernel().CPUs() }
 
-// describeEvent finds what an event measures.
+// describeEvent determines what an event measures from its struct perf_event_attr.
 func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 	switch e.typ {
 	case perfTracepoint:
@@ -176,7 +176,7 @@ func probeSection(kind string, ret bool) string {
 
 func hex(n uint64) string { return strconv.FormatUint(n, 16) }
 
-// accepts reports whether a program may be attached to the event (perf_event_set_bpf_prog).
+// accepts checks whether a program may be attached to the event (perf_event_set_bpf_prog).
 func (e *PerfEvent) accepts(p *Prog) uapi.Errno {
 	want := uapi.ProgTypePerfEvent
 	switch e.typ {
@@ -191,12 +191,12 @@ func (e *PerfEvent) accepts(p *Prog) uapi.Errno {
 	return 0
 }
 
-// Requests of perf events (include/uapi/linux/perf_event.h), by their number.
+// Request numbers of perf event ioctls (include/uapi/linux/perf_event.h).
 const (
 	perfEnable, perfDisable, perfRefresh, perfReset, perfPeriod, perfSetOutput, perfSetFilter, perfID, perfSetBPF, perfPause, perfQueryBPF = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 )
 
-// PerfIoctl is ioctl(2) on a perf event.
+// PerfIoctl serves ioctl(2) on a perf event.
 func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +237,7 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 	return Result{}
 }
 
-// queryEvent is PERF_EVENT_IOC_QUERY_BPF: the programs of a tracepoint.
+// queryEvent serves PERF_EVENT_IOC_QUERY_BPF: it lists the programs of a tracepoint.
 func (s *System) queryEvent(c Caller, e *PerfEvent, arg uint64) Result {
 	if e.typ != perfTracepoint {
 		return fail(uapi.EINVAL)
@@ -275,7 +275,7 @@ const (
 	recordLost, recordSample                         = 2, 9
 )
 
-// mapped gives an event its buffer: a page and 2^n pages of data.
+// mapped allocates an event's buffer of length bytes: one page and 2^n pages of data.
 func (e *PerfEvent) mapped(s *System, length uint64) uapi.Errno {
 	n := length/uapi.PageSize - 1
 	if length%uapi.PageSize != 0 || length < uapi.PageSize || n&(n-1) != 0 || n > 1<<16 {
@@ -305,7 +305,7 @@ func (e *PerfEvent) pending() bool {
 	return le.Uint64(b[perfHead:]) != le.Uint64(b[perfTail:])
 }
 
-// write appends a record to the buffer; false when it does not fit.
+// write appends a record to the buffer; false means that it does not fit.
 func (e *PerfEvent) write(rec []byte) bool {
 	if e.mem == nil || e.data == 0 {
 		return false
@@ -336,7 +336,7 @@ func (e *PerfEvent) write(rec []byte) bool {
 	return true
 }
 
-// sample writes a PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW, after a record of lost samples if there are any.
+// sample writes a PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW, preceded by a PERF_RECORD_LOST if samples were lost.
 func (e *PerfEvent) sample(data []byte) bool {
 	raw := (4+len(data)+7)&^7 - 4
 	rec := make([]byte, 0, 24+12+raw)
@@ -365,7 +365,7 @@ type perfSink struct {
 	m *Map
 }
 
-const maxSample = 1<<16 - 64 // the length of a record has 16 bits
+const maxSample = 1<<16 - 64 // a record's length has 16 bits
 
 func (p *perfSink) Sample(slot uint32, _ int, data []byte) bool {
 	e, ok := p.m.slots[string(le.AppendUint32(nil, slot))].(*PerfEvent)
@@ -373,13 +373,13 @@ func (p *perfSink) Sample(slot uint32, _ int, data []byte) bool {
 		return false
 	}
 	if e.mem == nil {
-		return true // nobody asked for records
+		return true // records are not enabled
 	}
 	if e.paused || !e.sample(data) {
 		return false
 	}
 	step, limit := uint64(1), e.wakeup
-	if e.bytes || limit == 0 { // by default readers are woken when the buffer is half full
+	if e.bytes || limit == 0 { // by default, readers are woken when the buffer is half full
 		step = uint64(len(data)) + 16
 	}
 	if limit == 0 {

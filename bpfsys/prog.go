@@ -12,26 +12,26 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Prog is a program.
+// Prog is a loaded program.
 type Prog struct {
 	object
-	unique   string // in the machine
+	unique   string // name in the machine
 	typ      uapi.ProgType
 	expected uapi.AttachType
 	flags    uint32
 	license  string
-	insns    []byte // as given, with ids in place of descriptors
+	insns    []byte // as the caller passed them, with ids in place of descriptors
 	tag      [8]byte
 	lp       *loader.LinkedProgram
 	types    *BTF
-	btfs     []*BTF // further BTF it refers to
+	btfs     []*BTF // other BTF objects it refers to
 	maps     []*Map
-	funcs    []byte // func_info and line_info as given
+	funcs    []byte // func_info and line_info as the caller passed them
 	funcRec  uint32
 	lines    []byte
 	lineRec  uint32
 	hook     target
-	ext      *Prog // whose function it replaces or traces
+	ext      *Prog // the program that it replaces a function of or traces
 	loaded   uint64
 	verified uint32
 	runs     uint64
@@ -83,7 +83,7 @@ func (s *System) progFlags() uint32 {
 	return f
 }
 
-// maxInsns is the kernel's bound (BPF_COMPLEXITY_LIMIT_INSNS).
+// maxInsns is BPF_COMPLEXITY_LIMIT_INSNS.
 const maxInsns = 1_000_000
 
 func (s *System) progLoad(c Caller, a *attr) Result {
@@ -143,7 +143,7 @@ func (s *System) progLoad(c Caller, a *attr) Result {
 	return r
 }
 
-// fixAttach is bpf_prog_load_fixup_attach_type.
+// fixAttach fills in the attach type as bpf_prog_load_fixup_attach_type does.
 func (s *System) fixAttach(typ uapi.ProgType, expected uapi.AttachType) uapi.AttachType {
 	switch {
 	case typ == uapi.ProgTypeCgroupSock && expected == 0:
@@ -154,7 +154,7 @@ func (s *System) fixAttach(typ uapi.ProgType, expected uapi.AttachType) uapi.Att
 	return expected
 }
 
-// attachTarget finds the BTF and the program that attach_btf_id belongs to.
+// attachTarget resolves the BTF and the program that attach_btf_id refers to.
 func (s *System) attachTarget(c Caller, a *attr, p *Prog) uapi.Errno {
 	id, fd := btf.ID(a.u32(loadAttachID)), a.fd(loadAttach)
 	p.hook.id = id
@@ -212,7 +212,7 @@ func (s *System) attachTarget(c Caller, a *attr, p *Prog) uapi.Errno {
 	return 0
 }
 
-// checkExpected is bpf_prog_load_check_attach.
+// checkExpected checks the attach type as bpf_prog_load_check_attach does.
 func (s *System) checkExpected(p *Prog) uapi.Errno {
 	row := progtype.Of(p.typ)
 	switch p.typ {
@@ -300,7 +300,7 @@ func (s *System) freeProg(p *Prog) {
 	}
 }
 
-// tagOf computes the program tag (bpf_prog_calc_tag): a hash of the instructions without what differs between loads; SHA-1 before 6.18.
+// tagOf computes the program tag (bpf_prog_calc_tag): a hash of the instructions without the parts that differ between loads; SHA-1 before 6.18.
 func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
 	b := slices.Clone(raw)
 	for i := range insns {
@@ -326,7 +326,7 @@ func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
 func (s *System) debugInfo(c Caller, a *attr, p *Prog, raw *loader.Raw, out *userLog) uapi.Errno {
 	nf, nl := a.u32(loadFuncCount), a.u32(loadLineCount)
 	fd := a.fd(loadBTF)
-	if nf == 0 && nl == 0 { // the descriptor is not looked at then
+	if nf == 0 && nl == 0 { // the kernel then ignores the descriptor
 		return 0
 	}
 	b, _, e := fileOf[*BTF](c, fd)
@@ -379,7 +379,7 @@ func (s *System) debugInfo(c Caller, a *attr, p *Prog, raw *loader.Raw, out *use
 	return 0
 }
 
-// records copies an array of records of the caller whose size it chooses: what is beyond the kernel's size must be zero.
+// records copies an array of records whose size the caller chooses: bytes beyond the kernel's record size must be zero.
 func records(c Caller, a *attr, at int, n, size, want uint32) ([]byte, uint32, uapi.Errno) {
 	if n == 0 {
 		return nil, 0, 0

@@ -14,10 +14,10 @@ import (
 // maxRun limits the host time of one run.
 const maxRun = 20 * time.Second
 
-// maxTrace limits the unread text of bpf_trace_printk.
+// maxTrace limits the unread bytes of bpf_trace_printk.
 const maxTrace = 1 << 20
 
-// run runs a program and makes its effects visible to user space. The error tells why it did not run to its end.
+// run runs a program and makes its effects visible to user space. The error says why the program did not complete.
 func (s *System) run(p *Prog, in machine.Input) (*machine.Result, error) {
 	s.pullAll()
 	defer s.pushAll()
@@ -50,7 +50,7 @@ type NotRunError struct {
 	Err     error
 }
 
-// Error names the program and the reason.
+// Error returns the program's name and the reason.
 func (e *NotRunError) Error() string {
 	return fmt.Sprintf("program %s: %s: %v", e.Program, e.Status, e.Err)
 }
@@ -151,7 +151,7 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	return r
 }
 
-// give copies a program's output to the caller: all of it, or as much as fits with ENOSPC (bpf_test_finish).
+// give copies a program's output to the caller; if it does not fit, a truncated copy with ENOSPC (bpf_test_finish).
 func give(a *attr, data []byte, to uint64, room uint32, count int) uapi.Errno {
 	e := uapi.Errno(0)
 	n := len(data)
@@ -176,7 +176,7 @@ func (s *System) testFailed(p *Prog, err error) Result {
 	return Result{Errno: uapi.EINVAL, Note: err.Error()}
 }
 
-// testInput checks the attributes of a test run and reads packet and context.
+// testInput checks the attributes of a test run and reads its packet and context.
 func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in machine.Input, packet bool, e uapi.Errno) {
 	flags, cpu, size := a.u32(testFlags), a.u32(testCPU), a.u32(testSizeIn)
 	packet = row.Takes.Has(progtype.TakesPacket) && p.typ != uapi.ProgTypeRawTracepoint
@@ -212,7 +212,7 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 		in.CPU = int(cpu)
 	}
 	if packet {
-		const ethernet, most = 14, uapi.PageSize - 256 - 320 // headroom and skb_shared_info take the rest of the page
+		const ethernet, most = 14, uapi.PageSize - 256 - 320 // headroom and skb_shared_info use the rest of the page
 		limit := uint32(most)
 		if p.flags&flagFrags != 0 {
 			limit = 64 << 10
@@ -246,8 +246,8 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 	return in, packet, 0
 }
 
-// testTracing test-runs fentry, fexit and fmod_ret programs: the kernel calls its own test functions, which such programs trace
-// (bpf_prog_test_run_tracing), and returns their results in the two halves of the value.
+// testTracing test-runs fentry, fexit and fmod_ret programs: the kernel calls its own test functions, which such programs trace, and returns their
+// results in the two halves of retval (bpf_prog_test_run_tracing).
 func (s *System) testTracing(a *attr, p *Prog) Result {
 	if a.u32(testFlags) != 0 || a.u32(testCPU) != 0 || a.u32(testBatch) != 0 {
 		return fail(uapi.EINVAL)

@@ -4,7 +4,7 @@ package exec
 
 import "golang.org/x/sys/unix"
 
-// archRules are the calls of this architecture alone.
+// archRules are the rules for calls that only this architecture has.
 var archRules = []rule{
 	{nr: unix.SYS_EPOLL_WAIT}, {nr: unix.SYS_SELECT}, {nr: unix.SYS_PSELECT6},
 }

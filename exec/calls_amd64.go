@@ -6,12 +6,12 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// x32 system calls have this bit in their number.
+// foreignBit is set in the numbers of x32 system calls.
 const foreignBit = 0x40000000
 
 const sysUprobe = 336
 
-// Calls that newer architectures do not have.
+// Calls that newer architectures lack.
 const (
 	sysOpen      = unix.SYS_OPEN
 	sysAccess    = unix.SYS_ACCESS

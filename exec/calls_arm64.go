@@ -6,12 +6,12 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// foreignBit: there are no other system calls under this architecture's number.
+// foreignBit is 0: arm64 has no second set of system calls.
 const foreignBit = 0
 
 const sysUprobe = -1
 
-// Calls that this architecture does not have.
+// Calls that this architecture lacks.
 const (
 	sysOpen      = -2
 	sysAccess    = -3

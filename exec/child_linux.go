@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childWord is the first argument of a child, which the supervisor starts from its own executable.
+// childWord is the first argument of a child process, which the supervisor starts from its own executable.
 const childWord = "__exec-child"
 
-// childFD is the socket to the supervisor in a child.
+// childFD is the child's socket to the supervisor.
 const childFD = 3
 
-// Child turns the process into the program when the supervisor started it for that: it does not return then. args are those of the process
-// without its name.
+// Child runs the child side when the supervisor started this process; in that case it exits instead of returning. Otherwise it returns false. args are
+// the process's arguments without its name.
 func Child(args []string) bool {
 	if len(args) < 4 || args[0] != childWord {
 		return false
@@ -27,12 +27,12 @@ func Child(args []string) bool {
 	return true
 }
 
-// dropped are capabilities with which a call the filter does not know could change the host's kernel.
+// dropped are the capabilities with which calls that the filter does not know could change the host's kernel.
 var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_PERFMON, unix.CAP_BPF}
 
-// child turns this process into the guard of the program: its parent, which outlives it and the supervisor just long enough to leave no process behind.
+// child makes this process the guard of the tool: its parent, which outlives the tool and the supervisor just long enough to leave no process running.
 func child(asRoot bool, path string, argv []string) error {
-	// The filter is this thread's alone, and the program is started by it.
+	// The filter applies to this thread alone, which therefore starts the tool.
 	runtime.LockOSThread()
 	for _, c := range dropped {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // fails without CAP_SETPCAP, when there is nothing to drop
@@ -51,7 +51,7 @@ func child(asRoot bool, path string, argv []string) error {
 	default:
 		return fmt.Errorf("seccomp: %w: seccomp user notification is not available here", e)
 	}
-	// sendmsg(2) would wait for the supervisor, which fetches the listener itself.
+	// sendmsg(2) is notified and would wait for the supervisor, so the supervisor copies the listener itself.
 	if err := tell(uint32(fd)); err != nil {
 		return fmt.Errorf("listener: %w", err)
 	}
@@ -67,7 +67,8 @@ func child(asRoot bool, path string, argv []string) error {
 	return guard(path, argv)
 }
 
-// unconfined asks whether the calls of this thread arrive at the supervisor. A filter that was there before, that of a container, goes first with what it refuses.
+// unconfined checks that calls of this thread reach the supervisor. Filters that were installed earlier, such as a container's, run as well and may refuse
+// them.
 func unconfined() error {
 	v, _, e := unix.RawSyscall(unix.SYS_BPF, ask, 0, 0)
 	if e == 0 && v == answer {
@@ -85,7 +86,7 @@ func tell(v uint32) error {
 	return err
 }
 
-// dropCaps takes the capabilities from this thread.
+// dropCaps drops the capabilities of this thread.
 func dropCaps() error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

@@ -7,30 +7,30 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// ErrUnsupported means that this system cannot run programs that way.
+// ErrUnsupported is returned on systems that cannot run tools under a supervisor.
 var ErrUnsupported = errors.New("bpfrun exec needs Linux 5.14 or later on amd64 or arm64")
 
-// Config describes what to run.
+// Config describes the tool to run and the kernel it sees.
 type Config struct {
-	// System is the kernel whose bpf(2) the program sees; Run sets the functions it is told things by.
+	// System configures the simulated kernel. Run sets its callbacks.
 	System bpfsys.Config
-	// Release is what uname -r prints; empty is the host's. Version is what uname -v prints.
+	// Release is what uname -r prints, Version what uname -v prints; empty means the host's.
 	Release, Version string
-	// Args is the program with its arguments; Env and Dir as for os/exec.
+	// Args is the tool with its arguments; Env and Dir are as in [os/exec.Cmd].
 	Args []string
-	// Events happen whenever the program waits, step by step; nil leaves it to wait.
+	// Events are run step by step, one step whenever the tool waits; nil leaves the tool waiting.
 	Events *Events
-	// Keep leaves the program running after the last event. Otherwise it gets SIGINT when it waits again.
+	// Keep leaves the tool running after the last event. Otherwise it gets SIGINT when it waits again.
 	Keep bool
-	// Root has the program believe that its user is 0.
+	// Root has the tool see user id 0 and all capabilities.
 	Root bool
-	// Log gets a line for each call that was served; nil is none.
+	// Log gets a line for each served call; nil means none.
 	Log io.Writer
-	// Notes gets what a user should know: what is not simulated, events that met nothing.
+	// Notes gets messages for the user: what is not simulated, events whose hook has no program.
 	Notes io.Writer
-	// Stdin, Stdout and Stderr of the program.
+	// Stdin, Stdout and Stderr are those of the tool.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Socket is the path of a socket on which bpfrun fire reaches the session; empty is none.
+	// Socket is the path of the socket on which bpfrun fire reaches the session; empty means none.
 	Socket string
 }

@@ -4,7 +4,7 @@ package exec
 
 import "golang.org/x/sys/unix"
 
-// epollEventSize: struct epoll_event is packed on this architecture.
+// epollEventSize is the size of struct epoll_event, which is packed on amd64.
 const epollEventSize = 12
 
 const sysPause = unix.SYS_PAUSE

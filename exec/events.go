@@ -14,35 +14,36 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// Events are what happens in the simulated kernel while a program runs, in steps: the next step happens when the program waits.
+// Events are what happens in the simulated kernel while a tool runs, in steps: each step is run when the tool waits.
 type Events struct {
 	Steps []Step
-	// Clock means that sleeps of the program are simulated: they end at once, and simulated time passes.
+	// Clock has sleeps of the tool simulated: they end at once and advance simulated time.
 	Clock bool
 }
 
-// Step is what happens at one time.
+// Step is a list of events that happen together.
 type Step []Line
 
-// Line is one line of a step: an event, or time that passes.
+// Line is one line of a step: an event or the passing of time.
 type Line struct {
 	Text   string
 	Event  bpfsys.Event
 	Repeat int
-	Pass   time.Duration // instead of an event
+	Pass   time.Duration // simulated time to pass; 0 for an event
 }
 
-// ErrEvents is the kind of mistakes in a file of events.
+// ErrEvents is wrapped by the errors of a malformed events file.
 var ErrEvents = errors.New("events")
 
-// maxEventLines limits a file of events, and maxEventRepeat a line of it.
+// maxEventLines limits the lines of an events file, maxEventRepeat the repetitions of a line.
 const (
 	maxEventLines  = 1 << 20
 	maxEventRepeat = 1_000_000
 )
 
-// ReadEvents reads a file of events. A line is a hook with values, "HOOK name=value ...": arguments and fields of records by name, task.FIELD for the task
-// it happens in, cpu=N, repeat=N, packet=HEX; or "pass DURATION". "---" ends a step, "clock" simulates sleeps, "#" begins a comment.
+// ReadEvents reads an events file. A line names a hook and its values, "HOOK name=value ...": arguments and record fields by name, task.FIELD for the
+// task it happens in, cpu=N, repeat=N, packet=HEX; or is "pass DURATION". "---" ends a step, "clock" simulates sleeps, "#" starts a comment. Errors wrap
+// [ErrEvents].
 func ReadEvents(r io.Reader) (*Events, error) {
 	ev := &Events{Steps: []Step{nil}}
 	sc := bufio.NewScanner(r)
@@ -76,7 +77,7 @@ func ReadEvents(r io.Reader) (*Events, error) {
 	return ev, nil
 }
 
-// ParseLine reads one event.
+// ParseLine parses one line of an events file: an event or "pass DURATION". Errors wrap [ErrEvents].
 func ParseLine(text string) (Line, error) {
 	words, err := split(text)
 	if err != nil {
@@ -147,7 +148,7 @@ func (l *Line) set(name, text string) (err error) {
 	return worded.Error(err)
 }
 
-// value returns a number where the text is one, else the text.
+// value returns a number if the text is one, otherwise the text.
 func value(text string) any {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
 		return n
@@ -158,7 +159,7 @@ func value(text string) any {
 	return text
 }
 
-// split separates words at blanks; a part of a word in double quotes may contain them.
+// split separates words at blanks; double quotes protect blanks within a word.
 func split(text string) ([]string, error) {
 	var out []string
 	var word strings.Builder

@@ -10,25 +10,25 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// file is a memfd that stands for something of the simulated kernel. All descriptors of it are open files of its inode.
+// file is a memfd that stands for something in the simulated kernel. Every descriptor of it in the tool is an open file of the memfd's inode.
 type file struct {
-	fd     int // ours
+	fd     int // this process's descriptor
 	ino    uint64
-	wd     int // of inotify
-	open   int // open files that were given away
+	wd     int // inotify watch
+	open   int // open files given to the tool
 	object bpfsys.Object
-	path   string // of a file or directory of the simulated kernel
+	path   string // of a simulated file or directory
 	dir    bool
 	cgroup uint64 // id of a simulated cgroup
-	read   bool   // a directory was listed
-	kept   bool   // it stays when nobody has it open
-	event  int    // eventfd that stands for the object in epoll, -1 without
-	// epolled means that the eventfd was put into an epoll instance.
+	read   bool   // a directory has been listed to its end
+	kept   bool   // kept when no descriptor is left
+	event  int    // eventfd that stands for the object in epoll, -1 if none
+	// epolled is set once the eventfd was put into an epoll instance.
 	epolled bool
 	level   bool
 }
 
-// memory is that of a memfd, mapped here.
+// memory is the memory of a memfd, mapped into this process.
 type memory struct {
 	fd   int
 	b    []byte
@@ -37,7 +37,7 @@ type memory struct {
 
 func (m *memory) Bytes() []byte { return m.b }
 
-// Close unmaps the memory. The program may still map it.
+// Close unmaps the memory in this process; the tool's mappings stay.
 func (m *memory) Close() {
 	if !m.done {
 		m.done = true
@@ -46,7 +46,7 @@ func (m *memory) Close() {
 	}
 }
 
-// newMemory makes shared memory whose size nobody can change: a program that cut it off would take this process down.
+// newMemory allocates sealed shared memory: a tool that truncated it would kill this process.
 func newMemory(fd, size int) (*memory, error) {
 	if err := unix.Ftruncate(fd, int64(size)); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func newMemory(fd, size int) (*memory, error) {
 	return &memory{fd: dup, b: b}, nil
 }
 
-// newFile makes the memfd of something.
+// newFile creates a memfd.
 func (s *supervisor) newFile(name string) (*file, error) {
 	if len(name) > 200 {
 		name = name[:200]
@@ -85,7 +85,7 @@ func (s *supervisor) newFile(name string) (*file, error) {
 	return s.adopt(fd)
 }
 
-// adopt makes a file of a memfd of ours.
+// adopt makes a file of an existing memfd.
 func (s *supervisor) adopt(fd int) (*file, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -103,7 +103,7 @@ func (s *supervisor) adopt(fd int) (*file, error) {
 	return f, nil
 }
 
-// drop forgets a file. The watch goes with the inode or here, whichever is first.
+// drop forgets a file. The inotify watch ends here or with the inode, whichever comes first.
 func (s *supervisor) drop(f *file) {
 	if s.files[f.ino] != f {
 		return
@@ -117,7 +117,7 @@ func (s *supervisor) drop(f *file) {
 	}
 }
 
-// fileOf returns the file of an object, made when its first descriptor is given away.
+// fileOf returns the file of an object, created when the tool gets its first descriptor.
 func (s *supervisor) fileOf(o bpfsys.Object) (*file, error) {
 	tag := bpfsys.Tag(o)
 	if f, ok := (*tag).(*file); ok {
@@ -142,7 +142,7 @@ func (s *supervisor) fileOf(o bpfsys.Object) (*file, error) {
 	return f, nil
 }
 
-// give makes an open file of its own and puts it into the caller's table: the reply to the call.
+// give opens the file anew and puts the descriptor into the caller's table, which is also the reply to the call.
 func (s *supervisor) give(n *notif, f *file, flags int) bool {
 	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", f.fd), flags&^unix.O_CLOEXEC|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *supervisor) give(n *notif, f *file, flags int) bool {
 	r, e := s.addFD(&a)
 	unix.Close(fd)
 	if e != 0 {
-		// The thread is gone: inotify tells of the close. Or its table is full.
+		// The thread has ended, and inotify reports the close, or its table is full.
 		s.logf("-> no descriptor: %v", e)
 		s.reply(n, 0, unix.EMFILE)
 		return false
@@ -169,7 +169,7 @@ func (s *supervisor) give(n *notif, f *file, flags int) bool {
 	return true
 }
 
-// closes learns of closed descriptors. What was read is handled under the same lock, so that nobody sees a state between.
+// closes handles closed descriptors. Events are read and handled under one lock, so that nobody sees a state in between.
 func (s *supervisor) closes() {
 	for {
 		p := []unix.PollFd{{Fd: int32(s.inotify), Events: unix.POLLIN}, {Fd: int32(s.quit), Events: unix.POLLIN}}
@@ -198,8 +198,8 @@ func (s *supervisor) closed(p []byte) {
 	}
 }
 
-// unused reports whether no open file of it is left outside. Inotify tells of a close, but of several perhaps only once; each open file that is
-// given away has a lock, which its last close ends. A program that takes the lock off loses the object sooner.
+// unused reports whether the tool has no open file of it left. Inotify may merge several closes into one event, so each open file that is given away
+// holds a lock, which its last close releases. A tool that unlocks it loses the object early.
 func (f *file) unused() bool {
 	if unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return false
@@ -208,7 +208,7 @@ func (f *file) unused() bool {
 	return true
 }
 
-// release gives back the references of all open files.
+// release drops the references of all open files.
 func (s *supervisor) release(f *file) {
 	n := f.open
 	f.open = 0
@@ -225,7 +225,7 @@ func (s *supervisor) release(f *file) {
 	}
 }
 
-// drain handles the closes that happened by now: what asks for ids must not see what is gone.
+// drain handles the closes up to now, so that commands which list ids do not see freed objects.
 func (s *supervisor) drain() {
 	buf := make([]byte, 16<<10)
 	for range 64 {

@@ -4,7 +4,7 @@ package exec
 
 import "golang.org/x/sys/unix"
 
-// rule describes what happens to a system call.
+// rule decides what happens to a system call.
 type rule struct {
 	nr   int
 	when condition
@@ -12,7 +12,7 @@ type rule struct {
 	val  uint32
 }
 
-// condition decides whether the rule's call is notified; otherwise it goes to the host.
+// condition decides whether a rule applies; calls that match no rule go to the host.
 type condition uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	refused             // not notified: fails with errno val
 )
 
-// rules returns the calls the supervisor is asked about.
+// rules returns the calls that are notified to the supervisor or refused.
 func rules(asRoot bool) []rule {
 	list := []rule{
 		{nr: unix.SYS_BPF}, {nr: unix.SYS_PERF_EVENT_OPEN}, {nr: sysUprobe},
@@ -44,7 +44,7 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_CLOCK_NANOSLEEP},
 		{nr: unix.SYS_SENDTO}, {nr: unix.SYS_SENDMSG}, {nr: unix.SYS_RECVMSG}, {nr: unix.SYS_RECVFROM},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachBPF}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachReuseportBPF},
-		// What it would do bypasses the filter.
+		// Its operations would bypass the filter.
 		{nr: unix.SYS_IO_URING_SETUP, when: refused, val: uint32(unix.ENOSYS)},
 	}
 	list = append(list, archRules...)
@@ -62,8 +62,8 @@ const (
 	soAttachReuseportBPF = 52
 )
 
-// filter makes the classic BPF program: one comparison for each rule, whose number of instructions is skipped when it does not match. Rules of one
-// call follow each other, so that a condition that does not hold falls through to the next.
+// filter compiles the rules to classic BPF: each rule is one comparison that skips the rule's instructions when it does not match. The rules of one
+// call are adjacent, so that a condition that does not hold falls through to the next.
 func filter(list []rule) []unix.SockFilter {
 	const (
 		ld   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -73,11 +73,11 @@ func filter(list []rule) []unix.SockFilter {
 		and  = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
 		ret  = unix.BPF_RET | unix.BPF_K
 	)
-	arg := func(i int) uint32 { return uint32(16 + 8*i) } // low word: both architectures are little endian
+	arg := func(i int) uint32 { return uint32(16 + 8*i) } // low word: both architectures are little-endian
 	f := []unix.SockFilter{
 		{Code: ld, K: 4}, // arch
 		{Code: jeq, Jt: 1, K: auditArch},
-		{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}, // 32-bit calls would pass unseen
+		{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}, // 32-bit calls would bypass the filter
 		{Code: ld, K: 0},
 	}
 	if foreignBit != 0 {

@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guard starts the program and waits for it. When the program has ended, or the supervisor has, it kills what is left of the program's
-// processes: without a supervisor their calls would fail in ways no kernel has. PR_SET_PDEATHSIG alone would reach one process.
+// guard starts the tool and waits for it. When the tool or the supervisor has ended, it kills the tool's remaining processes: without a supervisor
+// their calls would fail in ways that no kernel has. PR_SET_PDEATHSIG alone would reach only one process.
 func guard(path string, argv []string) error {
-	// Orphans become children of this process.
+	// Orphans of the tool become children of this process.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)
 	}
-	// Signals of the terminal are for the program. Ignoring them would be inherited by it.
+	// Signals of the terminal are for the tool. They are caught, not ignored, since the tool would inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
-	// The descriptor of the supervisor, whose end is the end of the socket, is not for the program: fork closes it on exec.
+	// The tool does not inherit the socket to the supervisor: ForkExec closes it.
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
@@ -55,7 +55,7 @@ func guard(path string, argv []string) error {
 			return fmt.Errorf("wait: %w", err)
 		case p == pid && (ws.Exited() || ws.Signaled()):
 			if _, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD {
-				killed := make(chan struct{}) // by a thread whose calls are not notified
+				killed := make(chan struct{}) // in a thread without the filter
 				go func() { killAll(os.Getpid()); close(killed) }()
 				<-killed
 			}
@@ -65,7 +65,7 @@ func guard(path string, argv []string) error {
 	}
 }
 
-// killAll kills the descendants of a process until there are none.
+// killAll kills the descendants of a process until none is left.
 func killAll(pid int) {
 	for {
 		left := descendants(pid)
@@ -84,7 +84,7 @@ func killAll(pid int) {
 	}
 }
 
-// descendants lists the children of a process, theirs, and so on, without those that ended.
+// descendants lists the running descendants of a process.
 func descendants(pid int) []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -102,7 +102,7 @@ func descendants(pid int) []int {
 		if err != nil {
 			continue
 		}
-		// The name in parentheses may contain anything.
+		// The name in parentheses may contain any character.
 		f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
 		if len(f) < 2 || f[0] == "Z" || f[0] == "X" {
 			continue

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// handlers are the calls that are served, by number.
+// handlers are the served calls by number.
 var handlers map[int]func(*call)
 
 func init() {
@@ -48,11 +48,11 @@ func init() {
 func (c *call) arg(i int) uint64 { return c.n.Args[i] }
 func (c *call) fd(i int) int32   { return int32(uint32(c.n.Args[i])) }
 
-// fire is the number of the private command of bpf(2) with which tests hit a hook: its attributes begin with a pointer to a line as in a file of events. The
+// fire is the number of the private bpf(2) command with which tests fire a hook: its attributes begin with a pointer to a line of an events file. The
 // result is the number of programs that ran.
 const fire = 0xb9f0
 
-// ask is the number of another one, with which a process learns whether it is supervised, and answer its result.
+// ask is the number of the private command with which a process checks that it is supervised; answer is its result.
 const ask, answer = 0xb9f1, 0x5e11
 
 func (c *call) bpf() {
@@ -69,7 +69,7 @@ func (c *call) bpf() {
 		c.fire(addr)
 		return
 	}
-	if !bpfsys.OnElements(cmd) { // which do not see what is gone
+	if !bpfsys.OnElements(cmd) { // element commands do not depend on which objects still exist
 		s.drain()
 	}
 	r := s.sys.Call(c, cmd, addr, size, c.arg(3), uint32(c.arg(4)))
@@ -118,7 +118,7 @@ func (c *call) perfOpen() {
 	c.s.result(c.n, r)
 }
 
-// uprobe is a call that only the kernel's trampolines make. Loaders ask whether it is there.
+// uprobe fails as the kernel does: only its trampolines make this call. Loaders probe for it.
 func (c *call) uprobe() {
 	if v := c.s.cfg.System.Target.Version; v >= 6<<16|18<<8 {
 		c.s.reply(c.n, 0, unix.ENXIO)
@@ -164,7 +164,7 @@ func (c *call) mmap() {
 }
 
 func (c *call) prlimit() {
-	if c.arg(2) == 0 { // it asks
+	if c.arg(2) == 0 { // a query
 		c.s.host(c.n)
 		return
 	}
@@ -175,7 +175,7 @@ func (c *call) prlimit() {
 	c.s.reply(c.n, 0, 0)
 }
 
-// capget tells a program that believes itself root that it has all capabilities.
+// capget reports all capabilities to a tool that runs as simulated root.
 func (c *call) capget() {
 	head := make([]byte, 8)
 	if !c.Read(c.arg(0), head) {
@@ -183,7 +183,7 @@ func (c *call) capget() {
 		return
 	}
 	if v := le.Uint32(head); v != unix.LINUX_CAPABILITY_VERSION_3 || c.arg(1) == 0 {
-		c.s.host(c.n) // which describes what version it wants
+		c.s.host(c.n) // the host writes the version it wants
 		return
 	}
 	high := uint32(1)<<(unix.CAP_LAST_CAP-31) - 1
@@ -198,7 +198,7 @@ func (c *call) capget() {
 	c.s.reply(c.n, 0, 0)
 }
 
-// setsockopt is asked for SO_ATTACH_BPF and SO_ATTACH_REUSEPORT_EBPF.
+// setsockopt serves SO_ATTACH_BPF and SO_ATTACH_REUSEPORT_EBPF.
 func (c *call) setsockopt() {
 	if uint32(c.arg(1)) != unix.SOL_SOCKET {
 		c.s.host(c.n)

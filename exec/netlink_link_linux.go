@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// Attributes of IFLA_XDP, flags of an attachment and modes of one (include/uapi/linux/if_link.h).
+// Attributes of IFLA_XDP, and flags and modes of an XDP attachment (include/uapi/linux/if_link.h).
 const (
 	xdpAttached     = 2
 	xdpFlags        = 3
@@ -32,8 +32,8 @@ const (
 	maxLinkMessages = 1024
 )
 
-// getLink answers a question for devices: what the host says about them, with the XDP programs of the simulated kernel. It is asked on a socket of our own,
-// since the answer is another one. ok is false when the host does not answer.
+// getLink serves RTM_GETLINK: the host's answer with the XDP programs of the simulated kernel. The query is sent on a socket of our own, since the
+// answer is rewritten. ok is false when the host does not answer.
 func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 	s := c.s
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
@@ -41,7 +41,7 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	// What the program chose for its socket changes the answers.
+	// Options of the tool's socket change the answer.
 	for _, opt := range []int{unix.NETLINK_GET_STRICT_CHK, unix.NETLINK_EXT_ACK, unix.NETLINK_CAP_ACK} {
 		if v, err := unix.GetsockoptInt(g, unix.SOL_NETLINK, opt); err == nil {
 			_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, opt, v)
@@ -72,7 +72,7 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 	return false
 }
 
-// withXDP rewrites the messages of an answer for the owner of a port, and reports whether they end it.
+// withXDP rewrites the messages of an answer for the socket with the given port, and reports whether they end the answer.
 func (s *supervisor) withXDP(b []byte, port uint32) (out []byte, end bool) {
 	for len(b) >= nlmsgHdrSize {
 		n := int(le.Uint32(b))
@@ -101,7 +101,7 @@ func (s *supervisor) withXDP(b []byte, port uint32) (out []byte, end bool) {
 	return out, end || len(out) == 0
 }
 
-// xdpOf returns what a device says about its program (rtnl_xdp_fill).
+// xdpOf returns the IFLA_XDP attribute of a device (rtnl_xdp_fill).
 func (s *supervisor) xdpOf(ifindex uint32) []byte {
 	id := s.sys.XDP(ifindex)
 	mode, attr := byte(xdpAttachedDrv), uint16(xdpDrvProgID)
@@ -127,7 +127,7 @@ func appendAttribute(b []byte, typ uint16, data []byte) []byte {
 	return b
 }
 
-// setXDP attaches a program to a device or, with a descriptor below 0, removes it (dev_xdp_attach).
+// setXDP attaches a program to a device or, with a negative descriptor, detaches it (dev_xdp_attach).
 func (c *call) setXDP(ifindex uint32, fd int32, flags uint32, expected int32) unix.Errno {
 	s := c.s
 	if !hasDevice(ifindex) {
@@ -138,7 +138,7 @@ func (c *call) setXDP(ifindex uint32, fd int32, flags uint32, expected int32) un
 		return unix.EINVAL
 	}
 	if mode == 0 {
-		mode = xdpSkbMode // devices of the host that runs this are taken to have no driver of their own, as lo
+		mode = xdpSkbMode // devices are assumed to have no native XDP, like lo
 	}
 	var p *bpfsys.Prog
 	if fd >= 0 {
@@ -150,7 +150,7 @@ func (c *call) setXDP(ifindex uint32, fd int32, flags uint32, expected int32) un
 	id := s.sys.XDP(ifindex)
 	now := id
 	if s.xdpModes[ifindex] != mode {
-		now = 0 // the modes do not see each other's programs
+		now = 0 // a program in another mode is not seen
 	}
 	if flags&xdpReplace != 0 {
 		want := uint32(0)

@@ -22,7 +22,7 @@ const (
 	nlmsgHdrSize = 16
 )
 
-// route reports whether a descriptor is a netlink socket of routes, and returns a copy of it.
+// route returns a copy of descriptor fd and its inode; ok is false when it is not a NETLINK_ROUTE socket. The caller closes the copy.
 func (c *call) route(fd int32) (int, uint64, bool) {
 	g, err := c.s.grab(c.n, fd)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *call) route(fd int32) (int, uint64, bool) {
 	return -1, 0, false
 }
 
-// maxNetlink limits a message.
+// maxNetlink limits the bytes of a message.
 const maxNetlink = 64 << 10
 
 func (c *call) sendto() {
@@ -96,7 +96,7 @@ func (c *call) sendmsg() {
 	c.netlink(g, ino, msg)
 }
 
-// netlink serves a message: XDP programs of devices here, questions at the host with the bytes that were looked at; what would change the host is refused.
+// netlink serves a message: XDP programs of devices here, queries at the host, sent from the checked copy of the bytes. What would change the host is refused.
 func (c *call) netlink(g int, ino uint64, msg []byte) {
 	s := c.s
 	if len(msg) < nlmsgHdrSize {
@@ -104,7 +104,7 @@ func (c *call) netlink(g int, ino uint64, msg []byte) {
 		return
 	}
 	typ := le.Uint16(msg[4:])
-	const getKind = 2 // the lowest two bits of a message's type: new, delete, get, set
+	const getKind = 2 // the lowest two bits of a message's type: 0 new, 1 delete, 2 get, 3 set
 	if typ == unix.RTM_GETLINK && c.getLink(g, ino, msg) {
 		s.reply(c.n, int64(len(msg)), 0)
 		return
@@ -133,7 +133,7 @@ func (c *call) netlink(g int, ino uint64, msg []byte) {
 	s.reply(c.n, int64(len(msg)), 0)
 }
 
-// attributes calls f for each attribute.
+// attributes calls f for each netlink attribute in b.
 func attributes(b []byte, f func(typ uint16, data []byte)) {
 	for len(b) >= 4 {
 		n := int(le.Uint16(b))
@@ -145,7 +145,7 @@ func attributes(b []byte, f func(typ uint16, data []byte)) {
 	}
 }
 
-// setLink attaches an XDP program; ok is false when the message is about something else.
+// setLink attaches or detaches an XDP program; ok is false when the message is about something else.
 func (c *call) setLink(msg []byte) (e unix.Errno, ok bool) {
 	if len(msg) < nlmsgHdrSize+16 {
 		return unix.EINVAL, true
@@ -177,7 +177,7 @@ func (c *call) setLink(msg []byte) (e unix.Errno, ok bool) {
 	return e, ok
 }
 
-// answerNetlink keeps the acknowledgement for the next read of the socket.
+// answerNetlink queues the acknowledgement for the next read of the socket.
 func (s *supervisor) answerNetlink(g int, ino uint64, msg []byte, e unix.Errno) {
 	r := make([]byte, 36)
 	le.PutUint32(r, 36)
@@ -196,7 +196,7 @@ func (s *supervisor) answerNetlink(g int, ino uint64, msg []byte, e unix.Errno) 
 	s.replies[ino] = append(s.replies[ino], r)
 }
 
-// waiting returns the first answer that waits for a socket.
+// waiting returns the inode of the caller's socket and the first answer queued for it.
 func (c *call) waiting() (uint64, []byte, bool) {
 	if len(c.s.replies) == 0 {
 		return 0, nil, false
@@ -219,7 +219,7 @@ func (s *supervisor) taken(ino uint64) {
 	}
 }
 
-// kernelAddress is a struct sockaddr_nl of the kernel.
+// kernelAddress is the struct sockaddr_nl of the kernel.
 var kernelAddress = []byte{unix.AF_NETLINK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 func (c *call) recvmsg() {

@@ -2,8 +2,8 @@
 
 package exec
 
-// Run gives ErrUnsupported on this system.
+// Run returns ErrUnsupported: this system cannot run tools under a supervisor.
 func Run(Config) (int, error) { return 0, ErrUnsupported }
 
-// Child reports whether this process is the child of a supervisor, which no process on this system is.
+// Child returns false: no process on this system is the child of a supervisor.
 func Child([]string) bool { return false }

@@ -15,18 +15,18 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// kind is what the simulated kernel has at a path.
+// pathKind is what the simulated kernel has at a path.
 type pathKind uint8
 
 const (
-	hostPath pathKind = iota // not ours
+	hostPath pathKind = iota // not simulated
 	absent
 	plain
 	directory
 	pinned
 )
 
-// look finds what is at a path; the contents of a file are made when they are asked for.
+// look returns what the simulated kernel has at a path. File contents are generated on each call.
 func (c *call) look(p string) (pathKind, []byte, bpfsys.Object) {
 	s := c.s
 	if s.cgroups[p] != 0 {
@@ -55,7 +55,7 @@ func (c *call) look(p string) (pathKind, []byte, bpfsys.Object) {
 	return hostPath, nil, nil
 }
 
-// simulated reports whether a path may be ours, so that most files cost no more than that.
+// simulated is a cheap check whether a path may be simulated, so that most files cost nothing more.
 func simulated(p string) bool {
 	for _, prefix := range [...]string{"/sys/", "/proc/", "/boot/config-", "/lib/modules/"} {
 		if strings.HasPrefix(p, prefix) {
@@ -65,15 +65,15 @@ func simulated(p string) bool {
 	return false
 }
 
-// pathAt reads a path argument; ok is false when the call was replied to.
+// pathAt reads a path argument; ok is false when the call has been replied to.
 func (c *call) pathAt(dir int32, addr uint64) (string, bool) {
 	p, ok := c.text(addr, 4096)
 	if !ok || p == "" {
-		c.s.host(c.n) // which describes what is wrong with it
+		c.s.host(c.n) // the host reports what is wrong with the path
 		return "", false
 	}
 	if !path.IsAbs(p) && dir == unix.AT_FDCWD {
-		// Relative to a directory of the host. The simulated ones are not to be changed to.
+		// Relative to a directory of the host: simulated directories cannot be a working directory.
 		c.s.host(c.n)
 		return "", false
 	}
@@ -155,17 +155,17 @@ func (c *call) openPath(p string, flags uint64) {
 				return
 			}
 		}
-		s.reply(c.n, 0, unix.EIO) // as the kernel: only iterators can be read
+		s.reply(c.n, 0, unix.EIO) // as in the kernel: only iterators can be read
 	}
 }
 
-// probeFile is kprobe_events or uprobe_events: it stays as long as the program runs, and what is written to it is looked at when tracefs is.
+// probeFile is kprobe_events or uprobe_events. It exists as long as the tool runs; what the tool writes to it is parsed when tracefs is next used.
 type probeFile struct {
 	f    *file
 	seen string
 }
 
-// maxProbes limits what is read of such a file.
+// maxProbes limits the bytes read of a probe file.
 const maxProbes = 1 << 20
 
 func (c *call) openProbes(name string, flags uint64) {
@@ -185,13 +185,13 @@ func (c *call) openProbes(name string, flags uint64) {
 	switch err := unix.Fstat(p.f.fd, &st); {
 	case flags&unix.O_TRUNC != 0:
 		_ = unix.Ftruncate(p.f.fd, 0)
-	case err == nil && st.Size > 0: // each write is a line, with or without its end
+	case err == nil && st.Size > 0: // each write is a line, with or without a newline
 		_, _ = unix.Pwrite(p.f.fd, []byte{'\n'}, st.Size)
 	}
 	s.give(c.n, p.f, int(flags)&(unix.O_CLOEXEC|unix.O_ACCMODE)|unix.O_APPEND)
 }
 
-// readProbes brings the probes of tracefs up to date.
+// readProbes parses what was written to the probe files since the last call.
 func (s *supervisor) readProbes() {
 	for name, p := range s.probes {
 		b := make([]byte, maxProbes)
@@ -204,7 +204,7 @@ func (s *supervisor) readProbes() {
 	}
 }
 
-// giveText opens a file with these contents.
+// giveText gives the caller an open file with contents b.
 func (c *call) giveText(p string, b []byte, flags uint64) {
 	s := c.s
 	f, err := s.newFile(p)
@@ -245,7 +245,7 @@ func (c *call) lookIf(p string) (pathKind, []byte, bpfsys.Object) {
 	return c.look(p)
 }
 
-// attributes are those stat(2) gives of a simulated file.
+// attributes returns what stat(2) reports of a simulated file.
 func (c *call) attributes(p string) (unix.Stat_t, pathKind) {
 	kind, b, _ := c.lookIf(p)
 	h := fnv.New64a()
@@ -278,7 +278,7 @@ func (c *call) stat(dir int32, pathAddr, to uint64) {
 	c.answer(kind, to, &st)
 }
 
-// fstat tells that a directory of the simulated kernel is one.
+// fstat reports directories of the simulated kernel as directories; they are memfds on the host.
 func (c *call) fstat() {
 	p, ok := c.s.dirOf(c.n, c.fd(0))
 	if !ok {
@@ -289,7 +289,7 @@ func (c *call) fstat() {
 	c.answer(kind, c.arg(1), &st)
 }
 
-// answer replies with a struct, when there is something at the path.
+// answer replies with struct v unless there is nothing at the path.
 func (c *call) answer(kind pathKind, to uint64, v any) {
 	switch kind {
 	case hostPath:
@@ -356,7 +356,7 @@ func (c *call) fstatfs() {
 	c.answer(directory, c.arg(1), &unix.Statfs_t{Type: magicOf(p), Bsize: 4096, Namelen: 255})
 }
 
-// fileAt returns the file of a descriptor, nil when it is none of ours.
+// fileAt returns the simulated file of a descriptor, or nil.
 func (s *supervisor) fileAt(n *notif, fd int32) *file {
 	g, err := s.grab(n, fd)
 	if err != nil {
@@ -370,7 +370,7 @@ func (s *supervisor) fileAt(n *notif, fd int32) *file {
 	return s.files[st.Ino]
 }
 
-// dirOf returns the path of a directory of the simulated kernel.
+// dirOf returns the path of a descriptor of a simulated directory.
 func (s *supervisor) dirOf(n *notif, fd int32) (string, bool) {
 	f := s.fileAt(n, fd)
 	if f == nil || !f.dir {
@@ -379,7 +379,7 @@ func (s *supervisor) dirOf(n *notif, fd int32) (string, bool) {
 	return f.path, true
 }
 
-// fdinfo serves /proc/self/fdinfo/N of objects.
+// fdinfo returns /proc/self/fdinfo/N of a kernel object.
 func (c *call) fdinfo(p string) ([]byte, bool) {
 	fd, ok := c.ownFD(p, "fdinfo")
 	if !ok {
@@ -392,7 +392,7 @@ func (c *call) fdinfo(p string) ([]byte, bool) {
 	return c.s.sys.FDInfo(o), true
 }
 
-// ownFD returns the descriptor a path below /proc of the caller names.
+// ownFD returns the descriptor that a path under the caller's /proc/PID/dir names.
 func (c *call) ownFD(p, dir string) (int32, bool) {
 	rest, ok := strings.CutPrefix(p, "/proc/")
 	if !ok {
@@ -446,7 +446,7 @@ func (c *call) readlink(dir int32, addr, to, size uint64) {
 	c.s.reply(c.n, int64(len(b)), 0)
 }
 
-// getdents lists a directory of the bpffs.
+// getdents lists a simulated directory.
 func (c *call) getdents() {
 	s := c.s
 	f := s.fileAt(c.n, c.fd(0))
@@ -496,7 +496,7 @@ func (c *call) getdents() {
 	s.reply(c.n, int64(len(out)), 0)
 }
 
-// inFS reads a path and reports whether it is in the simulated bpffs; otherwise the call goes to the host.
+// inFS reads a path and reports whether it is in the simulated bpffs; otherwise it lets the host serve the call.
 func (c *call) inFS(dir int32, addr uint64) (string, bool) {
 	p, ok := c.pathAt(dir, addr)
 	if !ok {
@@ -523,10 +523,10 @@ func (c *call) mkdir(dir int32, addr uint64) {
 	}
 }
 
-// cgroupRoot is where the host's cgroups are. Those the program makes are simulated: they are empty, and there to attach programs to.
+// cgroupRoot is where the host mounts cgroups. The cgroups that the tool creates there are simulated: they are empty and serve as attach targets.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// maxCgroups limits the cgroups a program makes.
+// maxCgroups limits the cgroups that the tool can create.
 const maxCgroups = 4096
 
 func (c *call) makeCgroup(p string) unix.Errno {
@@ -542,7 +542,7 @@ func (c *call) makeCgroup(p string) unix.Errno {
 		return unix.EAGAIN
 	}
 	s.lastCgroup++
-	s.cgroups[p] = 1<<32 + s.lastCgroup // above the ids of the host's
+	s.cgroups[p] = 1<<32 + s.lastCgroup // above the ids of the host's cgroups
 	return 0
 }
 
@@ -579,7 +579,7 @@ func (c *call) rename(fromDir int32, from uint64, toDir int32, to uint64, flags 
 	c.s.reply(c.n, 0, errnoOf(c.s.sys.Rename(p, c.Path(toDir, q), flags&unix.RENAME_NOREPLACE != 0)))
 }
 
-// mount pretends to mount what is there already, and refuses other mounts of the kernel's BPF and tracing file systems.
+// mount reports success for file systems that are already there, and refuses other mounts of BPF and tracing file systems.
 func (c *call) mount() {
 	typ, _ := c.text(c.arg(2), 256)
 	target, _ := c.text(c.arg(1), 4096)

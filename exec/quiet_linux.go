@@ -13,37 +13,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// When does the program wait? Threads are looked at one after the other, so that one look proves nothing: a thread may run because another one,
-// which was seen to run before, has woken it. Two looks prove it: a thread that is blocked in both and was not scheduled in between was
-// blocked all the time, and if that holds for every thread, then there was a moment at which all of them were. From there on only time and the world
-// outside can wake the program, whatever the load of the machine is.
+// How to tell that the tool waits: /proc shows one thread at a time, so one look proves nothing; a thread seen blocked may since have been woken by
+// one seen running. Two looks prove it: a thread that is blocked in both and was not scheduled in between was blocked throughout. If that holds
+// for every thread, there was a moment at which all of them were blocked. From then on only time and the outside world can wake the tool. The load of
+// the machine does not matter.
 
-// thread is what a look sees of a blocked thread.
+// thread is the state of a blocked thread in a look.
 type thread struct {
 	tid      int
 	nr       int
 	place    string // stack pointer and program counter
-	switches uint64 // how often it gave up a processor
+	switches uint64 // context switches so far
 }
 
-// look is what was seen at about one time, every thread blocked.
+// look is the state of all threads at about one time, every one blocked.
 type look struct {
 	served  uint64
 	threads []thread
-	// shortest and longest are the limits of waits that end by themselves soon, 0 without.
+	// shortest and longest are the limits of waits that time out within soon; 0 if there are none.
 	shortest, longest time.Duration
 }
 
 // same reports whether nothing happened between two looks.
 func (l *look) same(m *look) bool { return l.served == m.served && slices.Equal(l.threads, m.threads) }
 
-// where identifies the place at which the program waits. Threads of a pool take turns at the same places.
+// where identifies where the tool waits. The threads of a pool take turns at the same addresses, so thread ids are left out.
 func (l *look) where() string {
 	var words []string
 	for _, t := range l.threads {
 		place := t.place
 		if len(l.threads) > 1 {
-			place = place[max(0, len(place)-3):] // the counter's offset in its page: programs are loaded anywhere
+			place = place[max(0, len(place)-3):] // offset of the program counter in its page: executables are loaded anywhere
 		}
 		words = append(words, strconv.Itoa(t.nr)+" "+place)
 	}
@@ -51,35 +51,35 @@ func (l *look) where() string {
 	return strings.Join(words, "\n")
 }
 
-// quiet follows the program's waiting.
+// quiet tracks how long the tool has been waiting.
 type quiet struct {
 	last    *look
 	first   time.Time // when last was first seen
-	since   time.Time // the last step, or when the program was first seen to wait
+	since   time.Time // time of the last step, or when the tool was first seen waiting
 	counted *look
-	returns map[string]int // how often it waited at a place since then
-	asked   int            // signals it got
+	returns map[string]int // how often it waited at each place since then
+	asked   int            // signals sent to end it
 }
 
-// reset begins to count anew: something was done to the program.
+// reset restarts the count after something was done to the tool.
 func (q *quiet) reset(now time.Time) { *q = quiet{since: now, asked: q.asked} }
 
 const (
-	// lookEvery is the time between two looks while there are steps, lookLate afterwards.
+	// lookEvery is the time between two looks while steps are left, lookLate afterwards.
 	lookEvery = 500 * time.Microsecond
 	lookLate  = 3 * time.Millisecond
-	// soon bounds the waits that are taken to end by themselves.
+	// soon bounds the timeouts that count as waits that end by themselves.
 	soon = 10 * time.Second
-	// pause is how long nothing at all must happen before the program is asked to end: it may wait for somebody else.
+	// pause is how long nothing must happen before the tool is asked to end: it may be waiting for another process.
 	pause = 100 * time.Millisecond
-	// alone and aloneSoon are how long a program waits that has attached nothing yet, without and with a limit: it may wait for something of its own.
+	// alone and aloneSoon are how long a tool waits that has attached nothing yet, without and with a timeout: it may be waiting for something of its own.
 	alone     = time.Second
 	aloneSoon = 5 * time.Second
-	// stubborn is how long a program may go on to wait after it was asked to end.
+	// stubborn is how long a tool may keep waiting after it was asked to end, before it gets a stronger signal.
 	stubborn = 2 * time.Second
 )
 
-// tick looks at the program and returns whether it waits.
+// tick compares a look with the last one and reports whether the tool waits.
 func (q *quiet) tick(l *look, now time.Time) bool {
 	before := q.last
 	q.last = l
@@ -100,8 +100,8 @@ func (q *quiet) tick(l *look, now time.Time) bool {
 	return true
 }
 
-// forever reports whether a program that waits will not stop by itself: nothing has happened for a while and nothing is due soon, or it waits
-// again and again at one place, for longer than the limits of its waits.
+// forever reports whether a waiting tool will not stop by itself: nothing has happened for a while and no timeout is near, or it keeps waiting
+// at one place for longer than its timeouts.
 func (q *quiet) forever(now time.Time) bool {
 	l := q.last
 	if l.longest == 0 {
@@ -111,7 +111,7 @@ func (q *quiet) forever(now time.Time) bool {
 	return past >= soon || q.returns[l.where()] >= 3 && past >= 2*l.longest+pause
 }
 
-// watch makes the steps of the events happen, one whenever the program waits.
+// watch runs the steps of the events, one whenever the tool waits.
 func (s *supervisor) watch(done <-chan struct{}) {
 	if s.cfg.Events == nil {
 		return
@@ -137,8 +137,8 @@ func (s *supervisor) watch(done <-chan struct{}) {
 	}
 }
 
-// look sees whether every thread of the program is blocked in a call that waits, one of them for something of ours or asleep, and has read what it was
-// given. It returns nil otherwise.
+// look returns the state of the tool's threads if every one is blocked in a waiting call, at least one of them on a simulated file or asleep, and the
+// tool has read all it was given; otherwise nil.
 func (s *supervisor) look() *look {
 	if s.tool == 0 || s.unread() {
 		return nil
@@ -171,7 +171,7 @@ func (s *supervisor) look() *look {
 				return nil
 			}
 			if t.tid == 0 {
-				continue // it has ended
+				continue // the thread has ended
 			}
 			reading = reading || sleeps(t.nr)
 			if limit > 0 && limit <= soon && !held[tid] {
@@ -181,7 +181,7 @@ func (s *supervisor) look() *look {
 				}
 			}
 			l.threads = append(l.threads, t)
-			// A child that made no call yet that was notified.
+			// A child that has made no notified call yet is not among the known processes.
 			children, _ := os.ReadFile(dir + "children")
 			for _, w := range strings.Fields(string(children)) {
 				if p, err := strconv.Atoi(w); err == nil && !slices.Contains(processes, p) {
@@ -197,7 +197,7 @@ func (s *supervisor) look() *look {
 	return l
 }
 
-// unread reports whether the program has not seen yet what it was given.
+// unread reports whether the tool has not yet read something it was given.
 func (s *supervisor) unread() bool {
 	s.levels()
 	for _, f := range s.files {
@@ -213,7 +213,7 @@ func (s *supervisor) unread() bool {
 	return false
 }
 
-// sleeps reports whether a call waits for descriptors or time.
+// sleeps reports whether a call waits for descriptors or a timeout.
 func sleeps(nr int) bool {
 	switch {
 	case nr == unix.SYS_CLOCK_NANOSLEEP, nr == unix.SYS_NANOSLEEP, nr == unix.SYS_EPOLL_PWAIT, nr == sysEpollWait, nr == unix.SYS_EPOLL_PWAIT2,
@@ -223,7 +223,7 @@ func sleeps(nr int) bool {
 	return false
 }
 
-// waitsFor reports whether a call waits for somebody else.
+// waitsFor reports whether a call waits for another thread or process.
 func waitsFor(nr int) bool {
 	switch nr {
 	case unix.SYS_FUTEX, unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_READ, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_RECVMSG, unix.SYS_RECVFROM, unix.SYS_RESTART_SYSCALL:
@@ -232,7 +232,7 @@ func waitsFor(nr int) bool {
 	return false
 }
 
-// blocked looks at a thread by its directory in /proc: where it is blocked, and the limit of its wait, 0 without. A thread that has ended has tid 0.
+// blocked returns where a thread is blocked and the timeout of its wait (0 if none), from its directory in /proc. A thread that has ended has tid 0.
 func blocked(dir string, tid int) (t thread, limit time.Duration, ok bool) {
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
@@ -258,7 +258,7 @@ func blocked(dir string, tid int) (t thread, limit time.Duration, ok bool) {
 	if err != nil {
 		return t, 0, os.IsNotExist(err) || err == unix.ESRCH
 	}
-	w := strings.Fields(string(b)) // "running", or number, arguments, stack pointer, program counter
+	w := strings.Fields(string(b)) // "running", or call number, arguments, stack pointer, program counter
 	if len(w) != 9 {
 		return t, 0, false
 	}
@@ -273,7 +273,7 @@ func blocked(dir string, tid int) (t thread, limit time.Duration, ok bool) {
 	return t, waitLimit(tid, t.nr, args), true
 }
 
-// waitLimit returns how long a call waits at most, 0 for as long as it takes.
+// waitLimit returns a call's timeout, 0 if it has none.
 func waitLimit(tid, nr int, args [6]uint64) time.Duration {
 	ms := func(v uint64) time.Duration { return max(0, time.Duration(int32(v))*time.Millisecond) }
 	spec := func(addr uint64, unit time.Duration, now int64) time.Duration {
@@ -325,12 +325,12 @@ func waitLimit(tid, nr int, args [6]uint64) time.Duration {
 			return spec(args[3], 1, now(clock))
 		}
 	case unix.SYS_RESTART_SYSCALL:
-		return time.Second // which call it is about is not known
+		return time.Second // a restarted call; the original is not known
 	}
 	return 0
 }
 
-// readMemory copies from a thread whose calls are not held.
+// readMemory copies from a thread that is not held in a notified call.
 func readMemory(tid int, addr uint64, p []byte) bool {
 	if addr > 1<<63 {
 		return false
@@ -339,7 +339,7 @@ func readMemory(tid int, addr uint64, p []byte) bool {
 	return err == nil && n == len(p)
 }
 
-// ask ends a program that waits forever as a terminal does, by a signal to its group: first SIGINT, then stronger ones.
+// ask ends a tool that waits forever, by a signal to its process group as a terminal sends it: SIGINT first, then stronger ones.
 func (s *supervisor) ask(now time.Time) {
 	q := &s.quiet
 	if q.asked > 0 && now.Sub(q.since) < stubborn {

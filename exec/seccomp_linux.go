@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Seccomp user notification (seccomp_unotify(2)). The pointers given to the kernel are those of Go values that live until the call returns,
-// of exactly the size the request's number says.
+// Seccomp user notification (seccomp_unotify(2)). Pointers passed to the kernel are those of Go values that live until the call returns and have exactly
+// the size encoded in the ioctl's number.
 
 const (
 	ioctlRecv    = 0xC0502100
@@ -27,7 +27,7 @@ const (
 // notif is struct seccomp_notif: a system call that waits for its result.
 type notif struct {
 	ID    uint64
-	PID   uint32 // thread
+	PID   uint32 // thread id
 	Flags uint32
 	NR    int32
 	Arch  uint32
@@ -51,7 +51,7 @@ type notifAddFD struct {
 }
 
 func (s *supervisor) recv(n *notif) unix.Errno {
-	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlRecv, uintptr(unsafe.Pointer(n))) // the call is there
+	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlRecv, uintptr(unsafe.Pointer(n))) // does not block: a call is pending
 	return e
 }
 
@@ -60,19 +60,19 @@ func (s *supervisor) send(r *notifResp) unix.Errno {
 	return e
 }
 
-// valid reports whether the call is still under way: the thread was neither killed nor interrupted, so its memory is its own.
+// valid reports whether the call is still pending. If it is, the thread was neither killed nor interrupted, and its id still names it.
 func (s *supervisor) valid(id uint64) bool {
 	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlIDValid, uintptr(unsafe.Pointer(&id)))
 	return e == 0
 }
 
-// addFD gives the thread a descriptor, which is the result of its call.
+// addFD puts a descriptor into the thread's table and makes it the result of the call.
 func (s *supervisor) addFD(a *notifAddFD) (int, unix.Errno) {
 	r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlAddFD, uintptr(unsafe.Pointer(a)))
 	return int(r), e
 }
 
-// ready reports whether a descriptor has one of the events now.
+// ready reports whether a descriptor has one of the poll events now.
 func ready(fd int, events int16) bool {
 	p := unix.PollFd{Fd: int32(fd), Events: events}
 	var zero unix.Timespec
@@ -80,7 +80,7 @@ func ready(fd int, events int16) bool {
 	return e == 0 && n > 0 && p.Revents&events != 0
 }
 
-// install puts the filter on this thread and returns the listener.
+// install installs the filter on this thread and returns the listener.
 func install(f []unix.SockFilter) (int, unix.Errno) {
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	r, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, filterNewListener|filterWaitKillable, uintptr(unsafe.Pointer(&prog)))

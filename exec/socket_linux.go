@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listen lets bpfrun fire reach the session: a line of an event in, "N programs ran" or an error out. Only the same user can connect.
+// listen serves bpfrun fire on a Unix socket: it reads a line of an events file and answers "N programs ran" or an error. Only the same user can connect.
 func (s *supervisor) listen(path string) (stop func(), err error) {
 	old := unix.Umask(0o077)
 	l, err := net.Listen("unix", path)

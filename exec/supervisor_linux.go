@@ -18,41 +18,41 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// supervisor serves the calls of one program and its children.
+// supervisor serves the calls of one tool and its children.
 type supervisor struct {
 	cfg      Config
 	sys      *bpfsys.System
 	listener int
 	inotify  int
-	quit     int // an eventfd that is written to when the tool has ended
-	tool     int // process id of the program, 0 before it runs
-	guard    int // of its parent, see guard
+	quit     int // eventfd, written when the tool has ended
+	tool     int // process id of the tool, 0 before it runs
+	guard    int // process id of the tool's parent, see guard
 
-	mu         sync.Mutex // serves one call at a time
+	mu         sync.Mutex // held while a call is served
 	logMu      sync.Mutex
 	files      map[uint64]*file // by inode
-	dev        uint64           // of all memfds
+	dev        uint64           // device number of all memfds
 	watches    map[int]*file
 	threads    map[uint32]*process
 	procs      map[int]*process
-	sharing    *file               // whose first mapping is made
-	replies    map[uint64][][]byte // answers of netlink by inode of the socket
+	sharing    *file               // object whose first mapping is being made
+	replies    map[uint64][][]byte // pending netlink answers by inode of the socket
 	probes     map[string]*probeFile
-	cgroups    map[string]uint64 // that the program made, with their ids
+	cgroups    map[string]uint64 // created by the tool, with their ids
 	lastCgroup uint64
-	polled     bool // something of ours was put into an epoll instance or polled
+	polled     bool // a simulated file was polled or put into an epoll instance
 	sleeps     []sleeper
-	served     uint64 // calls that were taken from the listener
+	served     uint64 // calls received from the listener
 	polls      map[*polling]bool
-	xdpModes   map[uint32]uint32 // flags of how devices got their XDP programs
-	told       map[string]bool   // notes
+	xdpModes   map[uint32]uint32 // attach flags of each device's XDP program, by ifindex
+	told       map[string]bool   // notes already written
 
 	quiet quiet
-	step  int // next of the events
+	step  int // index of the next step of the events
 	notes int
 }
 
-// Run runs the program until it ends and returns its exit status: 128 and the signal's number when a signal ended it. The error is why it could not be run.
+// Run runs the tool until it ends and returns its exit status: 128 plus the signal's number when a signal ended it. An error means that the tool could not be run.
 func Run(cfg Config) (int, error) {
 	if len(cfg.Args) == 0 {
 		return 0, errors.New("no program to run")
@@ -91,7 +91,7 @@ func Run(cfg Config) (int, error) {
 	return s.run(path)
 }
 
-// close gives back what a session held: this process may run another one.
+// close releases what a session holds, since this process may run another one.
 func (s *supervisor) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *supervisor) close() {
 	}
 }
 
-// raiseFiles lets this process have as many descriptors as it may: each object has one.
+// raiseFiles raises this process's limit of open files to the maximum: each object needs a descriptor.
 func raiseFiles() {
 	var r unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &r) == nil && r.Cur < r.Max {
@@ -129,7 +129,7 @@ func (s *supervisor) run(path string) (int, error) {
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "supervisor")
 	defer theirs.Close()
-	guard := os.NewFile(uintptr(pair[0]), "guard") // its end is the end of the program
+	guard := os.NewFile(uintptr(pair[0]), "guard") // end of file on it means that the tool ended
 	defer guard.Close()
 	self, err := os.Executable()
 	if err != nil {
@@ -192,12 +192,12 @@ func (s *supervisor) run(path string) (int, error) {
 	}
 	var exit *osexec.ExitError
 	if errors.As(err, &exit) && exit.Exited() {
-		return exit.ExitCode(), nil // it has written why
+		return exit.ExitCode(), nil // the child has written why
 	}
 	return 0, fmt.Errorf("start the guard process: %w", err)
 }
 
-// follow learns of the program from its parent: its process id, then how it ended; false when the parent was killed or could not start it.
+// follow receives from the guard the tool's process id, then its wait status; ok is false when the guard was killed or could not start the tool.
 func (s *supervisor) follow(fd int) (unix.WaitStatus, bool) {
 	pid, ok := readWord(fd)
 	if !ok {
@@ -220,7 +220,7 @@ func readWord(fd int) (uint32, bool) {
 	}
 }
 
-// killLeft ends the processes that are known when the guard cannot.
+// killLeft kills the known processes when the guard no longer can.
 func (s *supervisor) killLeft() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +229,7 @@ func (s *supervisor) killLeft() {
 	}
 }
 
-// receive fetches the listener from the child, which tells its descriptor.
+// receive copies the filter's listener from the child, which sends its descriptor's number.
 func receive(fd, pid int) (int, error) {
 	theirs, ok := readWord(fd)
 	if !ok {
@@ -247,7 +247,7 @@ func receive(fd, pid int) (int, error) {
 	return l, nil
 }
 
-// forward passes signals on that were meant for this process alone. SIGINT of a terminal reaches the program too.
+// forward passes on signals that only this process received. SIGINT of a terminal reaches the tool as well.
 func (s *supervisor) forward(signals <-chan os.Signal) {
 	for sig := range signals {
 		if n, ok := sig.(unix.Signal); ok && (n != unix.SIGINT || !terminal()) {
@@ -260,7 +260,7 @@ func (s *supervisor) forward(signals <-chan os.Signal) {
 	}
 }
 
-// terminal reports whether this process is in the foreground of a terminal, which sends SIGINT to all of its group.
+// terminal reports whether this process is in a terminal's foreground process group, all of which gets SIGINT.
 func terminal() bool {
 	f, err := os.Open("/dev/tty")
 	if err != nil {
@@ -280,10 +280,10 @@ func (s *supervisor) logf(format string, args ...any) {
 	fmt.Fprintf(s.cfg.Log, format+"\n", args...)
 }
 
-// maxNotes limits the lines for the user.
+// maxNotes limits the notes of a session.
 const maxNotes = 200
 
-// note tells the user something, once.
+// note writes a note for the user, once.
 func (s *supervisor) note(text string) {
 	if s.cfg.Notes == nil {
 		return
@@ -303,7 +303,7 @@ func (s *supervisor) note(text string) {
 	fmt.Fprintf(s.cfg.Notes, "bpfrun exec: %s\n", strings.TrimRight(text, "\n"))
 }
 
-// freed follows the end of an object: its descriptor here closes.
+// freed closes the descriptor of an object that was freed.
 func (s *supervisor) freed(o bpfsys.Object) {
 	if f, ok := (*bpfsys.Tag(o)).(*file); ok {
 		s.drop(f)
@@ -311,7 +311,7 @@ func (s *supervisor) freed(o bpfsys.Object) {
 }
 
 func (s *supervisor) newShared(name string, size int) (bpfsys.Memory, error) {
-	// The first mapping of an object that has descriptors already is of their inode.
+	// The first mapping of an object that already has descriptors must use their inode.
 	if f := s.sharing; f != nil {
 		return newMemory(f.fd, size)
 	}
@@ -336,13 +336,13 @@ func (s *supervisor) reply(n *notif, val int64, e unix.Errno) {
 	_ = s.send(&r)
 }
 
-// host lets the call go to the host's kernel.
+// host lets the host's kernel serve the call.
 func (s *supervisor) host(n *notif) {
 	r := notifResp{ID: n.ID, Flags: flagContinue}
 	_ = s.send(&r)
 }
 
-// result replies with what package bpfsys gives.
+// result replies with the result of a bpfsys call.
 func (s *supervisor) result(n *notif, r bpfsys.Result) {
 	if r.Note != "" {
 		s.note(r.Note)
@@ -371,7 +371,7 @@ func (s *supervisor) result(n *notif, r bpfsys.Result) {
 	}
 }
 
-// serve handles notified calls until nobody is left who could make one.
+// serve handles notified calls until no process is left that could make one.
 func (s *supervisor) serve() {
 	p := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}, {Fd: int32(s.quit), Events: unix.POLLIN}}
 	for {
@@ -380,12 +380,12 @@ func (s *supervisor) serve() {
 		}
 		if p[0].Revents&unix.POLLIN == 0 {
 			if p[0].Revents != 0 {
-				return // nobody is left
+				return // no process is left
 			}
 			continue
 		}
-		// Under the lock, so that whoever has it sees each call at the listener or served. It does not block: the call is there, and stays counted
-		// when its thread is killed (ENOENT).
+		// Received under the lock, so that each call is either pending at the listener or served when the lock is free. This does not block: a call is pending,
+		// and stays so when its thread is killed (ENOENT).
 		s.mu.Lock()
 		var n notif
 		if s.recv(&n) == 0 {
@@ -396,10 +396,10 @@ func (s *supervisor) serve() {
 	}
 }
 
-// pending reports whether a call waits to be served.
+// pending reports whether a call waits at the listener.
 func (s *supervisor) pending() bool { return ready(s.listener, unix.POLLIN) }
 
-// handle serves one call. A panic is a bug here, which must not leave the program waiting.
+// handle serves one call. A panic is a bug of ours; the tool gets an error instead of waiting forever.
 func (s *supervisor) handle(n *notif) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -415,7 +415,7 @@ func (s *supervisor) handle(n *notif) {
 	s.host(n)
 }
 
-// ended tells of what was left over.
+// ended notes what was left over when the tool ended.
 func (s *supervisor) ended() {
 	if ev := s.cfg.Events; ev != nil && s.step < len(ev.Steps) && len(ev.Steps[s.step]) > 0 {
 		s.note(fmt.Sprintf("the program ended before step %d of %d of its events", s.step+1, len(ev.Steps)))

@@ -17,15 +17,15 @@ import (
 
 var le = binary.LittleEndian
 
-// process is one that made a call that was notified.
+// process is a process that made a notified call.
 type process struct {
 	tgid  int
 	pidfd int
-	// vdso is the address of the kernel's version in its vDSO, 0 when it is not known yet.
+	// vdso is the address of the version note in the process's vDSO, 0 while it is not known.
 	vdso uint64
 }
 
-// processOf finds the process of a thread. Threads that ended may have left their number to others: the pidfd tells.
+// processOf returns the process of a thread. Process ids are reused; the pidfd tells whether a known process is still the same.
 func (s *supervisor) processOf(pid uint32) *process {
 	if p := s.threads[pid]; p != nil && alive(p.pidfd) && (int(pid) == p.tgid || unix.Access(fmt.Sprintf("/proc/%d/task/%d", p.tgid, pid), unix.F_OK) == nil) {
 		return p
@@ -57,24 +57,24 @@ func (s *supervisor) processOf(pid uint32) *process {
 	return p
 }
 
-// alive reports whether the process of a pidfd has not ended.
+// alive reports whether the process of a pidfd is running.
 func alive(pidfd int) bool {
 	return pidfd >= 0 && !ready(pidfd, unix.POLLIN)
 }
 
-// grab copies a descriptor of the caller.
+// grab duplicates a descriptor of the caller into this process.
 func (s *supervisor) grab(n *notif, fd int32) (int, error) {
 	return unix.PidfdGetfd(s.processOf(n.PID).pidfd, int(fd), 0)
 }
 
-// call is one notified call; it is the caller for package bpfsys.
+// call is one notified call. It implements [bpfsys.Caller].
 type call struct {
 	s *supervisor
 	n *notif
-	p *process // the caller's, once it was looked for
+	p *process // the caller's process, nil until looked up
 }
 
-// process returns the caller's.
+// process returns the caller's process.
 func (c *call) process() *process {
 	if c.p == nil {
 		c.p = c.s.processOf(c.n.PID)
@@ -82,7 +82,7 @@ func (c *call) process() *process {
 	return c.p
 }
 
-// maxTransfer limits one copy.
+// maxTransfer limits the bytes of one copy.
 const maxTransfer = 512 << 20
 
 func (c *call) Read(addr uint64, p []byte) bool {
@@ -96,7 +96,7 @@ func (c *call) Read(addr uint64, p []byte) bool {
 	return err == nil && k == len(p) && c.s.valid(c.n.ID)
 }
 
-// Write asks before whether the call is still under way: the thread's number may be another's by now.
+// Write checks that the call is still pending, since the thread id may have been reused, and copies p to the caller's memory.
 func (c *call) Write(addr uint64, p []byte) bool {
 	if len(p) == 0 {
 		return true
@@ -108,7 +108,7 @@ func (c *call) Write(addr uint64, p []byte) bool {
 	return err == nil && k == len(p)
 }
 
-// Interrupted looks for a signal that waits: the thread gets it when the call is over.
+// Interrupted reports whether a signal is pending for the thread, which gets it when the call returns.
 func (c *call) Interrupted() bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.n.PID))
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *call) Interrupted() bool {
 	return pending&^blocked != 0
 }
 
-// IsFile looks at a path as the caller's root directory has it.
+// IsFile resolves path in the caller's root directory.
 func (c *call) IsFile(path string) (regular, exists bool) {
 	st, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", c.n.PID, path))
 	return err == nil && st.Mode().IsRegular(), err == nil
@@ -142,7 +142,7 @@ func (c *call) Thread() (tgid, tid uint32, comm string) {
 	return uint32(c.s.processOf(c.n.PID).tgid), c.n.PID, strings.TrimSpace(string(b))
 }
 
-// text reads a string of at most limit bytes; false: it is not there, or longer.
+// text reads a string of at most limit bytes; ok is false when it cannot be read or is longer.
 func (c *call) text(addr uint64, limit int) (string, bool) {
 	var out []byte
 	for len(out) < limit {
@@ -161,7 +161,7 @@ func (c *call) text(addr uint64, limit int) (string, bool) {
 	return "", false
 }
 
-// Path makes a path absolute and clean, without following links: those of the simulated file systems lead nowhere.
+// Path makes a path absolute and clean without following links: the simulated file systems have none.
 func (c *call) Path(dirfd int32, path string) string {
 	if !filepath.IsAbs(path) {
 		dir := fmt.Sprintf("/proc/%d/cwd", c.n.PID)
@@ -230,7 +230,7 @@ func (c *call) File(fd int32) bpfsys.File {
 		out.Kind = bpfsys.NetnsFile
 		var own unix.Stat_t
 		if unix.Stat(fmt.Sprintf("/proc/%d/ns/net", c.n.PID), &own) == nil && own.Ino == st.Ino {
-			out.Inode = 0 // what commands without a descriptor mean
+			out.Inode = 0 // commands without a descriptor mean inode 0
 		}
 	case st.Mode&unix.S_IFMT == unix.S_IFSOCK:
 		out.Kind = bpfsys.SocketFile

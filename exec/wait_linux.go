@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// A memfd cannot be polled: it is always ready. In epoll instances an eventfd stands for an object, whose level follows the object's buffer;
-// poll(2) is made here.
+// A memfd is always ready when polled. In epoll instances an eventfd therefore stands for an object and follows the state of the object's buffer;
+// poll(2) is served here.
 
 func (c *call) epollCtl() {
 	s := c.s
@@ -49,7 +49,7 @@ func (c *call) epollCtl() {
 		}
 	}
 	if _, ok := f.object.(*bpfsys.PerfEvent); ok {
-		ev.Events |= unix.EPOLLET // a perf event is ready once for each wake-up
+		ev.Events |= unix.EPOLLET // a perf event is ready once per wake-up
 	}
 	err = unix.EpollCtl(ep, int(c.arg(1)), f.event, &ev)
 	s.logf("[%d] epoll_ctl of %s %s", c.n.PID, f.object.Kind(), f.object.Name())
@@ -62,7 +62,7 @@ func (c *call) epollCtl() {
 	s.reply(c.n, 0, 0)
 }
 
-// setLevel makes the eventfd readable exactly when the object is.
+// setLevel makes the eventfd readable if the object is, and unreadable otherwise.
 func (s *supervisor) setLevel(f *file) {
 	if f.event < 0 || f.object == nil {
 		return
@@ -82,7 +82,7 @@ func (s *supervisor) setLevel(f *file) {
 	f.level = ready
 }
 
-// levels sets all eventfds: events were sent, or the program has read.
+// levels updates all eventfds, after events were sent or the tool has read.
 func (s *supervisor) levels() {
 	if !s.polled {
 		return
@@ -92,7 +92,7 @@ func (s *supervisor) levels() {
 	}
 }
 
-// woken follows a wake-up of an object's readers: those of a perf event are told each time, whatever is in its buffer.
+// woken handles a wake-up of an object's readers. Readers of a perf event are told each time, whatever its buffer holds.
 func (s *supervisor) woken(o bpfsys.Object) {
 	f, ok := (*bpfsys.Tag(o)).(*file)
 	if _, perf := o.(*bpfsys.PerfEvent); !ok || !perf {
@@ -119,7 +119,7 @@ func (c *call) epollWait() {
 	c.s.host(c.n)
 }
 
-// timeout reads a struct timespec: nanoseconds, -1 without.
+// timeout reads a struct timespec and returns nanoseconds, -1 for a null pointer.
 func (c *call) timeout(addr uint64) int64 {
 	if addr == 0 {
 		return -1
@@ -135,10 +135,10 @@ func (c *call) timeout(addr uint64) int64 {
 	return sec*1e9 + ns
 }
 
-// maxPoll limits the descriptors of one poll that is made here.
+// maxPoll limits the descriptors of one simulated poll.
 const maxPoll = 4096
 
-// poll makes poll(2) here when one of the descriptors is an object; timeout is in nanoseconds, below 0 none.
+// poll serves poll(2) when one of the descriptors is an object. timeout is in nanoseconds; negative means none.
 func (c *call) poll(timeout int64) {
 	s := c.s
 	n := c.arg(1)
@@ -184,7 +184,7 @@ func (c *call) poll(timeout int64) {
 	go s.await(&call{s: s, n: &n2}, p, end)
 }
 
-// anyBuffer reports whether there is an object that could be polled.
+// anyBuffer reports whether there is an object that can be polled.
 func (s *supervisor) anyBuffer() bool {
 	for _, f := range s.files {
 		if f.object != nil && bpfsys.Shared(f.object) != nil {
@@ -194,10 +194,10 @@ func (s *supervisor) anyBuffer() bool {
 	return false
 }
 
-// pollRdNorm is POLLRDNORM.
+// pollRdNorm is POLLRDNORM, which package unix does not define.
 const pollRdNorm = 0x40
 
-// polling is a poll(2) that is made here.
+// polling is a poll(2) that is served here.
 type polling struct {
 	fds   []unix.PollFd
 	files []*file
@@ -213,10 +213,10 @@ func (p *polling) close() {
 	}
 }
 
-// ready reports whether a descriptor of it is.
+// ready reports whether one of the descriptors is ready.
 func (p *polling) ready(s *supervisor) bool { return p.look(s) > 0 }
 
-// look sees which descriptors are ready and returns their number.
+// look updates the descriptors' events and returns how many descriptors are ready.
 func (p *polling) look(s *supervisor) int {
 	_, _ = unix.Poll(p.fds, 0)
 	ready := len(p.bad)
@@ -234,7 +234,7 @@ func (p *polling) look(s *supervisor) int {
 	return ready
 }
 
-// await looks every few milliseconds until something is ready, the time is over, or the call is.
+// await checks every pollEvery until a descriptor is ready, the timeout expires or the call is gone.
 func (s *supervisor) await(c *call, p *polling, end time.Time) {
 	for !s.answered(c, p, end) {
 		wait := pollEvery
@@ -249,10 +249,10 @@ func (s *supervisor) await(c *call, p *polling, end time.Time) {
 	s.mu.Unlock()
 }
 
-// pollEvery is the time between two looks at the descriptors of a poll.
+// pollEvery is the time between two checks of a poll's descriptors.
 const pollEvery = time.Millisecond
 
-// answered replies to a poll if it can be, and reports whether it is over.
+// answered replies to a poll that is ready, timed out or interrupted, and reports whether it is over.
 func (s *supervisor) answered(c *call, p *polling, end time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,7 +298,7 @@ func (c *call) sleep() {
 	s.sleeps = append(s.sleeps, sleeper{&call{s: s, n: &n}, time.Duration(d)})
 }
 
-// advance makes the next step happen, ends simulated sleeps, or asks the program to end. The program waits.
+// advance runs the next step, ends simulated sleeps or asks the tool to end. It is called when the tool waits.
 func (s *supervisor) advance(now time.Time) {
 	ev, q := s.cfg.Events, &s.quiet
 	more := s.step < len(ev.Steps)
@@ -323,7 +323,7 @@ func (s *supervisor) advance(now time.Time) {
 		sleeps := s.sleeps
 		s.sleeps = nil
 		if !more {
-			s.step++ // sleepers see the state after the last step once
+			s.step++ // sleepers get one chance to see the state after the last step
 		}
 		for _, w := range sleeps {
 			if err := s.sys.Pass(w.d); err != nil {
@@ -352,7 +352,7 @@ func (s *supervisor) hooks() string {
 	return strings.Join(h, ", ")
 }
 
-// hit makes an event happen and returns how many programs ran.
+// hit fires an event's hook and returns how many programs ran.
 func (s *supervisor) hit(l Line) (int, error) {
 	if l.Pass > 0 {
 		err := s.sys.Pass(l.Pass)
