@@ -11,42 +11,42 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// Collector counts what machines run: it is a machine.CoverSink. It may be used by several machines at once.
+// Collector counts what machines execute. It implements machine.CoverSink. Several machines may use it concurrently.
 type Collector struct {
 	mu      sync.Mutex
 	profile *Profile
 	digests map[*loader.Object]string
-	names   map[string]string // of objects, by digest
+	names   map[string]string // object names by digest
 	err     error
 }
 
-// bound is a machine's kernel in the profile, with the function of each of its programs' functions.
+// bound holds a machine's kernel in the profile, and the profile's function for each function of its programs.
 type bound struct {
 	kernel *Kernel
 	funcs  map[*loader.LinkedProgram][]*counted
 	runs   int
 }
 
-// counted is a function with what the last run counted of it.
+// counted is a function with the runs that last counted each of its slots.
 type counted struct {
 	*Function
-	at   []int // by slot and branch, the run that counted it last
+	at   []int // number of the run that last counted it, by slot and branch
 	ways [2][]int
 }
 
-// NewCollector makes one without counts.
+// NewCollector returns a collector without counts.
 func NewCollector() *Collector {
 	return &Collector{profile: New(), digests: map[*loader.Object]string{}, names: map[string]string{}}
 }
 
-// Profile returns the counts so far. Nothing may run meanwhile.
+// Profile returns the counts so far. No machine may run during the call.
 func (c *Collector) Profile() (*Profile, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.profile, c.err
 }
 
-// Begin makes the entries of a machine's object and kernel.
+// Begin creates the entries for a machine's object and kernel.
 func (c *Collector) Begin(m *machine.Machine) func([]machine.Covered) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *Collector) Begin(m *machine.Machine) func([]machine.Covered) {
 	}
 }
 
-// name returns an object's name in the profile: with its digest when another object has the name.
+// name returns an object's name in the profile, with its digest if another object has the same name.
 func (c *Collector) name(o *loader.Object, digest string) string {
 	if name, ok := c.names[digest]; ok {
 		return name
@@ -81,7 +81,7 @@ func (c *Collector) name(o *loader.Object, digest string) string {
 	return name
 }
 
-// bind finds or makes the entries of a machine's object and kernel.
+// bind finds or creates the entries for a machine's object and kernel.
 func (c *Collector) bind(m *machine.Machine) *bound {
 	linked := m.Linked()
 	one := &Profile{}
@@ -91,7 +91,7 @@ func (c *Collector) bind(m *machine.Machine) *bound {
 	one.Objects, o.Kernels = []*Object{o}, []*Kernel{k}
 	for _, lp := range linked.Programs {
 		if _, ok := m.ImageOf(lp.Name); !ok {
-			continue // it cannot be run on this kernel
+			continue // it cannot run on this kernel
 		}
 		branches := map[int]bool{}
 		m.Branches(lp, func(pc int) { branches[pc] = true })
@@ -161,7 +161,7 @@ func function(o *Object, lp *loader.LinkedProgram, f loader.Func, branches map[i
 			}
 		}
 		if line == 0 && lastLine < 0 {
-			lastLine = 0 // a function that begins without a line
+			lastLine = 0 // a function may begin without a line
 		}
 		if file != lastFile && line > 0 || line != lastLine {
 			g.Lines = append(g.Lines, [3]int{i, file, line})
@@ -186,7 +186,7 @@ func function(o *Object, lp *loader.LinkedProgram, f loader.Func, branches map[i
 	return g
 }
 
-// count adds what a run executed of a program. A function that a run executes in several programs counts once.
+// count adds what a run executed of a program. A function that one run executes in several programs counts once.
 func (b *bound) count(c *machine.Covered) {
 	funcs := b.funcs[c.Prog]
 	at := 0
@@ -223,7 +223,7 @@ func (b *bound) count(c *machine.Covered) {
 	}
 }
 
-// CollectorOf makes a collector that has counts already.
+// CollectorOf returns a collector that adds to the counts of p.
 func CollectorOf(p *Profile) *Collector {
 	c := NewCollector()
 	c.profile = p

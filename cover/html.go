@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// view is coverage on one kernel or on all.
+// view is the coverage on one kernel or on all together.
 type view struct {
 	ID, Name string
 	Totals   Totals
@@ -30,15 +30,15 @@ type htmlLine struct {
 	Notes  []string
 }
 
-// document is what a page shows.
+// document is the contents of one page.
 type document struct {
 	Title string
-	File  string // "" for the list
+	File  string // "" for the index
 	Views []view
 }
 
-// WriteHTML writes pages into a directory, which it makes: index.html, and one for each source file. A page needs nothing but itself, and shows all
-// kernels together or each by itself. Texts of sources come from sources (nil reads the files), else from the object.
+// WriteHTML writes pages to a directory, which it creates: index.html, and one page for each source file. Pages are self-contained and show
+// all kernels together or each one separately. The lines of source files come from sources (nil reads the files), or else from the object.
 func (p *Profile) WriteHTML(dir string, sources func(path string) ([]string, bool)) error {
 	if sources == nil {
 		sources = readLines
@@ -84,7 +84,7 @@ func (p *Profile) WriteHTML(dir string, sources func(path string) ([]string, boo
 	return nil
 }
 
-// pageNames makes file names of paths, all different.
+// pageNames derives unique file names from paths.
 func pageNames(s *Source) map[string]string {
 	out, used := map[string]string{}, map[string]bool{"index.html": true}
 	for _, f := range s.Files {
@@ -103,7 +103,7 @@ func pageNames(s *Source) map[string]string {
 	return out
 }
 
-// maxSource limits the source files that are shown.
+// maxSource limits the size in bytes of a source file that is shown.
 const maxSource = 8 << 20
 
 func readLines(name string) ([]string, bool) {
@@ -118,7 +118,7 @@ func readLines(name string) ([]string, bool) {
 	return strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n"), true
 }
 
-// html makes the lines of a file. A source file that does not agree with the object's texts is another version and not shown.
+// html returns the lines of a file. If the source file does not match the object's lines, it is another version and is not shown.
 func (f *SourceFile) html(sources func(string) ([]string, bool)) []htmlLine {
 	text, ok := sources(f.Path)
 	for n, have := range f.texts {

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// oneLine keeps a name in its line.
+// oneLine replaces the line breaks in a name.
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ")
 
-// WriteLCOV writes coverage of all kernels together in the format of lcov's tracefiles (geninfo(1)). Dead lines and ways are left out.
+// WriteLCOV writes the coverage of all kernels together in lcov's tracefile format (geninfo(1)). Dead lines and branch directions are left
+// out.
 func (p *Profile) WriteLCOV(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "TN:")

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/markup"
 )
 
-// What every page carries, so that it needs nothing but itself.
+// Style sheet and script, which every page embeds so that it is self-contained.
 var (
 	//go:embed page.css
 	pageCSS string
@@ -16,7 +16,7 @@ var (
 	pageJS string
 )
 
-// bar shows how much of something was executed.
+// bar draws the executed share of something.
 func bar(c Count) markup.HTML {
 	p, ok := c.Percent()
 	if !ok {
@@ -57,7 +57,7 @@ func (d *document) write(name string) error {
 	return os.WriteFile(name, []byte(w.String()), 0o644)
 }
 
-// hidden returns the attribute of all views but the first, which is the one to see at first.
+// hidden returns an attribute that hides all views but the first.
 func hidden(i int) markup.HTML {
 	if i == 0 {
 		return ""
@@ -65,7 +65,7 @@ func hidden(i int) markup.HTML {
 	return " hidden"
 }
 
-// writeHead writes the page's name, the choice of kernels, and the totals of each.
+// writeHead writes the page's title, the choice of kernels, and the totals for each.
 func (d *document) writeHead(w *markup.Page) {
 	w.Write("<header>\n<h1>")
 	if d.File != "" {

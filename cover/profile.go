@@ -1,11 +1,11 @@
-// Package cover counts which instructions, branches, lines and functions of unmodified objects were executed, kernel by kernel, merges such
-// counts, and writes them for people and tools.
+// Package cover counts which instructions, branches, lines and functions of unmodified objects were executed on each kernel. It merges such
+// counts and writes them for people and tools.
 //
-// It knows machines (which tell what a run executed) and line information, and nothing of command lines. Start from [Collector], whose
-// profile is a [Profile]; [Profile.Merge] adds another one, [Read] and [Profile.Write] are its file format.
+// It knows machines, which report what a run executed, and line information, but not command lines. Start from [Collector], whose result is a
+// [Profile]. [Profile.Merge] adds another profile; [Read] and [Profile.Write] use its file format.
 //
-// A count is a number of runs: an instruction that a run executed a thousand times counts once. Code that CO-RE or constants make
-// unreachable on a kernel is dead there, not missed.
+// A count is a number of runs: an instruction that one run executes a thousand times counts once.
+// Code that CO-RE or constants make unreachable on a kernel is dead there, not missed.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package cover
@@ -21,44 +21,44 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// Profile is coverage of objects, each on the kernels it ran on.
+// Profile is the coverage of objects, each on the kernels it ran on.
 type Profile struct {
 	Format  string    `json:"format"`
 	Version int       `json:"version"`
 	Objects []*Object `json:"objects"`
 }
 
-// What a file of coverage begins with.
+// The header of a coverage file.
 const (
 	format  = "bpfrun-coverage"
 	version = 1
 )
 
-// Object is coverage of one object file.
+// Object is the coverage of one object file.
 type Object struct {
 	Name string `json:"name"`
 	// Digest is the sha256 of the file.
 	Digest string `json:"digest"`
-	// Files are the source files of its line information.
+	// Files are the source files in its line information.
 	Files   []*File   `json:"files"`
 	Kernels []*Kernel `json:"kernels"`
 }
 
-// File is a source file, with the texts of lines as the object has them.
+// File is a source file, with the text of its lines as stored in the object.
 type File struct {
 	Path  string         `json:"path"`
 	Texts map[int]string `json:"texts,omitempty"`
 }
 
-// Kernel is coverage of an object on one kernel.
+// Kernel is the coverage of an object on one kernel.
 type Kernel struct {
 	Name string `json:"name"`
-	// Runs is how many runs were counted.
+	// Runs is the number of runs that were counted.
 	Runs      int         `json:"runs"`
 	Functions []*Function `json:"functions"`
 }
 
-// Function is coverage of one function as it is on a kernel. Slots are counted from its first instruction.
+// Function is the coverage of one function after CO-RE on a kernel. Slots are counted from its first instruction.
 type Function struct {
 	Name    string `json:"name"`
 	Section string `json:"section"`
@@ -66,39 +66,39 @@ type Function struct {
 	Program bool   `json:"program,omitempty"`
 	// Code is the sha256 of the function's instructions after CO-RE.
 	Code string `json:"code"`
-	// Hits is by slot how many runs executed it; -1 is the second slot of an instruction.
+	// Hits is the number of runs that executed each slot; -1 marks the second slot of an instruction.
 	Hits []int `json:"hits"`
-	// Dead are ranges of slots, first and end, that nothing can reach on the kernel.
+	// Dead lists ranges of slots, first and end, that are unreachable on the kernel.
 	Dead [][2]int `json:"dead,omitempty"`
-	// Lines are slots at which another line begins: slot, number of the file, line; line 0 is none.
+	// Lines lists the slots at which another line begins: slot, index of the file, line. Line 0 means no line.
 	Lines    [][3]int `json:"lines,omitempty"`
 	Branches []Branch `json:"branches,omitempty"`
 }
 
-// Branch is a conditional jump: how many runs went to its target, and how many to the next instruction; -1 for a way that nothing can continue the
-// kernel.
+// Branch is a conditional jump: the number of runs that jumped to its target, and the number that went on with the next instruction. A
+// direction that is impossible on the kernel is -1.
 type Branch struct {
 	Slot  int `json:"slot"`
 	Taken int `json:"taken"`
 	Fell  int `json:"fell"`
 }
 
-// New makes an empty profile.
+// New returns an empty profile.
 func New() *Profile { return &Profile{Format: format, Version: version} }
 
-// FormatError is a file that is not a coverage, or says what cannot be.
+// FormatError means that a file is not a coverage file or has inconsistent contents.
 type FormatError struct{ Why string }
 
-// Error reports what is wrong.
+// Error describes what is wrong.
 func (e *FormatError) Error() string { return "coverage: " + e.Why }
 
-// MismatchError is coverage that cannot be merged: it is of other code.
+// MismatchError means that two profiles cannot be merged, since they belong to different code.
 type MismatchError struct {
 	Object, Kernel, Function string
 	Why                      string
 }
 
-// Error names what differs and what to do.
+// Error names the difference and the next step.
 func (e *MismatchError) Error() string {
 	text := "coverage of " + e.Object
 	if e.Function != "" {
@@ -110,7 +110,7 @@ func (e *MismatchError) Error() string {
 	return text + ": " + e.Why
 }
 
-// maxFile limits a file of coverage.
+// maxFile limits the size of a coverage file in bytes.
 const maxFile = 1 << 30
 
 // Read reads a profile that [Profile.Write] wrote. The error is a *[FormatError].
@@ -136,7 +136,7 @@ func Read(r io.Reader) (*Profile, error) {
 	return p, p.check()
 }
 
-// check refuses what would not be consistent.
+// check returns an error for inconsistent contents.
 func (p *Profile) check() error {
 	for _, o := range p.Objects {
 		if o == nil || o.Name == "" {
@@ -187,7 +187,7 @@ func (f *Function) check(files int) error {
 	return nil
 }
 
-// Write writes the profile as JSON, the same bytes for the same coverage.
+// Write writes the profile as JSON. The same coverage gives the same bytes.
 func (p *Profile) Write(w io.Writer) error {
 	p.sort()
 	b, err := json.Marshal(p)
@@ -205,8 +205,8 @@ func (p *Profile) sort() {
 	}
 }
 
-// Merge adds the counts of another profile. The error is a *[MismatchError]: the two are of different versions of an object, or of kernels of
-// one name with different types; p is as it was then.
+// Merge adds the counts of another profile. If the two belong to different versions of an object, or to kernels of the same name with
+// different types, the error is a *[MismatchError] and p is unchanged.
 func (p *Profile) Merge(q *Profile) error {
 	for _, o := range q.Objects {
 		mine := p.object(o.Name)
@@ -264,7 +264,7 @@ func (o *Object) kernel(name string) *Kernel {
 	return nil
 }
 
-// file numbers a source file.
+// file returns the index of a source file, which it adds if it is new.
 func (o *Object) file(path string) int {
 	for i, f := range o.Files {
 		if f.Path == path {
@@ -291,7 +291,7 @@ func (k *Kernel) function(section string, offset int) *Function {
 	return nil
 }
 
-// fits reports whether the code of two kernels of one name is the same.
+// fits reports a difference between the code of two kernels of the same name.
 func (k *Kernel) fits(object string, q *Kernel) error {
 	for _, f := range q.Functions {
 		g := k.function(f.Section, f.Offset)
@@ -311,7 +311,7 @@ func (k *Kernel) fits(object string, q *Kernel) error {
 	return nil
 }
 
-// add adds the counts of a kernel that fits; files are the object's numbers of its files.
+// add adds the counts of a kernel that fits. files maps its file indexes to those of the object.
 func (o *Object) add(q *Kernel, files []int) {
 	k := o.kernel(q.Name)
 	if k == nil {
@@ -345,14 +345,14 @@ func (f *Function) add(g *Function) {
 		f.Branches[i].Taken = sum(f.Branches[i].Taken, b.Taken)
 		f.Branches[i].Fell = sum(f.Branches[i].Fell, b.Fell)
 	}
-	dead := make([]bool, len(f.Hits)) // what is dead with the globals of both
+	dead := make([]bool, len(f.Hits)) // dead with the global variables of both profiles
 	f.eachDead(func(i int) { dead[i] = true })
 	both := make([]bool, len(f.Hits))
 	g.eachDead(func(i int) { both[i] = dead[i] })
 	f.Dead = ranges(both)
 }
 
-// sum adds two counts; -1 stays for what is impossible in both.
+// sum adds two counts; -1 remains only if both are impossible.
 func sum(a, b int) int {
 	switch {
 	case a < 0:

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Source is coverage by source file, of one kernel or merged over several.
+// Source is coverage by source file, on one kernel or merged over several.
 type Source struct {
 	Files  []*SourceFile
 	Totals Totals
-	// Unmapped are functions without line information; they count in Totals.
+	// Unmapped lists functions without line information; they count in Totals.
 	Unmapped []string
 }
 
-// SourceFile is coverage of a source file.
+// SourceFile is the coverage of one source file.
 type SourceFile struct {
 	Path      string
 	Lines     map[int]*Line
@@ -25,23 +25,23 @@ type SourceFile struct {
 
 // Line is a source line that has code.
 type Line struct {
-	// Count is how many runs executed some of it. Code that is in several programs counts in each.
+	// Count is the number of runs that executed any of its code. Code that several programs contain counts in each.
 	Count int
-	// Dead means that nothing of it can be executed on the kernel.
+	// Dead means that none of its code can be executed on the kernel.
 	Dead bool
-	// Branches are its conditional jumps, each instance that inlining made by itself.
+	// Branches are its conditional jumps; each inlined copy is a separate entry.
 	Branches []Branch
 }
 
-// SourceFunction is a function at its line.
+// SourceFunction is a function at the line of its declaration.
 type SourceFunction struct {
 	Name  string
-	Line  int // 0 when it is not known
+	Line  int // 0 if unknown
 	Count int
 	Dead  bool
 }
 
-// State describes what is to be shown of a line.
+// State returns the line's state as shown in reports.
 func (l *Line) State() string {
 	switch {
 	case l.Dead:
@@ -57,7 +57,7 @@ func (l *Line) State() string {
 	return "hit"
 }
 
-// Count is how many of something there are, dead ones not counted, and how many were executed.
+// Count is the number of executed items (Hit), of all items that are not dead (All), and of dead ones.
 type Count struct{ Hit, All, Dead int }
 
 func (c *Count) add(hit, dead bool) {
@@ -74,7 +74,7 @@ func (c *Count) add(hit, dead bool) {
 
 func (c *Count) sum(d Count) { c.Hit, c.All, c.Dead = c.Hit+d.Hit, c.All+d.All, c.Dead+d.Dead }
 
-// Percent returns the part that was executed; ok is false when there is nothing.
+// Percent returns the executed percentage; ok is false if there are no items.
 func (c Count) Percent() (p float64, ok bool) {
 	if c.All == 0 {
 		return 0, false
@@ -82,7 +82,7 @@ func (c Count) Percent() (p float64, ok bool) {
 	return 100 * float64(c.Hit) / float64(c.All), true
 }
 
-// String is "66.7% (2 of 3)".
+// String returns "66.7% (2 of 3)".
 func (c Count) String() string {
 	p, ok := c.Percent()
 	if !ok {
@@ -91,7 +91,7 @@ func (c Count) String() string {
 	return fmt.Sprintf("%.1f%% (%d of %d)", p, c.Hit, c.All)
 }
 
-// Totals are the counts of a file or of all.
+// Totals are the counts of one file or of all files.
 type Totals struct {
 	Lines, Branches, Functions, Insns Count
 }
@@ -119,19 +119,20 @@ func (p *Profile) Kernels() []string {
 
 // unit is a function of an object, merged over kernels.
 type unit struct {
-	f     *Function // the first kernel's
+	f     *Function // from the first kernel
 	insns []slotCount
 	ways  map[int]*Branch
 }
 
 type slotCount struct {
-	count int // -1 for no instruction
+	count int // -1 if there is no instruction
 	dead  bool
 	file  string
 	line  int
 }
 
-// Source maps the counts to source lines: those of one kernel, or with "" of all together. Merged, code is dead if it is on every kernel that has it.
+// Source maps the counts to source lines, for one kernel or, if kernel is "", for all together. Merged code is dead only if it is dead on
+// every kernel that has it.
 func (p *Profile) Source(kernel string) *Source {
 	s := &Source{}
 	files := map[string]*SourceFile{}
@@ -203,7 +204,7 @@ func (o *Object) units(kernel string) []*unit {
 	return out
 }
 
-// place identifies which line each slot belongs to.
+// place determines the line that each slot belongs to.
 func (u *unit) place(o *Object, f *Function) {
 	for n, l := range f.Lines {
 		end := len(u.insns)
@@ -216,7 +217,7 @@ func (u *unit) place(o *Object, f *Function) {
 	}
 }
 
-// place adds a function to the files its code is of.
+// place adds a function to the source files of its code.
 func (s *Source) place(o *Object, u *unit, files map[string]*SourceFile) {
 	at := func(path string) *SourceFile {
 		f := files[path]
@@ -279,7 +280,7 @@ func (s *Source) place(o *Object, u *unit, files map[string]*SourceFile) {
 	f.Functions = append(f.Functions, SourceFunction{Name: u.f.Name, Line: first.line, Count: count, Dead: allDead})
 }
 
-// way adds a way of a branch: its count, -1 for none.
+// way adds one direction of a branch: its count, -1 if impossible.
 func (c *Count) way(n int) { c.add(n > 0, n < 0) }
 
 func (f *SourceFile) total() {
@@ -301,7 +302,7 @@ func (f *SourceFile) total() {
 	}
 }
 
-// Numbers returns the lines with code, ascending.
+// Numbers returns the numbers of the lines with code, ascending.
 func (f *SourceFile) Numbers() []int {
 	out := make([]int, 0, len(f.Lines))
 	for n := range f.Lines {

@@ -16,7 +16,7 @@ type Place struct {
 	Text string
 }
 
-// String is "file:line: text".
+// String returns "file:line: text".
 func (p Place) String() string { return place(fmt.Sprintf("%s:%d", p.File, p.Line), p.Text) }
 
 func place(source, text string) string {
@@ -26,7 +26,7 @@ func place(source, text string) string {
 	return source
 }
 
-// sourceLine finds a line of the file a program is from.
+// sourceLine returns a line of the source file that a program comes from.
 func (r *Runner) sourceLine(prog string, line uint32) (Place, bool) {
 	for _, p := range r.m.Linked().Programs {
 		if p.Name != prog {
@@ -45,11 +45,11 @@ func (r *Runner) sourceLine(prog string, line uint32) (Place, bool) {
 	return Place{}, false
 }
 
-// wayLength is how many source lines of a failed test are kept.
+// wayLength is the number of source lines that are kept for a failed test.
 const wayLength = 3
 
-// wayTracer keeps the last source lines that were executed of the file each program is from. What headers do on the way, copying a
-// message byte by byte, says nothing.
+// wayTracer keeps the last executed source lines of the file that each program comes from. Lines of headers, such as a byte-by-byte message
+// copy, are left out: they explain nothing.
 type wayTracer struct {
 	prog  *loader.LinkedProgram
 	file  string
@@ -63,7 +63,7 @@ func (w *wayTracer) Step(p *loader.LinkedProgram, pc, _ int, _, _ *[11]uint64) {
 		w.prog, w.file = p, own.File
 	}
 	l, ok := p.LineAt(pc)
-	if !ok || l.Line == 0 || l.File != w.file { // line 0 stands for code the compiler made up
+	if !ok || l.Line == 0 || l.File != w.file { // the compiler uses line 0 for code without a source line
 		return
 	}
 	if strings.Trim(l.Text, "{} \t;") == "" && l.Text != "" {
@@ -79,22 +79,22 @@ func (w *wayTracer) Step(p *loader.LinkedProgram, pc, _ int, _, _ *[11]uint64) {
 	w.lines = append(w.lines, at)
 }
 
-// explain finds out where failed tests went: it runs all tests once more on a machine of its own, which does the same again, and
-// looks at the failed ones step by step.
+// explain finds the last source lines of failed tests: it runs all tests again, in the same order, on a machine of its own, and traces the
+// failed ones.
 func (r *Runner) explain(ctx context.Context, results []*Result) error {
 	failed := func(res *Result) bool {
 		if res.Status < Failed || len(res.Steps) == 0 {
 			return false
 		}
 		last := res.Steps[len(res.Steps)-1].Result
-		return last != nil && last.Ran && last.Fault == nil // a fault says its place
+		return last != nil && last.Ran && last.Fault == nil // a fault has its own source line
 	}
 	if !slices.ContainsFunc(results, failed) {
 		return nil
 	}
 	again, err := Open(r.object, r.target, r.opt)
 	if err != nil {
-		return nil // it opened before; the results stand without their ways
+		return nil // it opened before; keep the results without their last lines
 	}
 	defer again.Close()
 	last := 0

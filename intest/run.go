@@ -16,77 +16,77 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// The first stage's input: the largest packet that fits a page with its head and tail room, and for programs that get a
-// socket buffer a context of zeros, larger than any kernel's __sk_buff.
+// The first stage's input: the largest packet that fits in a page with its headroom and tailroom, and for programs that take a socket buffer a
+// zeroed context larger than any kernel's __sk_buff.
 const (
 	firstPacket  = 4096 - 256 - 320
 	firstContext = 256
 )
 
-// Maps of the convention. Both are zeroed after each test.
+// Maps of the convention. They are zeroed after each test.
 const (
 	resultMap = "suite_result_map"
 	mockMap   = "mock_skb_meta_map"
 )
 
-// Options say how tests run.
+// Options configures how tests run.
 type Options struct {
-	// Config is that of the machine, except for Mode and Refuses. Strict also makes hooks the target lacks failures. Runners of one target may
-	// share Types.
+	// Config configures the machine; Mode and Refuses are overwritten. Strict also makes a hook that the target lacks a failure. Runners on
+	// one target may share Types.
 	machine.Config
 	Load loader.LoadOptions
-	// Judge makes the Refuses of the machine for a linked object; nil judges no program.
+	// Judge returns the machine's Refuses function for a linked object. If it is nil, no program is verified.
 	Judge func(*loader.Linked) func(*loader.LinkedProgram) error
 }
 
-// Runner runs the tests of one object on one target. It has a machine of its own and is not safe for concurrent use. Close it.
+// Runner runs the tests of one object on one target, on a machine of its own. It is not safe for concurrent use. Close it after use.
 type Runner struct {
 	object *loader.Object
 	target *loader.Target
 	opt    Options
 	tests  []*Test
 	m      *machine.Machine
-	base   *machine.Snapshot // before any test
+	base   *machine.Snapshot // the state before any test
 }
 
-// Step is one program of a test that was run, or could not be.
+// Step is one program of a test, whether it ran or could not.
 type Step struct {
-	Stage Stage // "" of a plain test
+	Stage Stage // "" for a plain test
 	Prog  string
-	// Result is nil when the context could not be made.
+	// Result is nil if the context could not be created.
 	*machine.Result
-	// Err explains why it did not run.
+	// Err explains why the program did not run.
 	Err error
 }
 
-// Result is what became of a test.
+// Result is the outcome of a test.
 type Result struct {
 	Test   *Test
 	Status Status
 	// Exit is the exit code the test causes.
 	Exit int
-	// Failures say what was wrong, one text each.
+	// Failures describes what failed, one string for each failure.
 	Failures []string
-	// Skipped explains why the test was not judged.
+	// Skipped explains why the test has no verdict.
 	Skipped string
 	Parts   []PartResult
-	// Logs are the lines the check logged outside its parts.
+	// Logs are the log lines of the check that belong to none of its parts.
 	Logs  []string
 	Steps []Step
-	// Way is the last source lines that a failed test executed.
+	// Way lists the last source lines that a failed test executed.
 	Way   []Place
 	Insns uint64
 	Took  time.Duration
 }
 
-// PartResult is a part of a test with its logs as text.
+// PartResult is a part of a test with its formatted logs.
 type PartResult struct {
 	Name   string
 	Status Status
 	Logs   []string
 }
 
-// Open links an object for a target and composes the machine its tests share.
+// Open links an object for a target and creates the machine that its tests share.
 func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, error) {
 	tests, err := Discover(obj)
 	if err != nil {
@@ -108,16 +108,16 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 	return &Runner{object: obj, target: target, opt: opt, tests: tests, m: m, base: m.Snapshot()}, nil
 }
 
-// Close gives the machine's memory back.
+// Close releases the machine's memory.
 func (r *Runner) Close() { r.m.Close() }
 
-// Machine returns the machine, for reports: its state is that after the last test.
+// Machine returns the machine. Its state is that after the last test.
 func (r *Runner) Machine() *machine.Machine { return r.m }
 
-// Tests returns the tests in the order they run.
+// Tests returns the tests in the order in which they run.
 func (r *Runner) Tests() []*Test { return r.tests }
 
-// All runs every test: staged ones one after the other on one machine, plain ones each on a fresh one. The error is that of ctx.
+// All runs every test: staged tests in order on one machine, plain tests each on a fresh one. The error is that of ctx.
 func (r *Runner) All(ctx context.Context) ([]*Result, error) {
 	var out []*Result
 	for _, t := range r.tests {
@@ -154,17 +154,17 @@ func (r *Runner) one(ctx context.Context, t *Test, tr machine.Tracer) (*Result, 
 	return res, nil
 }
 
-// worse raises the status of a result.
+// worse sets the result's status if s is worse.
 func (res *Result) worse(s Status) { res.Status = max(res.Status, s) }
 
-// fail adds a failure.
+// fail records a failure and its exit code.
 func (res *Result) fail(s Status, exit int, format string, args ...any) {
 	res.worse(s)
 	res.Exit = exitcode.Worse(res.Exit, exit)
 	res.Failures = append(res.Failures, fmt.Sprintf(format, args...))
 }
 
-// step runs a program; ok is false when the test ends with it.
+// step runs a program. ok is false if the test ends with it.
 func (r *Runner) step(ctx context.Context, res *Result, stage Stage, p *loader.Program, in machine.Input) (*machine.Result, bool, error) {
 	got, err := r.m.Run(ctx, p.Name, in)
 	if e := ctx.Err(); e != nil {
@@ -208,7 +208,7 @@ func (r *Runner) step(ctx context.Context, res *Result, stage Stage, p *loader.P
 	return got, false, nil
 }
 
-// reason is why a program did not run to its end.
+// reason explains why a program did not run to its end.
 func reason(got *machine.Result, err error) string {
 	f := got.Fault
 	if f == nil {
@@ -278,7 +278,7 @@ func (r *Runner) staged(ctx context.Context, res *Result, tr machine.Tracer) err
 		if stage == Check {
 			break
 		}
-		// Below 100 these are verdicts.
+		// Return values below 100 are packet verdicts.
 		if s := codes[code]; code >= 100 && (s == Failed || s == Errored) {
 			res.fail(s, exitcode.Expectation, "%s (%s) returned %d (%s)", stage, p.Name, code, s)
 			r.report(res)
@@ -290,7 +290,7 @@ func (r *Runner) staged(ctx context.Context, res *Result, tr machine.Tracer) err
 	return nil
 }
 
-// judge is the check's own verdict.
+// judge sets the status from the check's return value.
 func (r *Runner) judge(res *Result, code uint64) {
 	switch s, known := codes[code]; {
 	case !known:
@@ -311,10 +311,10 @@ func (r *Runner) judge(res *Result, code uint64) {
 	}
 }
 
-// usesSkb reports whether a program type gets its context from the tests' 256 bytes.
+// usesSkb reports whether programs of a type take the zeroed 256-byte context of the tests.
 func usesSkb(t uapi.ProgType) bool { return progtype.Of(t).Takes.Has(progtype.TakesSkb) }
 
-// report reads what the check wrote into suite_result_map.
+// report decodes what the check wrote to suite_result_map.
 func (r *Runner) report(res *Result) {
 	value, ok := r.firstElement(resultMap)
 	if !ok {
@@ -348,12 +348,12 @@ func (r *Runner) report(res *Result) {
 	}
 }
 
-// String is "name: fail" and the logs below it.
+// String returns "name: fail" followed by the logs.
 func (p *PartResult) String() string {
 	return strings.Join(append([]string{p.Name + ": " + p.Status.String()}, p.Logs...), "\n")
 }
 
-// maxString limits a string of simulated memory in a log.
+// maxString limits the length in bytes of a string that a log reads from simulated memory.
 const maxString = 512
 
 func (r *Runner) cString(addr uint64) (string, bool) {
@@ -380,7 +380,7 @@ func (r *Runner) firstElement(name string) ([]byte, bool) {
 func (r *Runner) clear() {
 	for _, name := range [...]string{resultMap, mockMap} {
 		if m, ok := r.m.MapByName(name); ok {
-			// A map that cannot be written from user space keeps what it has, there as here.
+			// A map that user space cannot write keeps its contents, as on a kernel.
 			_ = maps.UserUpdate(m, make([]byte, m.Spec().KeySize), make([]byte, maps.UserValueSize(m)), 0)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// firstInput returns what the first stage of a test is run with.
+// firstInput returns the input of a test's first stage.
 func firstInput(t *Test) machine.Input {
 	in := machine.Input{Packet: make([]byte, firstPacket)}
 	if usesSkb(t.Stages[Check].Type) {
@@ -16,7 +16,7 @@ func firstInput(t *Test) machine.Input {
 	return in
 }
 
-// nextInput returns what the stage after one is run with: its packet and context, after setup with its return value before the packet.
+// nextInput returns the input of the stage after stage: its packet and context, with the return value prepended to the packet after setup.
 func (r *Runner) nextInput(stage Stage, in machine.Input, got *machine.Result) machine.Input {
 	in.Packet = got.DataOut
 	if in.Context != nil {
@@ -30,7 +30,7 @@ func (r *Runner) nextInput(stage Stage, in machine.Input, got *machine.Result) m
 	return in
 }
 
-// StageNames returns the stages a test has, in the order they run; "" alone for a plain test.
+// StageNames returns the stages of a test in the order they run, or only "" for a plain test.
 func (t *Test) StageNames() []Stage {
 	if t.Plain != nil {
 		return []Stage{""}
@@ -44,8 +44,8 @@ func (t *Test) StageNames() []Stage {
 	return out
 }
 
-// Stage brings the machine to where a stage of a test begins, and returns what it is to be run with. Staged tests share their maps, so
-// those before it run first, as [Runner.All] does.
+// Stage runs everything before a stage of a test and returns the stage's input. Staged tests share maps, so earlier tests run first, as in
+// [Runner.All].
 func (r *Runner) Stage(ctx context.Context, t *Test, stage Stage) (machine.Input, error) {
 	r.m.Restore(r.base)
 	if t.Plain != nil {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Status is the outcome of a test or of a part of one.
+// Status is the outcome of a test or of one of its parts.
 type Status int
 
-// Outcomes, from good to bad: the status of a whole is the worst of its parts.
+// Outcomes, from good to bad: the status of a test is the worst of its parts'.
 const (
 	Unknown Status = iota
 	Passed
@@ -34,8 +34,7 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Codes of statuses: in reports, and as the return value of a check. The second form came when 0 to 3
-// were found to be packet verdicts as well.
+// codes maps status codes, in reports and as the return value of a check. Codes from 100 were added because 0 to 3 are also packet verdicts.
 var codes = map[uint64]Status{0: Errored, 1: Passed, 2: Failed, 3: Skipped, 100: Errored, 101: Passed, 102: Failed, 103: Skipped}
 
 // Log is a line of a report: a printf format and its arguments.
@@ -44,15 +43,15 @@ type Log struct {
 	Args   []uint64
 }
 
-// Part is one part of a test, with a status of its own.
+// Part is one part of a test with its own status.
 type Part struct {
 	Name   string
 	Status Status
-	Code   uint64 // the status as the report has it
+	Code   uint64 // the status as encoded in the report
 	Logs   []Log
 }
 
-// Report is what a check wrote into suite_result_map, a protobuf message:
+// Report is the decoded value of suite_result_map, a protobuf message:
 //
 //	message SuiteResult { repeated TestResult results = 1; repeated Log suite_log = 2; }
 //	message TestResult  { string name = 1; Status status = 2; repeated Log test_log = 3; }
@@ -60,7 +59,7 @@ type Part struct {
 type Report struct {
 	Parts []Part
 	Logs  []Log
-	// Rest is the offset of bytes after the message that are neither zero nor a field, -1 without: what a cut-off write left.
+	// Rest is the offset of bytes after the message that are neither zero nor a field, as an interrupted write leaves them, or -1.
 	Rest int
 }
 
@@ -78,11 +77,11 @@ const (
 type field struct {
 	num   uint64
 	typ   uint8
-	value uint64 // of numbers
-	data  []byte // of wireBytes
+	value uint64 // for numeric wire types
+	data  []byte // for wireBytes
 }
 
-// next reads the field at the start of b and returns its length.
+// next decodes the field at the start of b and returns it with its length in bytes.
 func next(b []byte) (field, int, error) {
 	tag, n := binary.Uvarint(b)
 	if n <= 0 {
@@ -123,7 +122,7 @@ func next(b []byte) (field, int, error) {
 	return f, 0, fmt.Errorf("wire type %d", f.typ)
 }
 
-// fields calls do for every field of a message.
+// fields calls do for each field of a message.
 func fields(b []byte, do func(field) error) error {
 	for at := 0; at < len(b); {
 		f, n, err := next(b[at:])
@@ -138,7 +137,7 @@ func fields(b []byte, do func(field) error) error {
 	return nil
 }
 
-// DecodeReport reads the value of suite_result_map. The message ends where zeros, or what is not a field, begin.
+// DecodeReport decodes the value of suite_result_map. The message ends at the first zero or invalid field.
 func DecodeReport(value []byte) (*Report, error) {
 	r := &Report{Rest: -1}
 	for at := 0; at < len(value); {
@@ -203,7 +202,7 @@ func decodeLog(b []byte) (Log, error) {
 			l.Format = cString(f.data)
 		case f.num == 2 && f.typ == wireFixed64:
 			l.Args = append(l.Args, f.value)
-		case f.num == 2 && f.typ == wireBytes: // packed
+		case f.num == 2 && f.typ == wireBytes: // packed encoding
 			if len(f.data)%8 != 0 {
 				return fmt.Errorf("%d bytes of packed arguments", len(f.data))
 			}
@@ -216,6 +215,6 @@ func decodeLog(b []byte) (Log, error) {
 	return l, err
 }
 
-// cString returns a C string as written with its size: terminators are dropped, those between a place and the text put
-// after it too.
+// cString returns a C string that was written with its full size: all terminators are dropped, including those between a string and the text
+// appended after it.
 func cString(b []byte) string { return strings.ReplaceAll(string(b), "\x00", "") }
