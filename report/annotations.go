@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// annotation is one workflow command of GitHub Actions: a message beside a line of a pull request.
+// annotation is one workflow command of GitHub Actions: a message attached to a line of a pull request.
 type annotation struct {
 	level      string // error or warning
-	file, line string // where, if known
+	file, line string // "" if unknown
 	title      string
 	text       string
 }
 
-// String returns the command in the form `::error file=F,line=N,title=T::TEXT`, on one line whatever the text holds.
+// String returns the command as `::error file=F,line=N,title=T::TEXT`, on one line whatever the text contains.
 func (a annotation) String() string {
 	var b strings.Builder
 	b.WriteString("::" + a.level + " ")
@@ -30,7 +30,7 @@ func (a annotation) String() string {
 	return b.String()
 }
 
-// data and property escape text as GitHub's runner decodes it: a message keeps its colons and commas, a property does not.
+// data and property escape a string as GitHub's runner decodes it: a message keeps its colons and commas, a property does not.
 func data(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }
@@ -44,8 +44,8 @@ var (
 	detailPlace  = regexp.MustCompile(` at ([^\s:]+):(\d+)`)
 )
 
-// WriteTestAnnotations writes an error for every failed expectation and for every suite that could not run. Each line is a
-// workflow command of GitHub Actions; a runner that reads it from standard output shows it beside the line it is about.
+// WriteTestAnnotations writes an error for each failed expectation and for each suite that could not run. Each line is a workflow command of
+// GitHub Actions; a runner that reads it from standard output shows it next to the source line.
 func WriteTestAnnotations(w io.Writer, suites []*Suite) error {
 	for _, s := range suites {
 		if s.Err != nil {
@@ -73,14 +73,14 @@ func WriteTestAnnotations(w io.Writer, suites []*Suite) error {
 	return nil
 }
 
-// matrixLevels are the cells worth an annotation, and how bad they are; the words are those of matrix.Cell.Word.
+// matrixLevels maps the words of matrix.Cell.Word that deserve an annotation to its level.
 var matrixLevels = map[string]string{
 	"BREAK": "error", "error": "error", "refused": "error", "fault": "error", "not-simulated": "warning", "differs": "warning", "may-break": "warning",
 	"absent": "warning", "? hook": "warning",
 }
 
-// WriteMatrixAnnotations writes one annotation for each program and outcome, with the kernels that share it: an error for what
-// a kernel would refuse or stop, a warning for what differs or could not be judged.
+// WriteMatrixAnnotations writes one annotation for each program and outcome, with the kernels that share it: an error for a program that a
+// kernel would refuse or that faults, a warning for differences and for doubts.
 func WriteMatrixAnnotations(w io.Writer, doc *MatrixDocument) error {
 	for _, r := range doc.Rows {
 		type outcome struct{ word, detail string }

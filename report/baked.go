@@ -11,21 +11,22 @@ import (
 	"github.com/bpfrun/bpfrun/offsets"
 )
 
-// BakedDocument is what "relo --baked" prints with --json.
+// BakedDocument is the JSON of `relo --baked`.
 type BakedDocument struct {
 	Schema  string        `json:"schema"`
 	Results []BakedResult `json:"results"`
 	Exit    int           `json:"exit"`
 }
 
-// BakedResult is an object on a kernel.
+// BakedResult lists the accesses of an object on one kernel.
 type BakedResult struct {
 	Object   string        `json:"object"`
 	Kernel   string        `json:"kernel"`
 	Accesses []BakedAccess `json:"accesses"`
 }
 
-// BakedAccess is an access of a kernel type at a fixed offset: Meant is the field of the object's own declaration, Hit the kernel's.
+// BakedAccess is an access of a kernel type at a fixed offset. Meant is the field in the object's own declaration, Hit the field at that
+// offset in the kernel.
 type BakedAccess struct {
 	Program string `json:"program"`
 	Insn    int    `json:"insn"`
@@ -38,7 +39,7 @@ type BakedAccess struct {
 	Instead string `json:"instead"`
 }
 
-// Add adds the accesses of an object on a kernel. Any of them makes the exit code that of a failed expectation.
+// Add adds the accesses of an object on a kernel. Any access sets the exit code of a failed expectation.
 func (d *BakedDocument) Add(linked *loader.Linked) {
 	r := BakedResult{Object: linked.Object.Name, Kernel: linked.Target.Name, Accesses: []BakedAccess{}}
 	for _, x := range offsets.Find(linked) {
@@ -50,7 +51,7 @@ func (d *BakedDocument) Add(linked *loader.Linked) {
 	d.Results = append(d.Results, r)
 }
 
-// WriteBaked writes the accesses for people; quiet leaves out objects without any.
+// WriteBaked writes the accesses as text; quiet leaves out objects without any.
 func WriteBaked(w io.Writer, d *BakedDocument, quiet bool) error {
 	var b strings.Builder
 	for _, r := range d.Results {

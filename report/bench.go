@@ -5,35 +5,35 @@ import (
 	"io"
 )
 
-// BenchDocument is the JSON of `bench`. Times are nanoseconds.
+// BenchDocument is the JSON of `bench`. Times are in nanoseconds.
 type BenchDocument struct {
 	Schema  string `json:"schema"`
 	Exit    int    `json:"exit"`
 	Error   *Error `json:"error"`
 	Object  string `json:"object"`
 	Program string `json:"program"`
-	// Engine is what executed most instructions of the timed runs, "jit" or "interp": a program that leaves native code every few instructions rests on
-	// the interpreter. Native is the share that native code executed, from 0 to 1.
+	// Engine is the engine that executed most instructions of the timed runs, "jit" or "interp": a program that leaves native code every few
+	// instructions mostly runs in the interpreter. Native is the share of instructions executed in native code, from 0 to 1.
 	Engine string  `json:"engine"`
 	Native float64 `json:"native"`
-	// Ret is all of r0 after the first run, which Insns counts too.
+	// Ret is all 64 bits of r0 after the first run, whose instructions Insns counts.
 	Ret   string `json:"ret"`
 	Insns uint64 `json:"insns"`
-	// Min and Median are of one run, over all batches.
+	// Min and Median are the times of one run, over all batches.
 	Min    float64 `json:"ns_min"`
 	Median float64 `json:"ns_median"`
-	// Batches are those of one run, batch by batch.
+	// Batches are the times of one run, batch by batch.
 	Batches []float64 `json:"ns_batches"`
-	// LoadNS is the time from the file to a program that can run, without reading the target's types.
+	// LoadNS is the time from opening the file to a program that can run, without parsing the target's types.
 	LoadNS int64 `json:"load_ns"`
-	// CompileNS is the engine's part of it.
+	// CompileNS is the part of LoadNS that the engine took.
 	CompileNS int64   `json:"compile_ns"`
 	Target    *Target `json:"target,omitempty"`
 	// Compared is the comparison with an earlier document (--compare).
 	Compared *BenchComparison `json:"compared,omitempty"`
 }
 
-// WriteBench writes the figures for people.
+// WriteBench writes the figures as text.
 func WriteBench(w io.Writer, d *BenchDocument) error {
 	perInsn := 0.0
 	if d.Insns > 0 {
@@ -54,7 +54,7 @@ func WriteBench(w io.Writer, d *BenchDocument) error {
 	return err
 }
 
-// nanoseconds writes a time with a unit in which it reads well.
+// nanoseconds formats a time with a suitable unit.
 func nanoseconds(ns float64) string {
 	switch {
 	case ns >= 1e7:

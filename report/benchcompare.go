@@ -11,17 +11,17 @@ import (
 
 // BenchComparison compares two measurements of one program.
 type BenchComparison struct {
-	// With is the file of the earlier one.
+	// With is the file of the earlier measurement.
 	With string `json:"with"`
-	// Ratio is the median time of a run now, divided by that of then.
+	// Ratio is the median time of a run divided by the earlier median.
 	Ratio float64 `json:"ratio"`
-	// P is how likely batches that differ as much are when nothing has changed (Mann-Whitney U test, two-sided).
+	// P is the probability of a difference this large if nothing has changed (Mann-Whitney U test, two-sided).
 	P float64 `json:"p"`
 	// Verdict is "slower", "faster" or "same".
 	Verdict string `json:"verdict"`
 }
 
-// A difference counts when it is this unlikely to be chance, and this large: batches of one run resemble each other more than those of two.
+// A difference counts only if it is this unlikely to be chance, and this large: batches of one process vary less than those of two.
 const (
 	benchP     = 0.01
 	benchNoise = 1.03
@@ -36,7 +36,8 @@ func ReadBench(data []byte) (*BenchDocument, error) {
 	return &d, nil
 }
 
-// Compare compares with an earlier measurement, whose file is named with. The error says why the two cannot be compared.
+// Compare sets Compared to the comparison with an earlier measurement, read from the file with. It returns an error if the two cannot be
+// compared.
 func (d *BenchDocument) Compare(old *BenchDocument, with string) error {
 	if old.Program != d.Program {
 		return fmt.Errorf("it measured program %s, this is %s", old.Program, d.Program)
@@ -59,7 +60,7 @@ func (d *BenchDocument) Compare(old *BenchDocument, with string) error {
 	return nil
 }
 
-// String returns the comparison in a line.
+// String returns the comparison as one line.
 func (c *BenchComparison) String() string {
 	text := map[string]string{"slower": "slower than", "faster": "faster than", "same": "no difference beyond noise from"}[c.Verdict]
 	return fmt.Sprintf("%s %s: %.3fx of its time (p = %.2g)", text, c.With, c.Ratio, c.P)
@@ -70,7 +71,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// mannWhitney returns the two-sided p-value of the Mann-Whitney U test by its normal approximation, corrected for ties and continuity.
+// mannWhitney returns the two-sided p-value of the Mann-Whitney U test, by its normal approximation with corrections for ties and continuity.
 func mannWhitney(a, b []float64) float64 {
 	type sample struct {
 		v     float64

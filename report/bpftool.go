@@ -12,9 +12,9 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// BpftoolLine is what bpftool writes of the source line that an instruction begins (btf_dump_linfo_json, with linum).
+// BpftoolLine is the source line that starts at an instruction, in bpftool's form (btf_dump_linfo_json, with linum).
 type BpftoolLine struct {
-	Src     *string `json:"src,omitempty"` // nil without a line, empty for code that the compiler made up
+	Src     *string `json:"src,omitempty"` // nil without a line, empty for code that the compiler generated
 	File    string  `json:"file,omitempty"`
 	LineNum uint32  `json:"line_num,omitempty"`
 	LineCol uint32  `json:"line_col,omitempty"`
@@ -22,13 +22,13 @@ type BpftoolLine struct {
 
 // BpftoolInsn is an instruction in the JSON of `bpftool prog dump xlated linum` (dump_xlated_json).
 type BpftoolInsn struct {
-	Proto string `json:"proto,omitempty"` // of the function that begins here
+	Proto string `json:"proto,omitempty"` // prototype of the function that starts here
 	BpftoolLine
 	Disasm  string          `json:"disasm"`
 	Opcodes *BpftoolOpcodes `json:"opcodes,omitempty"`
 }
 
-// BpftoolOpcodes are the fields of an instruction, each byte as text.
+// BpftoolOpcodes are the fields of an instruction, each byte in hexadecimal.
 type BpftoolOpcodes struct {
 	Code   string   `json:"code"`
 	SrcReg string   `json:"src_reg"`
@@ -44,7 +44,7 @@ type BpftoolFunction struct {
 	Insns []BpftoolNativeInsn `json:"insns"`
 }
 
-// BpftoolNativeInsn is an instruction of the processor. Operands holds one null where there are none.
+// BpftoolNativeInsn is a native instruction. Operands holds one null if it has none.
 type BpftoolNativeInsn struct {
 	BpftoolLine
 	PC        string    `json:"pc"`
@@ -53,7 +53,7 @@ type BpftoolNativeInsn struct {
 	Opcodes   []string  `json:"opcodes,omitempty"`
 }
 
-// bpftoolLines gives each instruction the line record that starts at it.
+// bpftoolLines returns a function that gives the line record that starts at an instruction.
 func bpftoolLines(lp *loader.LinkedProgram) func(pc int) BpftoolLine {
 	last, any := btf.LineInfo{}, false
 	return func(pc int) BpftoolLine {
@@ -67,7 +67,7 @@ func bpftoolLines(lp *loader.LinkedProgram) func(pc int) BpftoolLine {
 	}
 }
 
-// prototype is a function's as bpftool spells it: with a space after each star, and no void for no parameters.
+// prototype returns a function's prototype as bpftool writes it: with a space after each star, and without void for no parameters.
 func prototype(l *loader.Linked, f loader.Func) string {
 	text := strings.ReplaceAll(signature(l.Object.BTF, f.Type), "*", "* ")
 	if rest, ok := strings.CutSuffix(text, "(void)"); ok {
@@ -76,7 +76,7 @@ func prototype(l *loader.Linked, f loader.Func) string {
 	return text
 }
 
-// bytesOf writes bytes as bpftool does: "0x7f".
+// bytesOf formats bytes as bpftool does: "0x7f".
 func bytesOf(b []byte) []string {
 	out := make([]string, len(b))
 	for i, c := range b {
@@ -85,7 +85,7 @@ func bytesOf(b []byte) []string {
 	return out
 }
 
-// NewBpftoolXlated describes a program as bpftool does: one list of instructions, functions one after the other.
+// NewBpftoolXlated describes a program as bpftool does: one list of instructions, one function after the other.
 func NewBpftoolXlated(l *loader.Linked, lp *loader.LinkedProgram, opcodes bool) []BpftoolInsn {
 	out := []BpftoolInsn{}
 	kfunc := func(i int) string { return lp.Refs[i].Name }
@@ -113,7 +113,7 @@ func bpftoolOpcodes(l *loader.Linked, insns []decode.Insn, pc int) *BpftoolOpcod
 	}
 }
 
-// NewBpftoolJited describes the native code of a program as bpftool does. What stands out of line is a function of its own at the end.
+// NewBpftoolJited describes the native code of a program as bpftool does. Out-of-line code is a separate function at the end.
 func NewBpftoolJited(l *loader.Linked, lp *loader.LinkedProgram, c *jit.Compiled, opcodes bool) []BpftoolFunction {
 	var out []BpftoolFunction
 	for _, f := range lp.Funcs {
@@ -146,7 +146,7 @@ func bpftoolNative(c *jit.Compiled, from, to, start int, opcodes bool) []Bpftool
 	return list
 }
 
-// operands splits at commas outside of brackets.
+// operands splits at commas outside brackets.
 func operands(text string) []*string {
 	var out []*string
 	depth, from := 0, 0

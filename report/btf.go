@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// WriteType writes the layout of the types found by a name, or with a path where the field is and what it holds.
+// WriteType writes the layout of the types with a name or, given the path of a field, the field's offset and contents.
 func WriteType(w io.Writer, s *btf.Spec, ids []btf.ID, field string, opt btf.LayoutOptions) error {
 	for i, id := range ids {
 		if i > 0 {
@@ -29,7 +29,7 @@ func WriteType(w io.Writer, s *btf.Spec, ids []btf.ID, field string, opt btf.Lay
 		if err := writeField(w, s, id, f, opt); err != nil {
 			return err
 		}
-		break // a path is asked of the first type of that name
+		break // the path applies to the first type of that name
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func writeOneType(w io.Writer, s *btf.Spec, id btf.ID, opt btf.LayoutOptions) er
 	return err
 }
 
-// writeField describes where a field is, and writes the layout of a struct it is or points to.
+// writeField writes the offset of a field, and the layout of the struct that it is or points to.
 func writeField(w io.Writer, s *btf.Spec, root btf.ID, f btf.Field, opt btf.LayoutOptions) error {
 	place := fmt.Sprintf("offset %d", f.Offset())
 	if f.BitSize != 0 {
@@ -85,7 +85,7 @@ func writeField(w io.Writer, s *btf.Spec, root btf.ID, f btf.Field, opt btf.Layo
 	return err
 }
 
-// WriteFound lists the types whose name matches a pattern, one a line, and returns how many there are.
+// WriteFound lists the types whose names match a pattern, one per line, and returns their number.
 func WriteFound(w io.Writer, s *btf.Spec, pattern string) (int, error) {
 	ids, err := found(s, pattern)
 	if err != nil {
@@ -120,7 +120,7 @@ type BTFDiffType struct {
 	Changes []BTFDiffChange `json:"changes"`
 }
 
-// BTFDiffChange is one difference.
+// BTFDiffChange is one difference between two versions of a type.
 type BTFDiffChange struct {
 	Kind string `json:"kind"` // added, removed, moved, retyped, resized, revalued
 	Path string `json:"path,omitempty"`
@@ -128,7 +128,7 @@ type BTFDiffChange struct {
 	New  string `json:"new,omitempty"`
 }
 
-// NewBTFDiffDocument makes the document of a comparison.
+// NewBTFDiffDocument returns the document of a comparison.
 func NewBTFDiffDocument(old, now string, diffs []btf.TypeDiff) *BTFDiffDocument {
 	d := &BTFDiffDocument{Schema: Schema, Old: old, New: now, Types: []BTFDiffType{}}
 	for i := range diffs {
@@ -141,13 +141,13 @@ func NewBTFDiffDocument(old, now string, diffs []btf.TypeDiff) *BTFDiffDocument 
 	return d
 }
 
-// BTFDiffOptions changes how a comparison looks.
+// BTFDiffOptions changes how a comparison is written.
 type BTFDiffOptions struct {
 	Color bool
-	Brief bool // a line for each type
+	Brief bool // one line per type
 }
 
-// WriteBTFDiff writes a comparison for people.
+// WriteBTFDiff writes a comparison as text.
 func WriteBTFDiff(w io.Writer, d *BTFDiffDocument, opt BTFDiffOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
@@ -176,7 +176,7 @@ func WriteBTFDiff(w io.Writer, d *BTFDiffDocument, opt BTFDiffOptions) error {
 	return err
 }
 
-// countChanges returns a type's changes in a line: "2 added, 14 moved".
+// countChanges summarises a type's changes: "2 added, 14 moved".
 func countChanges(list []BTFDiffChange) string {
 	var parts []string
 	for _, kind := range []string{"added", "removed", "moved", "retyped", "resized", "revalued"} {
@@ -218,7 +218,7 @@ type BTFMinDocument struct {
 	Results []BTFMin `json:"results"`
 }
 
-// BTFMin is one kernel's small BTF.
+// BTFMin is the reduced BTF of one kernel.
 type BTFMin struct {
 	BTF         string     `json:"btf"`
 	File        string     `json:"file"`
@@ -237,7 +237,7 @@ type BTFMinID struct {
 	Type string `json:"type"`
 }
 
-// WriteBTFMin describes what was written, and in verbose form which type became which.
+// WriteBTFMin describes what was written and, if verbose, maps each kept type to its new ID.
 func WriteBTFMin(w io.Writer, d BTFMinDocument, verbose bool) error {
 	var b strings.Builder
 	for _, r := range d.Results {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/check"
 )
 
-// BTFCheckDocument is what "btf check" prints with --json.
+// BTFCheckDocument is the JSON of `btf check`.
 type BTFCheckDocument struct {
 	Schema  string           `json:"schema"`
 	File    string           `json:"file"`
@@ -19,7 +19,7 @@ type BTFCheckDocument struct {
 type BTFCheckResult struct {
 	Kernel   string `json:"kernel"`
 	Accepted bool   `json:"accepted"`
-	// Replaced is what libbpf replaces first.
+	// Replaced lists what libbpf replaces before it loads the BTF.
 	Replaced []string `json:"replaced,omitempty"`
 	Type     uint32   `json:"type,omitempty"`
 	Kind     string   `json:"kind,omitempty"`

@@ -9,14 +9,14 @@ import (
 	"github.com/bpfrun/bpfrun/btf/ids"
 )
 
-// BTFIDsDocument is the JSON of `btf ids`: the lists and sets of .BTF_ids in the file's order. Exit is 1 when anything in it is wrong.
+// BTFIDsDocument is the JSON of `btf ids`: the lists and sets of .BTF_ids, in file order. Exit is 1 if any entry or group has an error.
 type BTFIDsDocument struct {
 	Schema string        `json:"schema"`
 	Exit   int           `json:"exit"`
 	Groups []BTFIDsGroup `json:"groups"`
 }
 
-// BTFIDsGroup is a list, a set or a set8 with the errors of the whole; Kfuncs is true of a set8 that registers kfuncs.
+// BTFIDsGroup is a list, a set or a set8, with the errors of the group as a whole. Kfuncs is true for a set8 that registers kfuncs.
 type BTFIDsGroup struct {
 	Kind    string       `json:"kind"`
 	Name    string       `json:"name"`
@@ -26,8 +26,8 @@ type BTFIDsGroup struct {
 	Entries []BTFIDEntry `json:"entries"`
 }
 
-// BTFIDEntry is one id. Kind and Name are of the type it leads to, or of the one its symbol names while it is not resolved; an unused place
-// has neither. Flags are those of a kfunc without KF_, joined by |. Wrong is empty for a correct entry.
+// BTFIDEntry is one ID. Kind and Name describe the type that it refers to or, while it is unresolved, the type that its symbol names; an
+// unused entry has neither. Flags are those of a kfunc without KF_, joined by |. Wrong is empty for a correct entry.
 type BTFIDEntry struct {
 	ID    btf.ID `json:"id"`
 	Kind  string `json:"kind,omitempty"`
@@ -36,7 +36,7 @@ type BTFIDEntry struct {
 	Wrong string `json:"wrong,omitempty"`
 }
 
-// NewBTFIDsDocument describes a file's .BTF_ids and checks it against the BTF that its ids are of.
+// NewBTFIDsDocument describes a file's .BTF_ids section and checks its IDs against spec.
 func NewBTFIDsDocument(s *ids.Section, spec *btf.Spec) *BTFIDsDocument {
 	entries := map[*ids.Entry]string{}
 	groups := map[*ids.Group][]string{}
@@ -70,7 +70,7 @@ func newBTFIDEntry(g *ids.Group, e *ids.Entry, spec *btf.Spec, wrong string) BTF
 	out := BTFIDEntry{ID: e.ID, Flags: ids.FlagNames(e.Flags), Wrong: wrong}
 	switch {
 	case e.Kind == btf.KindVoid: // unused
-	case g.Kind != ids.List && e.ID != 0: // sets are sorted: the symbol is another entry's
+	case g.Kind != ids.List && e.ID != 0: // sets are sorted, so the symbol belongs to another entry
 		out.Kind, out.Name = spec.Kind(e.ID).String(), spec.Name(e.ID)
 	default:
 		out.Kind, out.Name = e.Kind.String(), e.Name
@@ -78,7 +78,7 @@ func newBTFIDEntry(g *ids.Group, e *ids.Entry, spec *btf.Spec, wrong string) BTF
 	return out
 }
 
-// WriteBTFIDs writes the document as text: a line for each group and entry, errors after "!".
+// WriteBTFIDs writes the document as text: one line for each group and entry, with errors after "!".
 func WriteBTFIDs(w io.Writer, d *BTFIDsDocument) error {
 	var b strings.Builder
 	for _, g := range d.Groups {

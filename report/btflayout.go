@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// place is where a member is; rows of the same name are the same member.
+// place is the location of a member; rows of the same name are the same member.
 type place struct {
 	name     string
 	off      uint32 // bits
@@ -26,7 +26,7 @@ func (p place) String() string {
 	return fmt.Sprintf("%d %d", p.off/8, p.size)
 }
 
-// places lists the members of a struct or union, those of anonymous members in their place.
+// places lists the members of a struct or union. Members of anonymous members take their parent's place.
 func places(s *btf.Spec, t *btf.Type, base uint32, depth int) []place {
 	var out []place
 	for i := range t.Members {
@@ -42,8 +42,8 @@ func places(s *btf.Spec, t *btf.Type, base uint32, depth int) []place {
 	return out
 }
 
-// WriteLayoutComparison writes the members of a type on two kernels side by side: where each has it, "-" where it is not, and "!" before
-// members that moved, changed or are missing.
+// WriteLayoutComparison writes the members of a type on two kernels side by side: the offset on each, "-" where the member is missing, and "!"
+// before members that moved, changed or are missing.
 func WriteLayoutComparison(w io.Writer, nameA string, a *btf.Spec, idA btf.ID, nameB string, b *btf.Spec, idB btf.ID) error {
 	ta, tb := a.SkipMods(idA), b.SkipMods(idB)
 	if !ta.Kind.IsComposite() || !tb.Kind.IsComposite() {
@@ -61,7 +61,7 @@ func WriteLayoutComparison(w io.Writer, nameA string, a *btf.Spec, idA btf.ID, n
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, " \t%s\t%s\t%s\n", a.TypeString(ta.ID), nameA, nameB)
 	next := 0
-	only := func(until string) { // what only the right side has, before a member both have
+	only := func(until string) { // members of the right side only that precede a common one
 		for ; next < len(right) && right[next].name != until; next++ {
 			if !common[right[next].name] {
 				fmt.Fprintf(tw, "!\t%s\t-\t%s\n", right[next].declared, right[next])
@@ -96,7 +96,7 @@ func WriteLayoutComparison(w io.Writer, nameA string, a *btf.Spec, idA btf.ID, n
 	return tw.Flush()
 }
 
-// WriteSizes writes size, holes and padding of types.
+// WriteSizes writes the size, holes and padding of types.
 func WriteSizes(w io.Writer, d *BTFSizesDocument) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "size\tmembers\tholes\tpadding\t")

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// BTFTypesDocument is the JSON of `btf show`, `btf find` and `btf dump`: what each argument names.
+// BTFTypesDocument is the JSON of `btf show`, `btf find` and `btf dump`: the types for each argument.
 type BTFTypesDocument struct {
 	Schema  string     `json:"schema"`
 	Exit    int        `json:"exit"`
@@ -18,20 +18,20 @@ type BTFTypesDocument struct {
 	Results []BTFNamed `json:"results"`
 }
 
-// BTFNamed is what one name or pattern means; the name is empty for all types.
+// BTFNamed lists the types for one name or pattern; the name is empty for all types.
 type BTFNamed struct {
 	Name  string    `json:"name"`
 	Types []BTFType `json:"types"`
-	// Field is where the field is that the name's path leads to.
+	// Field is the location of the field that the name's path leads to.
 	Field *BTFMember `json:"field,omitempty"`
 }
 
-// BTFType is a type; what its kind does not have is left out.
+// BTFType is a type; properties that its kind does not have are left out.
 type BTFType struct {
 	ID   uint32 `json:"id"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Declaration is the type, function or variable in C.
+	// Declaration is the C declaration of the type, function or variable.
 	Declaration string      `json:"declaration"`
 	Size        int64       `json:"size,omitempty"`
 	Ref         uint32      `json:"ref,omitempty"` // the type it points to, names or qualifies
@@ -42,7 +42,7 @@ type BTFType struct {
 	Variables   []BTFMember `json:"variables,omitempty"` // of a section
 }
 
-// BTFMember is where a member is, from the start of the type.
+// BTFMember is a member and its offset from the start of the type.
 type BTFMember struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`
@@ -67,12 +67,12 @@ type BTFParam struct {
 	TypeID uint32 `json:"type_id"`
 }
 
-// NewBTFTypesDocument makes an empty document.
+// NewBTFTypesDocument returns an empty document.
 func NewBTFTypesDocument() *BTFTypesDocument {
 	return &BTFTypesDocument{Schema: Schema, Results: []BTFNamed{}}
 }
 
-// Add adds the types that a name means, with a path the field of the first.
+// Add adds the types with a name, and with a path the field of the first type.
 func (d *BTFTypesDocument) Add(s *btf.Spec, name string, ids []btf.ID, field string) error {
 	n := BTFNamed{Name: name, Types: []BTFType{}}
 	for _, id := range ids {
@@ -90,13 +90,13 @@ func (d *BTFTypesDocument) Add(s *btf.Spec, name string, ids []btf.ID, field str
 		}
 		m := newBTFMember(s, f.Path, f.Type, f.BitOffset, f.BitSize)
 		n.Field = &m
-		break // a path is asked of the first type of that name
+		break // the path applies to the first type of that name
 	}
 	d.Results = append(d.Results, n)
 	return nil
 }
 
-// AddAll adds all types that a file has itself.
+// AddAll adds all types of the file itself, without those of its base.
 func (d *BTFTypesDocument) AddAll(s *btf.Spec) error {
 	var ids []btf.ID
 	for id := s.FirstID(); int(id) < s.NumTypes(); id++ {
@@ -105,7 +105,7 @@ func (d *BTFTypesDocument) AddAll(s *btf.Spec) error {
 	return d.Add(s, "", ids, "")
 }
 
-// AddFound adds the types whose name matches a pattern, and returns how many there are.
+// AddFound adds the types whose names match a pattern, and returns their number.
 func (d *BTFTypesDocument) AddFound(s *btf.Spec, pattern string) (int, error) {
 	ids, err := found(s, pattern)
 	if err != nil {
@@ -114,7 +114,7 @@ func (d *BTFTypesDocument) AddFound(s *btf.Spec, pattern string) (int, error) {
 	return len(ids), d.Add(s, pattern, ids, "")
 }
 
-// found returns the types whose name matches a pattern with * and ?.
+// found returns the types whose names match a pattern with * and ?.
 func found(s *btf.Spec, pattern string) ([]btf.ID, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (t *BTFType) params(s *btf.Spec, proto *btf.Type) {
 	}
 }
 
-// newBTFMember describes a member at a number of bits from the start; width is that of a bit field, else 0.
+// newBTFMember describes a member at an offset of bits from the start. width is the width in bits of a bit field, else 0.
 func newBTFMember(s *btf.Spec, name string, id btf.ID, bits, width uint32) BTFMember {
 	m := BTFMember{Name: name, Type: s.TypeString(id), TypeID: uint32(id), Offset: bits / 8, BitSize: width}
 	if width != 0 {
@@ -201,7 +201,7 @@ type BTFLayoutDocument struct {
 	Members []BTFLayoutMember `json:"members"`
 }
 
-// BTFLayoutKernel is the type as a whole on a kernel; holes and padding are in bytes.
+// BTFLayoutKernel describes the type as a whole on one kernel; holes and padding are in bytes.
 type BTFLayoutKernel struct {
 	Name    string `json:"name"`
 	Size    int64  `json:"size"`
@@ -210,22 +210,22 @@ type BTFLayoutKernel struct {
 	Padding int64  `json:"padding"`
 }
 
-// BTFLayoutMember is a member and where each of the kernels has it, null where it is not.
+// BTFLayoutMember is a member with its location on each kernel, null where it is missing.
 type BTFLayoutMember struct {
 	Name    string       `json:"name"`
 	Changed bool         `json:"changed"`
 	Places  []*BTFMember `json:"places"`
 }
 
-// BTFOn is a type on a kernel.
+// BTFOn is a type on one kernel.
 type BTFOn struct {
 	Kernel string
 	Spec   *btf.Spec
 	ID     btf.ID
 }
 
-// NewBTFLayoutDocument lists the members of a type; those of anonymous members stand in their place. Changed reports whether a kernel
-// differs from the first one.
+// NewBTFLayoutDocument lists the members of a type. Members of anonymous members take their parent's place. The bool result reports whether
+// any kernel differs from the first.
 func NewBTFLayoutDocument(name string, on ...BTFOn) (*BTFLayoutDocument, bool, error) {
 	d := &BTFLayoutDocument{Schema: Schema, Type: name, Members: []BTFLayoutMember{}}
 	index := map[string]int{}
@@ -270,7 +270,7 @@ type BTFSizesDocument struct {
 	Types  []BTFSize `json:"types"`
 }
 
-// BTFSize is how large a struct or union is, in bytes, and what of it holds nothing.
+// BTFSize is the size of a struct or union in bytes, and how much of it is unused.
 type BTFSize struct {
 	ID      uint32 `json:"id"`
 	Type    string `json:"type"`
@@ -280,7 +280,7 @@ type BTFSize struct {
 	Padding int64  `json:"padding"`
 }
 
-// NewBTFSizesDocument measures the structs and unions whose names match a pattern with * and ?; empty means all.
+// NewBTFSizesDocument measures the structs and unions whose names match a pattern with * and ?; an empty pattern matches all.
 func NewBTFSizesDocument(s *btf.Spec, pattern string) (*BTFSizesDocument, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// BTFUsesDocument is the JSON of `btf who`: the relocations that use a type or field, kernel by kernel.
+// BTFUsesDocument is the JSON of `btf who`: the relocations that use a type or field, by kernel.
 type BTFUsesDocument struct {
 	Schema string   `json:"schema"`
 	Exit   int      `json:"exit"`
@@ -19,7 +19,7 @@ type BTFUsesDocument struct {
 	Uses   []BTFUse `json:"uses"`
 }
 
-// BTFUse is a relocation of a program on a kernel.
+// BTFUse is one relocation of a program on one kernel.
 type BTFUse struct {
 	Kernel  string `json:"kernel"`
 	Object  string `json:"object"`
@@ -28,7 +28,7 @@ type BTFUse struct {
 	Access  string `json:"access"`
 	Kind    string `json:"kind"` // field_byte_offset, type_exists, ...
 	Value   uint64 `json:"value"`
-	// Gone means that the kernel does not have it.
+	// Gone means that the kernel lacks the type or field.
 	Gone    bool   `json:"gone"`
 	Problem string `json:"problem,omitempty"` // why it cannot be relocated
 	File    string `json:"file,omitempty"`
@@ -36,15 +36,15 @@ type BTFUse struct {
 	Source  string `json:"source,omitempty"`
 }
 
-// NewBTFUsesDocument makes an empty document.
+// NewBTFUsesDocument returns an empty document.
 func NewBTFUsesDocument(field string) *BTFUsesDocument {
 	return &BTFUsesDocument{Schema: Schema, Field: field, Uses: []BTFUse{}}
 }
 
-// asking are the relocations for which it is an answer that something does not exist.
+// asking lists the kinds of relocations that may ask for something that does not exist.
 var asking = []string{"field_exists", "type_exists", "enumval_exists", "local_type_id"}
 
-// Add adds the uses in a linked object, and reports whether one of them is gone or cannot be relocated.
+// Add adds the uses in a linked object. It reports whether any of them is gone or cannot be relocated.
 func (d *BTFUsesDocument) Add(l *loader.Linked) (gone bool) {
 	for _, p := range l.Programs {
 		for i := range p.Relocs {
@@ -67,7 +67,7 @@ func (d *BTFUsesDocument) Add(l *loader.Linked) (gone bool) {
 	return gone
 }
 
-// usesField reports whether a relocation is of a type or of a field or of what is inside it.
+// usesField reports whether a relocation uses a type, a field, or something inside the field.
 func usesField(r *loader.Reloc, field string) bool {
 	if r.Relocation == nil || r.Local.BTF == nil {
 		return false
@@ -83,7 +83,7 @@ func usesField(r *loader.Reloc, field string) bool {
 	return ok && (next == "" || strings.ContainsAny(next[:1], ".[:"))
 }
 
-// WriteBTFUses writes a line for each use.
+// WriteBTFUses writes one line for each use.
 func WriteBTFUses(w io.Writer, d *BTFUsesDocument) error {
 	for _, u := range d.Uses {
 		what := fmt.Sprintf("%s = %d", u.Kind, u.Value)

@@ -16,7 +16,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// NewTarget describes a target; source is where its BTF came from.
+// NewTarget describes a target; source is where its BTF comes from.
 func NewTarget(t *loader.Target, source string) *Target {
 	out := &Target{Name: t.Name, Source: source, Release: t.Release, Arch: t.Arch}
 	if t.Version != 0 {
@@ -31,7 +31,7 @@ func NewTarget(t *loader.Target, source string) *Target {
 	return out
 }
 
-// ByteOrderName is "little" or "big".
+// ByteOrderName returns "little" or "big".
 func ByteOrderName(o binary.ByteOrder) string {
 	if o == binary.ByteOrder(binary.BigEndian) {
 		return "big"
@@ -39,7 +39,7 @@ func ByteOrderName(o binary.ByteOrder) string {
 	return "little"
 }
 
-// NewRunDocument starts the document of a linked object: its programs with their relocations, before anything ran.
+// NewRunDocument returns the document of a linked object before any run: its programs with their relocations.
 func NewRunDocument(l *loader.Linked, source string) *RunDocument {
 	d := &RunDocument{
 		Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Programs: []Program{},
@@ -88,7 +88,7 @@ func newProgram(l *loader.Linked, lp *loader.LinkedProgram) Program {
 	return p
 }
 
-// countPoison lists and counts the missing fields by what becomes of their instructions. The verifier's verdict may be nil.
+// countPoison lists and counts the missing fields by the fate of the instructions that access them. verdict may be nil.
 func (p *Program) countPoison(l *loader.Linked, lp *loader.LinkedProgram, verdict *verifier.Verdict) {
 	r := &p.Relocations
 	r.PoisonedDead, r.PoisonedMay, r.PoisonedReached, p.Poisoned = 0, 0, 0, nil
@@ -118,7 +118,7 @@ func poisoned(l *loader.Linked, lp *loader.LinkedProgram, v loader.PoisonVerdict
 
 func sourcePlace(l btf.LineInfo) string { return fmt.Sprintf("%s:%d:%d", l.File, l.Line, l.Col) }
 
-// Fail notes why the object could not be run at all.
+// Fail records why the object could not run.
 func (d *RunDocument) Fail(err error) {
 	if d.Error == nil {
 		d.Error = NewError(err)
@@ -130,7 +130,7 @@ func (d *RunDocument) Fail(err error) {
 	}
 }
 
-// AddVerdict adds the verifier's verdict on a program, and what it decides of missing fields.
+// AddVerdict adds the verifier's verdict on a program, which also decides the fate of accesses to missing fields.
 func (d *RunDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) {
 	for i := range d.Programs {
 		if p := &d.Programs[i]; p.Name == lp.Name && v != nil {
@@ -140,20 +140,20 @@ func (d *RunDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) 
 	}
 }
 
-// Unjudged explains why the verifier was not asked.
+// Unjudged records why the verifier was not run.
 func (d *RunDocument) Unjudged(why string) { d.unjudged = "not verified: " + why }
 
-// Choose marks the programs that are not among names as left out; without names none is.
+// Choose marks the programs that are not in names as left out. With no names, all programs are chosen.
 func (d *RunDocument) Choose(names []string) {
 	for i := range d.Programs {
 		d.Programs[i].left = len(names) > 0 && !slices.Contains(names, d.Programs[i].Name)
 	}
 }
 
-// Chosen reports whether the program was to run.
+// Chosen reports whether the program was chosen to run.
 func (p *Program) Chosen() bool { return !p.left }
 
-// NotSimulated notes why none of the programs that could run was run.
+// NotSimulated records why none of the programs that could run was run.
 func (d *RunDocument) NotSimulated(reason string) {
 	for i := range d.Programs {
 		p := &d.Programs[i]
@@ -163,7 +163,7 @@ func (d *RunDocument) NotSimulated(reason string) {
 	}
 }
 
-// Add adds a run to its program. A program's status is that of its worst run.
+// Add adds a run to its program. A program has the status of its worst run.
 func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 	for i := range d.Programs {
 		p := &d.Programs[i]
@@ -190,7 +190,7 @@ func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 	}
 }
 
-// Explain adds to the last run of a program why it had no effect, or did not come to a place.
+// Explain adds to the last run of a program why it had no effect, or did not reach a given place.
 func (d *RunDocument) Explain(prog string, lines []string) {
 	for i := range d.Programs {
 		if p := &d.Programs[i]; p.Name == prog && len(p.Runs) > 0 {
@@ -199,7 +199,7 @@ func (d *RunDocument) Explain(prog string, lines []string) {
 	}
 }
 
-// reached makes the verdict on a poisoned instruction BREAK: a run executed it.
+// reached changes the verdict on a poisoned instruction to BREAK, since a run executed it.
 func (p *Program) reached(insn int) {
 	for i := range p.Poisoned {
 		x := &p.Poisoned[i]
@@ -261,7 +261,7 @@ func accesses(in []machine.KernelAccess) []Access {
 func newFault(f *machine.Fault) *Fault {
 	out := &Fault{Kind: f.Kind.String(), Insn: f.Insn, Source: f.Source, Released: f.Released, Last: hex.EncodeToString(f.Last)}
 	text := f.Error()
-	if f.Text != "" && f.Fault.Kind != vm.Poison { // the number poison calls says nothing
+	if f.Text != "" && f.Fault.Kind != vm.Poison { // the number of the poisoned call is meaningless
 		text += "\n" + f.Text
 	}
 	if f.Line != "" {
@@ -273,7 +273,7 @@ func newFault(f *machine.Fault) *Fault {
 	if len(f.Last) > 0 {
 		text += fmt.Sprintf("\nlast contents: %x", f.Last)
 	}
-	if f.Hint != "" && f.Kind != vm.Poison { // the poisoned field is listed with its hint
+	if f.Hint != "" && f.Kind != vm.Poison { // the list of missing fields already has the hint
 		text += "\n" + f.Hint
 	}
 	out.Text = text
@@ -289,7 +289,7 @@ func newFault(f *machine.Fault) *Fault {
 	return out
 }
 
-// untypedRecords explains why records of an object are shown as bytes, "" when it has all types that compilers give it.
+// untypedRecords explains why an object's records are shown as bytes. It returns "" if the object has all types that compilers emit.
 func untypedRecords(o *loader.Object) string {
 	const remedy = "; compile with -g and keep the .debug_ sections (as: in a scenario names a struct that BTF has)"
 	switch dwarf := o.HasDWARF(); {
@@ -322,10 +322,10 @@ func (d *RunDocument) Finish(m *machine.Machine) {
 	}
 }
 
-// mostListed is the size of the values of arrays above which their elements are not listed.
+// mostListed is the total size in bytes of an array's values above which its elements are not listed.
 const mostListed = 16 << 20
 
-// arraySize returns the size of all values of an array, 0 for maps whose elements are made by programs.
+// arraySize returns the total size in bytes of an array's values, or 0 for maps whose elements are created at run time.
 func arraySize(s *maps.Spec) uint64 {
 	if s.Type != uapi.MapTypeArray && s.Type != uapi.MapTypePercpuArray {
 		return 0

@@ -11,8 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// newChange renders a changed element: "[1000]: 1 -> 2", and of a data section the variables
-// that differ: ".counter: 0 -> 1".
+// newChange formats a changed element, "[1000]: 1 -> 2", or for a data section the variables that differ: ".counter: 0 -> 1".
 func newChange(m *machine.Machine, c machine.Change) Change {
 	out := Change{Map: c.Map, Key: HexBytes(c.Key), Old: hexOrNil(c.Old), New: hexOrNil(c.New)}
 	if c.CPU >= 0 {
@@ -58,7 +57,7 @@ func typedText(spec *btf.Spec, id btf.ID, b []byte) string {
 	return spec.FormatString(id, b)
 }
 
-// keyText is typedText, but for keys without a type that have the size of an integer a number.
+// keyText is like typedText, but formats an untyped key of integer size as a number.
 func keyText(spec *btf.Spec, id btf.ID, b []byte, order binary.ByteOrder) string {
 	if spec == nil || id == 0 {
 		switch len(b) {
@@ -71,8 +70,8 @@ func keyText(spec *btf.Spec, id btf.ID, b []byte, order binary.ByteOrder) string
 	return typedText(spec, id, b)
 }
 
-// valueChange renders a new value with the old one: " = 2 (was 1)", and of structs and arrays the
-// members that differ: ".calls = 2 (was 1), .state = DONE (was NEW)".
+// valueChange formats a new value together with the old one: " = 2 (was 1)", or for structs and arrays the members that differ: ".calls = 2
+// (was 1), .state = DONE (was NEW)".
 func valueChange(spec *btf.Spec, id btf.ID, before, after []byte) string {
 	if spec != nil && id != 0 {
 		opt := btf.DecodeOptions{MaxElems: 4096}
@@ -93,7 +92,7 @@ type valueDiff struct {
 	more  int
 }
 
-// mostParts is how many differing members of one value are listed.
+// mostParts is the number of differing members of one value that are listed.
 const mostParts = 12
 
 func (d *valueDiff) String() string {
@@ -131,7 +130,7 @@ func (d *valueDiff) compare(path string, old, now any, hex bool) {
 	}
 }
 
-// shortHex writes bytes for people: at most 32 of them, then how many there are.
+// shortHex formats at most 32 bytes, followed by the total number if there are more.
 func shortHex(b []byte) string {
 	const most = 32
 	if len(b) <= most {

@@ -10,18 +10,18 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// Disassembly writes the code of programs with its source lines.
+// Disassembly writes the code of programs with their source lines.
 type Disassembly struct {
 	W        io.Writer
 	Raw      bool           // also print the bytes of each instruction
-	Native   string         // the processor whose native code is shown below each instruction, one of jit.Processors
-	Loops    bool           // with its loops optimised
-	Bpftool  bool           // as bpftool writes programs as JSON
+	Native   string         // show the native code of this processor below each instruction, one of jit.Processors
+	Loops    bool           // compile with optimised loops
+	Bpftool  bool           // write programs as JSON in bpftool's form
 	Config   machine.Config // for native code
 	Programs []string       // by name; none means all
 
-	last string // the source line shown last
-	err  error  // of writing
+	last string // the last source line shown
+	err  error  // from writing
 }
 
 func (d *Disassembly) printf(format string, args ...any) {
@@ -36,7 +36,7 @@ func (d *Disassembly) document(doc any) {
 	}
 }
 
-// Object shows the code as it is in the file. The error is that of the writer.
+// Object writes the code as stored in the file. The error is that of the writer.
 func (d *Disassembly) Object(o *loader.Object) error {
 	for _, f := range NewDisasmDocument(o, d.Programs).Functions {
 		d.function(f, true, nil)
@@ -45,7 +45,7 @@ func (d *Disassembly) Object(o *loader.Object) error {
 	return d.err
 }
 
-// Linked shows programs as the kernel would get them, with what CO-RE changed. The error names programs without native code.
+// Linked writes programs as the kernel would receive them, with CO-RE's changes. The error names programs without native code.
 func (d *Disassembly) Linked(l *loader.Linked) error {
 	var m *machine.Machine
 	if d.Native != "" {
@@ -62,7 +62,7 @@ func (d *Disassembly) Linked(l *loader.Linked) error {
 		var code *jit.Compiled
 		if d.Native != "" {
 			var err error
-			if code, err = nativeCode(d.Native, m, lp, d.Loops); err != nil { // the others have some
+			if code, err = nativeCode(d.Native, m, lp, d.Loops); err != nil { // other programs may have native code
 				failed = errors.Join(failed, fmt.Errorf("%s has no native code: %w", lp.Name, err))
 			}
 		}
@@ -78,7 +78,7 @@ func (d *Disassembly) Linked(l *loader.Linked) error {
 	return errors.Join(failed, d.err)
 }
 
-// program shows one program; code is nil to show no native code.
+// program writes one program. If code is nil, it has no native code to show.
 func (d *Disassembly) program(l *loader.Linked, lp *loader.LinkedProgram, code *jit.Compiled) {
 	for i, f := range linkedFunctions(l, lp) {
 		d.function(f, i == 0, func(pc int) {
@@ -95,7 +95,7 @@ func (d *Disassembly) program(l *loader.Linked, lp *loader.LinkedProgram, code *
 	d.printf("\n")
 }
 
-// function shows a function, and after each instruction what more there is to show of it. The first of a program has its section in the head.
+// function writes a function and calls more after each instruction. The header of a program's first function names its section.
 func (d *Disassembly) function(f DisasmFunction, first bool, more func(pc int)) {
 	head := f.Name
 	if first {

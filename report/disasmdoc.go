@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// DisasmDocument is the JSON of `disasm`. Without a target, Functions are those of the file in its order; with one, the functions of each program
-// as the kernel would get them, the program itself first.
+// DisasmDocument is the JSON of `disasm`. Without a target, Functions are those of the file, in file order. With one, they are the functions
+// of each program as the kernel would receive them, starting with the program itself.
 type DisasmDocument struct {
 	Schema    string           `json:"schema"`
 	Exit      int              `json:"exit"`
@@ -22,18 +22,18 @@ type DisasmDocument struct {
 	Functions []DisasmFunction `json:"functions"`
 }
 
-// DisasmFunction is the code of a function. Program is the program that it is or belongs to, empty for a subprogram of the file.
+// DisasmFunction is the code of a function. Program names the program that it is or belongs to; it is empty for a subprogram of the file.
 type DisasmFunction struct {
 	Program   string       `json:"program,omitempty"`
 	Name      string       `json:"name"`
 	Section   string       `json:"section"`
-	Signature string       `json:"signature,omitempty"` // as C declares it, if the object has BTF
-	Optional  bool         `json:"optional,omitempty"`  // a program that is loaded only when asked for
+	Signature string       `json:"signature,omitempty"` // C declaration, if the object has BTF
+	Optional  bool         `json:"optional,omitempty"`  // a program that is loaded only on request
 	Insns     []DisasmInsn `json:"insns"`
 }
 
-// DisasmInsn is an instruction. PC counts slots from the program's first, as the kernel's verifier does; without a target, from the
-// function's. Bytes are 8 or 16 in the object's byte order.
+// DisasmInsn is an instruction. PC counts slots from the start of the program, as the kernel's verifier does, or without a target from the
+// start of the function. Bytes holds 8 or 16 bytes in the object's byte order.
 type DisasmInsn struct {
 	PC         int               `json:"pc"`
 	Bytes      string            `json:"bytes"`
@@ -44,14 +44,15 @@ type DisasmInsn struct {
 	slot decode.Insn
 }
 
-// DisasmSource is the source line an instruction was compiled from.
+// DisasmSource is the source line that an instruction was compiled from.
 type DisasmSource struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Text string `json:"text"`
 }
 
-// DisasmRelocation is what CO-RE did to an instruction. If Missing is true, the target lacks the accessed type or field, and the instruction was made invalid; Old and New are then 0.
+// DisasmRelocation is the effect of CO-RE on an instruction. If Missing is true, the target lacks the accessed type or field, and the
+// instruction was made invalid; Old and New are then 0.
 type DisasmRelocation struct {
 	Kind    string `json:"kind"`
 	Local   string `json:"local"`
@@ -60,7 +61,8 @@ type DisasmRelocation struct {
 	Missing bool   `json:"missing,omitempty"`
 }
 
-// NewDisasmDocument describes the code in an object file. programs limits it to those, by name, and to subprograms; none means all.
+// NewDisasmDocument describes the code in an object file. programs limits it to the named programs and to subprograms; if empty, all are
+// included.
 func NewDisasmDocument(o *loader.Object, programs []string) *DisasmDocument {
 	d := &DisasmDocument{Schema: Schema, Object: o.Name, Functions: []DisasmFunction{}}
 	for _, f := range o.Functions {
@@ -71,7 +73,7 @@ func NewDisasmDocument(o *loader.Object, programs []string) *DisasmDocument {
 	return d
 }
 
-// NewLinkedDisasmDocument describes programs as the kernel would get them.
+// NewLinkedDisasmDocument describes programs as the kernel would receive them.
 func NewLinkedDisasmDocument(l *loader.Linked, source string, programs []string) *DisasmDocument {
 	d := &DisasmDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Functions: []DisasmFunction{}}
 	for _, lp := range l.Programs {
@@ -103,7 +105,7 @@ func linkedFunctions(l *loader.Linked, lp *loader.LinkedProgram) []DisasmFunctio
 	var out []DisasmFunction
 	for _, f := range lp.Funcs {
 		fn := DisasmFunction{Program: lp.Name, Name: f.Name, Section: f.Function.Section, Signature: signature(l.Object.BTF, f.Type), Insns: []DisasmInsn{}}
-		if f.Start == 0 { // an alias has the name and the type of its own
+		if f.Start == 0 { // an alias has its own name and type
 			fn.Name, fn.Section, fn.Signature, fn.Optional = lp.Name, lp.Section, signature(l.Object.BTF, lp.FuncType), !lp.Autoload
 		}
 		for pc := f.Start; pc < f.Start+f.Len; pc += lp.Insns[pc].Len() {
@@ -121,7 +123,7 @@ func newDisasmInsn(insns []decode.Insn, pc int, order binary.ByteOrder, sym deco
 	return DisasmInsn{PC: pc, Bytes: hex.EncodeToString(decode.Marshal(insns[pc:end], order)), Text: decode.Disassemble(insns, pc, sym), slot: insns[pc]}
 }
 
-// newDisasmSource is nil where no line is known; line 0 stands for code the compiler made up.
+// newDisasmSource returns nil if no line is known. The compiler uses line 0 for code that it generates.
 func newDisasmSource(line btf.LineInfo, ok bool) *DisasmSource {
 	if !ok || line.Line == 0 {
 		return nil
@@ -140,7 +142,7 @@ func newDisasmRelocation(lp *loader.LinkedProgram, pc int) *DisasmRelocation {
 	return &DisasmRelocation{Kind: r.Kind.String(), Local: r.Local.Text(), Old: int64(r.Patch.Old), New: int64(r.Patch.New)}
 }
 
-// note is the relocation as a comment that follows the instruction; empty for nil.
+// note returns the relocation as a comment for the end of the instruction's line, empty for nil.
 func (r *DisasmRelocation) note() string {
 	switch {
 	case r == nil:
@@ -151,7 +153,7 @@ func (r *DisasmRelocation) note() string {
 	return fmt.Sprintf("  ; CO-RE %s %s: %d -> %d", r.Kind, r.Local, r.Old, r.New)
 }
 
-// signature is a function as C declares it; empty when BTF does not tell.
+// signature returns the C declaration of a function, empty without BTF.
 func signature(spec *btf.Spec, fn btf.ID) string {
 	if spec == nil || fn == 0 {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// nativeCode compiles a program as it is when it runs in a machine. What cannot be run, or for which there is no machine (nil), is compiled bound to nothing: addresses
-// of maps are 0, and all calls go to the same function. With loops it is compiled as when it has run for long.
+// nativeCode compiles a program as it runs on m. If the program cannot run, or m is nil, it is compiled unbound: addresses of maps are 0, and
+// all calls go to the same function. loops selects the code of a long-running program, with optimised loops.
 func nativeCode(processor string, m *machine.Machine, lp *loader.LinkedProgram, loops bool) (*jit.Compiled, error) {
 	var img *vm.Image
 	if m != nil {
@@ -35,7 +35,7 @@ func nativeCode(processor string, m *machine.Machine, lp *loader.LinkedProgram, 
 	return jit.CompileFor(processor, img, nil, loops, nil)
 }
 
-// nativeInsn shows the native code of the instruction at pc, up to where that of the next one begins.
+// nativeInsn writes the native code of the instruction at pc, up to the code of the next one.
 func (d *Disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
 	if c.Dead(pc) {
 		d.printf("%16s; nobody sees the result\n", "")
@@ -46,7 +46,7 @@ func (d *Disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
 	d.nativeRange(c, c.Start(pc), c.Start(pc+insns[pc].Len()))
 }
 
-// copies shows the copies of loops that stand after the program.
+// copies writes the copies of loops that follow the program.
 func (d *Disassembly) copies(c *jit.Compiled, l *loader.Linked, lp *loader.LinkedProgram) {
 	inside := false
 	for i := len(lp.Insns); i < c.Insns(); i++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// NewError turns an error into its JSON form, with the place it knows.
+// NewError converts an error to its JSON form, with the location it carries.
 func NewError(err error) *Error {
 	if err == nil {
 		return nil
@@ -46,8 +46,8 @@ func NewError(err error) *Error {
 	return e
 }
 
-// loadErrorLines returns the error below its program in a table: what failed, the source line, the next
-// step, each on a line of its own. Object, program and section are said by the row above.
+// loadErrorLines formats an error for the rows below its program in a table: the failure, the source line and the next step, one line each.
+// Object, program and section are left out, since the row above names them.
 func loadErrorLines(e *loader.Error) []string {
 	var parts []string
 	if e.Err != nil {

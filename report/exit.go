@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/matrix"
 )
 
-// RunExit returns the exit code of a document. chosen means that programs were chosen by name; those that were left out do not count. strict
-// makes doubts failures.
+// RunExit returns the exit code of a document. chosen means that programs were chosen by name; the others do not count. strict turns doubts
+// into failures.
 func RunExit(doc *RunDocument, chosen, strict bool) int {
 	code, ran, hooks := exitcode.OK, 0, HookCount{Named: chosen}
 	for i := range doc.Programs {
@@ -46,8 +46,8 @@ func RunExit(doc *RunDocument, chosen, strict bool) int {
 	return code
 }
 
-// MatrixExit returns the exit code of a matrix. Objects of the other byte order are answers, not failures. Optional programs count only
-// with optional: a tool need not choose them on a kernel on which they fail. strict makes doubts failures.
+// MatrixExit returns the exit code of a matrix. An object of the other byte order is not a failure. Optional programs count only if optional
+// is set, since a tool need not load them on a kernel where they fail. strict turns doubts into failures.
 func MatrixExit(m *matrix.Matrix, strict, optional bool) int {
 	code := exitcode.OK
 	for _, t := range m.Targets {
@@ -100,7 +100,7 @@ func cellExit(c *matrix.Cell, strict bool) int {
 	return code
 }
 
-// cellStatus returns what a cell says of its program's hook.
+// cellStatus returns the status that a cell gives its program's hook.
 func cellStatus(c *matrix.Cell) machine.Status {
 	switch {
 	case c.Disabled || c.Mismatch:

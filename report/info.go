@@ -28,7 +28,7 @@ type InfoDocument struct {
 	Globals     map[string]InfoGlobal `json:"globals"`
 	Externs     []InfoExtern          `json:"externs"`
 	Target      *Target               `json:"target,omitempty"`
-	// Missing lists what the target lacks of what the object uses.
+	// Missing lists what the object uses but the target lacks.
 	Missing  []string `json:"missing,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -47,7 +47,7 @@ type InfoProgram struct {
 	Autoload    bool     `json:"autoload"`
 	Known       bool     `json:"known"`
 	Status      string   `json:"status,omitempty"`
-	// Verifier is the verdict of the target's verifier, if it was asked.
+	// Verifier is the verdict of the target's verifier, if it was run.
 	Verifier *Verdict `json:"verifier,omitempty"`
 }
 
@@ -141,7 +141,7 @@ func helpersOf(insns []decode.Insn) []string {
 	return names
 }
 
-// AddTarget adds what a target lacks of what the object uses.
+// AddTarget adds what the object uses but the target lacks.
 func (d *InfoDocument) AddTarget(l *loader.Linked, source string) {
 	d.Target = NewTarget(l.Target, source)
 	for i, lp := range l.Programs {
@@ -169,7 +169,7 @@ func (d *InfoDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict)
 	}
 }
 
-// WriteInfo writes the description for people.
+// WriteInfo writes the description as text.
 func WriteInfo(w io.Writer, d *InfoDocument, color bool) error {
 	s := style{color}
 	var b strings.Builder

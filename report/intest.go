@@ -66,7 +66,7 @@ func way(r *intest.Result) []string {
 	return out
 }
 
-// AddTest adds a test inside the object. What its programs did to maps is left out: it is the tests' input, and large.
+// AddTest adds a test inside the object. Its programs' changes to maps are left out: they are the test's input, and large.
 func (d *RunDocument) AddTest(r *intest.Result) {
 	t := Test{
 		Name: r.Test.Name, Status: r.Status.String(), Exit: r.Exit, Failures: r.Failures, Skipped: r.Skipped, Logs: r.Logs, Way: way(r), Insns: r.Insns,
@@ -82,7 +82,7 @@ func (d *RunDocument) AddTest(r *intest.Result) {
 			step.Status, step.Insns = string(s.Result.Status), s.Result.Insns
 			if s.Result.Ran && s.Result.Fault == nil {
 				step.Ret = Hex64(s.Result.Ret)
-				if s.Stage == intest.Setup { // what the others return is not a verdict
+				if s.Stage == intest.Setup { // the return values of the other stages are not verdicts
 					step.Verdict = progtype.VerdictName(r.Test.Type(s.Stage), int32(s.Result.Ret))
 				}
 			}

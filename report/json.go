@@ -13,7 +13,7 @@ import (
 // Schema is the schema name of every document.
 const Schema = "bpfrun/1"
 
-// Error is the error of a document that could not be completed.
+// Error is the JSON form of an error.
 type Error struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
@@ -23,9 +23,9 @@ type Error struct {
 	Insn    *int   `json:"insn,omitempty"`
 	Source  string `json:"source,omitempty"`
 
-	word  string   // for tables, "error" if empty
+	word  string   // shown in tables; empty means "error"
 	lines []string // for tables
-	note  bool     // it describes what is not known of a program that runs all the same
+	note  bool     // the error leaves something unknown about a program that still runs
 }
 
 // Target describes the kernel whose types were used.
@@ -49,7 +49,7 @@ type RunDocument struct {
 	Object string `json:"object"`
 	// Scenario is the path of the scenario file that ran.
 	Scenario string `json:"scenario,omitempty"`
-	// Seed is the seed of a scenario's runs or of tests inside the object.
+	// Seed is the seed of the scenario's runs or of the tests inside the object.
 	Seed *uint64 `json:"seed,omitempty"`
 	// Tests are the tests inside the object that ran.
 	Tests    []Test            `json:"tests,omitempty"`
@@ -58,7 +58,7 @@ type RunDocument struct {
 	Maps     map[string]Map    `json:"maps"`
 	Globals  map[string]Global `json:"globals"`
 	Warnings []string          `json:"warnings,omitempty"`
-	// Try is a command line with which programs pass the branches that ended them, when flags can do that.
+	// Try is a command line whose flags let programs pass the branches that ended them, if flags can do that.
 	Try string `json:"try,omitempty"`
 
 	untyped  string // for tables: why records are shown as bytes
@@ -72,8 +72,8 @@ type Documents struct {
 	Results []*RunDocument `json:"results"`
 }
 
-// OneDocument is the JSON of [Documents] with one result: the list, and beside it the members of its only element, which stood alone before
-// lists had one element.
+// OneDocument is the JSON of [Documents] with one result: the list and, next to it, the members of its only element, for scripts written
+// before the list existed.
 type OneDocument struct {
 	RunDocument
 	Results []*RunDocument `json:"results"`
@@ -91,7 +91,7 @@ func (d Documents) document() any {
 	return d
 }
 
-// NewErrorDocument returns what a command writes that came to no result, whatever it reports else.
+// NewErrorDocument returns the document that any command writes when it has no result.
 func NewErrorDocument(err error, exit int) *OneDocument {
 	doc := RunDocument{Schema: Schema, Exit: exit, Error: NewError(err), Programs: []Program{}, Maps: map[string]Map{}, Globals: map[string]Global{}}
 	return &OneDocument{doc, []*RunDocument{}}
@@ -107,20 +107,20 @@ type Program struct {
 	Subprograms []string    `json:"subprograms"`
 	Relocations Relocations `json:"relocations"`
 	Status      string      `json:"status"`
-	// Optional programs (section names that begin with "?") are loaded only by tools that choose to.
+	// Optional means that tools load the program only on request (its section name begins with "?").
 	Optional bool           `json:"optional"`
 	Error    *Error         `json:"error,omitempty"`
 	Coverage *Coverage      `json:"coverage,omitempty"`
 	Runs     []Run          `json:"runs"`
 	Replay   *Replay        `json:"replay,omitempty"`
 	Poisoned []PoisonedInsn `json:"poisoned,omitempty"`
-	// Verifier is the verdict of the kernel's verifier, if it was asked.
+	// Verifier is the verdict of the kernel's verifier, if it was run.
 	Verifier *Verdict `json:"verifier,omitempty"`
 
-	left bool // other programs were chosen
+	left bool // left out because other programs were chosen
 }
 
-// PoisonedInsn is one instruction a failed relocation left behind.
+// PoisonedInsn is an instruction whose relocation failed.
 type PoisonedInsn struct {
 	Insn    int    `json:"insn"`
 	Verdict string `json:"verdict"` // dead, may-break, BREAK
@@ -139,7 +139,7 @@ type Relocations struct {
 	Errors          int `json:"errors"`
 }
 
-// Coverage counts instructions.
+// Coverage counts executed instructions.
 type Coverage struct {
 	Reachable int `json:"reachable"`
 	Executed  int `json:"executed"`
@@ -156,11 +156,11 @@ type Run struct {
 	Fault   *Fault         `json:"fault"`
 	DataOut string         `json:"data_out,omitempty"`
 	CtxOut  string         `json:"ctx_out,omitempty"`
-	// PacketChanges describes what became of the packet: "ip.ttl 64 -> 63", "ip.csum fixed".
+	// PacketChanges describes the changes to the packet: "ip.ttl 64 -> 63", "ip.csum fixed".
 	PacketChanges []string      `json:"packet_changes,omitempty"`
 	Trace         []string      `json:"trace"`
 	Events        []Event       `json:"events"`
-	Output        string        `json:"output,omitempty"` // of an iterator
+	Output        string        `json:"output,omitempty"` // from an iterator
 	Effects       []Effect      `json:"effects,omitempty"`
 	MapChanges    []Change      `json:"map_changes"`
 	KernelReads   []Access      `json:"kernel_reads"`
@@ -168,7 +168,8 @@ type Run struct {
 	Warnings      []string      `json:"warnings"`
 	Expectations  []Expectation `json:"expectations"`
 	Validation    *Validation   `json:"validation,omitempty"`
-	// WhyNot explains why the run had no effect, or did not come to a place that was asked for: the branch that decided, what it compared, what would change it.
+	// WhyNot explains why the run had no effect, or did not reach the requested place: the branch that decided, what it compared, and what
+	// would change it.
 	WhyNot []string `json:"why_not,omitempty"`
 
 	titled bool // shown under its own name
@@ -200,7 +201,7 @@ type Event struct {
 	data []byte
 }
 
-// Text returns the record for people.
+// Text returns the record as text.
 func (e *Event) Text() string {
 	if e.typ == 0 {
 		return shortHex(e.data)
@@ -208,7 +209,7 @@ func (e *Event) Text() string {
 	return e.spec.TypeString(e.typ) + " " + e.spec.FormatString(e.typ, e.data)
 }
 
-// eventForm is an Event as JSON has it.
+// eventForm is the JSON form of an Event.
 type eventForm struct {
 	Map      string `json:"map"`
 	Kind     string `json:"kind"`
@@ -219,7 +220,7 @@ type eventForm struct {
 	Text     string `json:"text"`
 }
 
-// MarshalJSON makes the forms of the record when they are needed: a run may have hundreds of thousands.
+// MarshalJSON formats the record only when it is written, since a run may have hundreds of thousands.
 func (e Event) MarshalJSON() ([]byte, error) {
 	out := eventForm{Map: e.Map, Kind: e.Kind, CPU: e.CPU, Data: HexBytes(e.data), Text: e.Text()}
 	if e.typ != 0 {
@@ -232,11 +233,11 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Effect is a side effect on the outside world.
+// Effect is a side effect outside the program and its maps.
 type Effect struct {
 	Kind  string `json:"kind"`
 	Value string `json:"value"`
-	// Detail is what more is known: the socket, the map, the name.
+	// Detail names what the effect applies to, such as a socket or a map.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -250,7 +251,7 @@ type Change struct {
 	Text string  `json:"text"`
 }
 
-// Access is one access of kernel memory.
+// Access is one access to kernel memory.
 type Access struct {
 	Insn      int    `json:"insn"`
 	Type      string `json:"type"`
@@ -269,7 +270,7 @@ type Expectation struct {
 	Place string `json:"place,omitempty"`
 }
 
-// Map is a map's contents after the last run.
+// Map is the contents of a map after the last run.
 type Map struct {
 	Type       string  `json:"type"`
 	KeySize    uint32  `json:"key_size"`
@@ -287,7 +288,7 @@ type Entry struct {
 	Typed  any      `json:"typed,omitempty"`
 }
 
-// TypedEntry is an element in typed form.
+// TypedEntry is an element formatted by its types.
 type TypedEntry struct {
 	Key   any `json:"key"`
 	Value any `json:"value"`
@@ -312,8 +313,8 @@ func WriteJSON(w io.Writer, doc any) error {
 	return e.Encode(doc)
 }
 
-// Hex64 returns the form of numbers that can exceed 2^53.
+// Hex64 formats a number that can exceed 2^53.
 func Hex64(v uint64) string { return fmt.Sprintf("0x%x", v) }
 
-// HexBytes returns the form of bytes: lower-case hex.
+// HexBytes formats bytes as lower-case hex digits.
 func HexBytes(b []byte) string { return hex.EncodeToString(b) }

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Published is the document of a command, by which the JSON Schema describes it.
+// Published is the document of a command, as described by the JSON Schema.
 type Published struct {
 	Command string
 	Doc     any
-	Always  []string // members that are required; nil: all that are never left out
+	Always  []string // required members; nil means all that are never omitted
 }
 
-// published are the documents of commands, by command. The members of those with results stand beside the list only when it has one element.
+// published lists the documents of the commands. The members of a single result appear next to the list, and only if it has one element.
 var published = []Published{
 	{"run", OneDocument{}, []string{"schema", "exit", "results"}},
 	{"test", OneDocument{}, []string{"schema", "exit", "results"}},
@@ -46,11 +46,11 @@ var published = []Published{
 	{"error", OneDocument{}, []string{"schema", "exit", "error"}},
 }
 
-// PublishedDocuments are those of the commands whose reports this package writes, and error for any command that came to no result.
+// PublishedDocuments returns the documents that this package writes, including the error document that any command may write.
 func PublishedDocuments() []Published { return slices.Clone(published) }
 
-// WriteJSONSchema writes a JSON Schema (draft 2020-12) of documents, in $defs by command. It is made from the types the documents
-// are written from. Members may be added in later versions, so additional ones are allowed.
+// WriteJSONSchema writes a JSON Schema (draft 2020-12) of documents, with one entry in $defs for each command. It is derived from the Go types
+// of the documents. Additional members are allowed, since later versions may add some.
 func WriteJSONSchema(w io.Writer, documents []Published) error {
 	m := schemas{defs: map[string]any{}, types: map[string]reflect.Type{}}
 	var any []any
@@ -79,10 +79,10 @@ func WriteJSONSchema(w io.Writer, documents []Published) error {
 
 type schemas struct {
 	defs  map[string]any
-	types map[string]reflect.Type // by the name in defs
+	types map[string]reflect.Type // by name in $defs
 }
 
-// name is what a type is called in defs: with its package if another type has its name.
+// name returns a type's name in $defs, with its package if another type has the same name.
 func (m *schemas) name(t reflect.Type) string {
 	name := t.Name()
 	if other, ok := m.types[name]; ok && other != t {
@@ -92,10 +92,10 @@ func (m *schemas) name(t reflect.Type) string {
 	return name
 }
 
-// forms are the types that write themselves as another one.
+// forms maps types that marshal themselves to the type that they marshal as.
 var forms = map[reflect.Type]reflect.Type{reflect.TypeFor[Event](): reflect.TypeFor[eventForm]()}
 
-// object describes a struct by the members encoding/json writes of it.
+// object describes a struct by the members that encoding/json writes for it.
 func (m *schemas) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for f := range t.Fields() {
@@ -148,7 +148,7 @@ func (m *schemas) of(t reflect.Type) map[string]any {
 			t = form
 		}
 		if _, ok := m.defs[name]; !ok {
-			m.defs[name] = nil // it is being made
+			m.defs[name] = nil // marks it as in progress, for recursive types
 			m.defs[name] = m.object(t)
 		}
 		return map[string]any{"$ref": "#/$defs/" + name}

@@ -55,15 +55,15 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// Covered is a total of what tests executed: of lines, for example.
+// Covered is one coverage total of the tests, such as of lines.
 type Covered struct {
 	What     string // "lines"
 	Hit, All int
-	Percent  string // "87.5%", "" for none
+	Percent  string // "87.5%", "" if there are none
 }
 
-// WriteJUnit writes suites as JUnit XML, as CI systems read it: a suite for each scenario file or object on each target. The totals of
-// coverage are properties of the first.
+// WriteJUnit writes suites as JUnit XML for CI systems: one suite for each scenario file or object on each target. Coverage totals are
+// properties of the first suite.
 func WriteJUnit(w io.Writer, suites []*Suite, covered ...Covered) error {
 	doc := junitSuites{Name: "bpfrun"}
 	var total time.Duration
@@ -117,7 +117,7 @@ func WriteJUnit(w io.Writer, suites []*Suite, covered ...Covered) error {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
 
-// printable leaves out what XML 1.0 cannot hold.
+// printable removes characters that XML 1.0 does not allow.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < 0x20 && r != '\n' && r != '\t' {

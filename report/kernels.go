@@ -6,23 +6,23 @@ import (
 	"text/tabwriter"
 )
 
-// KernelsDocument lists kernels that are found by name.
+// KernelsDocument lists kernels that can be named in options.
 type KernelsDocument struct {
 	Schema  string        `json:"schema"`
 	Exit    int           `json:"exit"`
 	Kernels []KernelEntry `json:"kernels"`
 }
 
-// KernelEntry is a kernel that is found by name.
+// KernelEntry is a kernel that can be named in options.
 type KernelEntry struct {
 	Name    string `json:"name"`
 	Release string `json:"release"`
-	Arch    string `json:"arch"` // by Debian's name; empty when it is not known
+	Arch    string `json:"arch"` // Debian's name; empty if unknown
 	Path    string `json:"path"`
-	Place   string `json:"place"` // part of the search path
+	Place   string `json:"place"` // entry of the search path
 }
 
-// WriteKernels writes a line for each kernel.
+// WriteKernels writes one line for each kernel.
 func WriteKernels(w io.Writer, list []KernelEntry) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tARCH\tPLACE\tFILE")

@@ -15,20 +15,19 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// MapFormat is a layout of map contents that bpftool writes.
+// MapFormat is one of bpftool's layouts of map contents.
 type MapFormat string
 
-// Layouts: of `bpftool map dump`, of it with -j, and with -p.
+// Layouts of `bpftool map dump`: without options, with -j, and with -p.
 const (
 	MapPlain  MapFormat = "plain"
 	MapJSON   MapFormat = "json"
 	MapPretty MapFormat = "pretty"
 )
 
-// WriteMapDump writes the elements of a map as `bpftool map dump` does for a map with BTF: keys and values by their types; in the JSON
-// layouts beside their bytes. Plain is JSON but for bitfields and other numbers that are written as bare hexadecimal. spec has the
-// map's types; a map without types is written as bytes.
-// cpus is the machine's number of CPUs.
+// WriteMapDump writes the elements of a map as `bpftool map dump` does for a map with BTF: keys and values by their types and, in the JSON
+// layouts, also their bytes. The plain layout is JSON except that bitfields and some other numbers are bare hexadecimal. spec holds the map's
+// types; a map without types is written as bytes. cpus is the machine's number of CPUs.
 func WriteMapDump(w io.Writer, spec *btf.Spec, m maps.Map, cpus int, format MapFormat) error {
 	d := mapDump{spec: spec, m: m, plain: format == MapPlain, typed: spec != nil && m.Spec().ValueType != 0}
 	d.pretty = format != MapJSON
@@ -60,8 +59,8 @@ func WriteMapDump(w io.Writer, spec *btf.Spec, m maps.Map, cpus int, format MapF
 	return err
 }
 
-// allEntries returns the elements of a map with those of arrays that are all zero, which Entries leaves out; without them when the
-// array is too large to be listed.
+// allEntries returns the elements of a map, including the all-zero elements of arrays that Entries leaves out. If the array is too large to
+// list, they stay left out.
 func allEntries(m maps.Map, cpus int, order binary.ByteOrder) []maps.Entry {
 	s := m.Spec()
 	percpu := s.Type == uapi.MapTypePercpuArray
@@ -87,8 +86,8 @@ func allEntries(m maps.Map, cpus int, order binary.ByteOrder) []maps.Entry {
 	return all
 }
 
-// mapDump writes JSON in the layout of bpftool's writer: an object's members on lines of their own, four blanks for each level, the
-// elements of an array one after the other.
+// mapDump writes JSON in the layout of bpftool's writer: each member of an object on its own line, indented by four spaces per level, and the
+// elements of an array on one line.
 type mapDump struct {
 	spec   *btf.Spec
 	m      maps.Map
@@ -98,8 +97,8 @@ type mapDump struct {
 
 	out   strings.Builder
 	depth int
-	sep   bool // something stands before on this level
-	steps int  // into types, of the value being written
+	sep   bool // this level already has an element
+	steps int  // types visited for the value being written
 }
 
 func (d *mapDump) begin(c byte) {
@@ -157,11 +156,11 @@ func (d *mapDump) hex(p []byte) {
 	for _, b := range p {
 		d.raw(fmt.Sprintf(`"0x%02x"`, b))
 	}
-	// bpftool ends an array of bytes as it ends any other.
+	// bpftool closes an array of bytes like any other array.
 	d.end(']')
 }
 
-// values writes the member "value", or "values" of a per-CPU map.
+// values writes the member "value", or "values" for a per-CPU map.
 func (d *mapDump) values(e maps.Entry, write func(v []byte)) {
 	if e.PerCPU == nil {
 		d.name("value")
@@ -193,7 +192,7 @@ func (d *mapDump) entry(e maps.Entry) {
 	d.end('}')
 }
 
-// typedValue writes a value; data too short for its type is continued with zeros.
+// typedValue writes a value; data shorter than its type is padded with zeros.
 func (d *mapDump) typedValue(id btf.ID, data []byte) {
 	if n, err := d.spec.Sizeof(id); err == nil && n > int64(len(data)) {
 		data = append(append(make([]byte, 0, n), data...), make([]byte, n-int64(len(data)))...)
@@ -202,14 +201,14 @@ func (d *mapDump) typedValue(id btf.ID, data []byte) {
 	d.value(id, data, 0, 0)
 }
 
-// maxMapDepth limits the nesting of a value's type, maxMapSteps the types that are written of one value beyond its bytes: a type graph
-// that no compiler makes can have members without size in members without size.
+// maxMapDepth limits the nesting of a value's type. maxMapSteps limits the types visited for one value, beyond its number of bytes: a hostile
+// type graph can nest zero-sized members without end.
 const (
 	maxMapDepth = 64
 	maxMapSteps = 1 << 16
 )
 
-// value writes what lies bit bits into data. Callers make sure that data is as large as the type.
+// value writes the value that starts at bit of data. The caller ensures that data is as large as the type.
 func (d *mapDump) value(id btf.ID, data []byte, bit uint32, depth int) {
 	t := d.spec.SkipMods(id)
 	d.steps--
@@ -260,7 +259,7 @@ func (d *mapDump) value(id btf.ID, data []byte, bit uint32, depth int) {
 	}
 }
 
-// placed returns the variables of a section in the order of their places, which the loader knows: the compiler leaves them open.
+// placed returns the variables of a section by offset. The loader supplies the offsets, which the compiler leaves unset.
 func (d *mapDump) placed(t *btf.Type) []btf.VarSecinfo {
 	vars := slices.Clone(t.Vars)
 	for i := range vars {
@@ -272,7 +271,7 @@ func (d *mapDump) placed(t *btf.Type) []btf.VarSecinfo {
 	return vars
 }
 
-// number takes n bits of data, which may end before, from bit on.
+// number reads n bits of data from bit on; data may end earlier.
 func (d *mapDump) number(data []byte, bit, n uint32) *big.Int {
 	raw := make([]byte, (bit+n+7)/8)
 	copy(raw, data)
@@ -289,7 +288,7 @@ func (d *mapDump) number(data []byte, bit, n uint32) *big.Int {
 	return v.And(v, mask.Sub(mask, big.NewInt(1)))
 }
 
-// hexNumber writes a number in hexadecimal, which JSON has only as a string.
+// hexNumber writes a number in hexadecimal, as a string in JSON.
 func (d *mapDump) hexNumber(v *big.Int) {
 	s := "0x" + v.Text(16)
 	if !d.plain {
@@ -300,7 +299,7 @@ func (d *mapDump) hexNumber(v *big.Int) {
 
 func (d *mapDump) bitfield(data []byte, bit, n uint32) { d.hexNumber(d.number(data, bit, n)) }
 
-// integer: bitfields of the older form and numbers of 128 bits are hexadecimal; a signed one of less is not extended then.
+// integer writes an integer. Old-style bitfields and 128-bit numbers are hexadecimal; smaller signed ones are then not sign-extended.
 func (d *mapDump) integer(t *btf.Type, data []byte, bit uint32) {
 	n := uint32(t.Int.Bits)
 	if bit += uint32(t.Int.Offset); bit != 0 || n%8 != 0 || n > 64 {
@@ -331,7 +330,7 @@ func signed(v *big.Int, bits uint32) *big.Int {
 	return v
 }
 
-// enumerator writes a name; a number that has none as signed.
+// enumerator writes the name of a value, or a signed number if it has no name.
 func (d *mapDump) enumerator(t *btf.Type, data []byte) {
 	v := d.number(data, 0, t.Size*8)
 	want := signed(v, t.Size*8)
@@ -365,14 +364,14 @@ func (d *mapDump) array(t *btf.Type, data []byte, depth int) {
 	d.begin('[')
 	for i := int64(0); err == nil && i < int64(t.Array.Nelems) && (i+1)*size <= int64(len(data)); i++ {
 		if size == 0 && i > 0 {
-			break // elements without size say nothing
+			break // zero-sized elements have no value to write
 		}
 		d.value(t.Ref, data[i*size:], 0, depth+1)
 	}
 	d.end(']')
 }
 
-// text takes an array of char, not of a typedef of it, for a string when it ends within and can be printed.
+// text returns the string in an array of char (not of a typedef of char) if it is terminated and printable.
 func (d *mapDump) text(t *btf.Type, data []byte) (string, bool) {
 	e := d.spec.MustType(t.Ref)
 	for range maxMapDepth {
@@ -395,7 +394,7 @@ func (d *mapDump) text(t *btf.Type, data []byte) (string, bool) {
 	return "", false
 }
 
-// writeBytes writes a map without types: short elements on a line, longer ones below their names.
+// writeBytes writes a map without types: short elements on one line, longer ones below their labels.
 func writeBytes(w io.Writer, entries []maps.Entry) error {
 	var b strings.Builder
 	for _, e := range entries {
@@ -434,7 +433,7 @@ func gap(long bool) string {
 	return " "
 }
 
-// hexBytes: pairs of digits, 16 to a line.
+// hexBytes formats pairs of digits, 16 to a line.
 func hexBytes(p []byte) string {
 	var b strings.Builder
 	for i, c := range p {

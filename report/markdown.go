@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// WriteTestsMarkdown writes suites as a Markdown table, files by targets, and below it what failed.
+// WriteTestsMarkdown writes suites as a Markdown table, files by targets, followed by the failures.
 func WriteTestsMarkdown(w io.Writer, suites []*Suite, covered ...Covered) error {
 	var files, targets []string
 	at := map[[2]string]*Suite{}

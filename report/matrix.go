@@ -11,13 +11,13 @@ type MatrixDocument struct {
 	Error  *Error `json:"error"`
 	// Targets are the names of the kernels, in the order of every row's cells.
 	Targets []string `json:"targets"`
-	// Base is the kernel the others are compared with.
+	// Base is the reference kernel.
 	Base    string         `json:"base"`
 	Kernels []MatrixKernel `json:"kernels"`
 	Rows    []MatrixRow    `json:"rows"`
 	Summary map[string]int `json:"summary"` // cells by word
-	// Paths are the files that rows and details name without their directories, by object and name: the object itself, and its sources.
-	// Annotations need them, since GitHub looks for a file from the root of the repository.
+	// Paths maps object and base name to the full path, for the object itself and its sources. Rows and details name files without their
+	// directories, but GitHub resolves annotations from the root of the repository.
 	Paths map[string]map[string]string `json:"-"`
 }
 
@@ -32,7 +32,7 @@ type MatrixRow struct {
 	Object  string `json:"object"`
 	Program string `json:"program"`
 	Hook    string `json:"hook"`
-	// Optional programs are loaded only by tools that choose to.
+	// Optional means that tools load the program only on request.
 	Optional bool         `json:"optional"`
 	Cells    []MatrixCell `json:"cells"`
 }
@@ -41,20 +41,20 @@ type MatrixRow struct {
 type MatrixCell struct {
 	Target      string            `json:"target"`
 	Relocations MatrixRelocations `json:"relocations"`
-	// Baked are the accesses at fixed offsets that the run made, BakedFound those that the program has, run or not.
+	// Baked counts the accesses at fixed offsets that the run made, BakedFound those in the program, executed or not.
 	Baked      int    `json:"baked"`
 	BakedFound int    `json:"baked_found"`
 	Load       string `json:"load"`   // ok, error, refused (by the verifier), absent, unknown-hook
 	Result     string `json:"result"` // ok, differs, fault, not-simulated, n/a
-	Word       string `json:"word"`   // the cell in a word, as the table has it
+	Word       string `json:"word"`   // the cell as one word, as in the table
 	Detail     string `json:"detail"`
-	// Verifier is the verdict of the kernel's verifier, if it was asked.
+	// Verifier is the verdict of the kernel's verifier, if it was run.
 	Verifier *Verdict `json:"verifier,omitempty"`
-	// Follows means that the program would do the same if the same programs of the object ran on the base kernel; Detail names them.
+	// Follows means that the program would behave the same if the same programs of the object ran on the base kernel. Detail names them.
 	Follows bool `json:"follows"`
 }
 
-// MatrixRelocations counts a cell's CO-RE relocations; Changed is part of OK.
+// MatrixRelocations counts a cell's CO-RE relocations; OK includes Changed.
 type MatrixRelocations struct {
 	OK              int `json:"ok"`
 	Changed         int `json:"changed"`
@@ -64,7 +64,7 @@ type MatrixRelocations struct {
 	Errors          int `json:"errors"`
 }
 
-// NewMatrixDocument makes the document of a matrix.
+// NewMatrixDocument returns the document of a matrix.
 func NewMatrixDocument(m *matrix.Matrix) *MatrixDocument {
 	d := &MatrixDocument{Schema: Schema, Targets: []string{}, Kernels: []MatrixKernel{}, Rows: []MatrixRow{}, Summary: map[string]int{}}
 	for i, t := range m.Targets {

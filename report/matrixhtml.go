@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/markup"
 )
 
-// htmlMatrix is what the page shows. Cells of a row that say the same share a panel, which a link opens without scripts.
+// htmlMatrix is the contents of the page. Equal cells of a row share a panel, which a link opens without scripts.
 type htmlMatrix struct {
 	Title, Summary, Base string
 	Columns              int
@@ -56,7 +56,7 @@ type htmlPanel struct {
 	key string
 }
 
-// WriteMatrixHTML writes the matrix as one page that needs nothing else: no network and no scripts.
+// WriteMatrixHTML writes the matrix as one self-contained page that needs neither network nor scripts.
 func WriteMatrixHTML(w io.Writer, d *MatrixDocument) error {
 	page := htmlMatrix{Title: "bpfrun matrix", Summary: matrixSummary(d), Base: d.Base, Columns: len(d.Kernels) + 1}
 	for _, x := range matrixWords {
@@ -95,7 +95,7 @@ func (page *htmlMatrix) row(r *MatrixRow, heads [][2]string, n int) htmlRow {
 	return row
 }
 
-// panel finds the panel of the row's cells that say what c says, or makes one.
+// panel returns the row's panel for cells with the same contents as c. It adds one if there is none.
 func (page *htmlMatrix) panel(first int, r *MatrixRow, c *MatrixCell, row string) *htmlPanel {
 	key := fmt.Sprintf("%s\x00%s\x00%v", c.Word, c.Detail, c.Relocations)
 	if c.Verifier != nil {
@@ -120,7 +120,7 @@ func (page *htmlMatrix) panel(first int, r *MatrixRow, c *MatrixCell, row string
 		p.Branches = branchText(v.Path, false)
 	}
 	for line := range strings.SplitSeq(c.Detail, "\n") {
-		if line != "" && !strings.HasPrefix(line, "the verifier refuses it: ") { // said with the verdict
+		if line != "" && !strings.HasPrefix(line, "the verifier refuses it: ") { // shown with the verdict
 			p.Detail = append(p.Detail, line)
 		}
 	}
@@ -128,7 +128,7 @@ func (page *htmlMatrix) panel(first int, r *MatrixRow, c *MatrixCell, row string
 	return p
 }
 
-// cellMarks returns the three answers of a cell: the verifier's verdict, what became of CO-RE relocations, and what the program did.
+// cellMarks returns the three marks of a cell: the verifier's verdict, the result of CO-RE relocation, and the program's behaviour.
 func cellMarks(c *MatrixCell) [3]htmlMark {
 	verdict := htmlMark{"verdict", "–", "dim", "not asked"}
 	if v := c.Verifier; v != nil {
@@ -175,7 +175,7 @@ func cellMarks(c *MatrixCell) [3]htmlMark {
 	return [3]htmlMark{verdict, core, did}
 }
 
-// htmlClass returns how a word is painted.
+// htmlClass returns the CSS class of a word.
 func htmlClass(word string) string {
 	switch word {
 	case "BREAK", "error", "refused", "fault":

@@ -106,7 +106,7 @@ func (p *htmlPanel) write(w *markup.Page) {
 	w.Write("</section>\n")
 }
 
-// writeVerdict writes what the verifier says beyond its verdict.
+// writeVerdict writes the details of the verifier's verdict.
 func (p *htmlPanel) writeVerdict(w *markup.Page) {
 	v := p.Verdict
 	shown := func(format, text string) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// matrixWords are the words of cells, the worst first, with symbol and meaning.
+// matrixWords lists the words of cells, worst first, with symbol and meaning.
 var matrixWords = []struct{ word, symbol, meaning string }{
 	{"BREAK", "✗", "a missing field is reached: the kernel refuses the program"},
 	{"error", "✗", "the object would not load"},
@@ -35,7 +35,7 @@ func matrixSymbol(word string) string {
 	return " "
 }
 
-// shortWord returns the word as the table's narrow columns have it.
+// shortWord returns the abbreviated word for the table's narrow columns.
 func shortWord(word string) string {
 	switch word {
 	case "not-simulated":
@@ -58,7 +58,7 @@ func (s style) matrixWord(word string) func(string) string {
 	return s.dim
 }
 
-// worthTelling reports whether a cell's detail belongs below the table.
+// worthTelling reports whether a cell's detail is listed below the table.
 func worthTelling(word string, verbose bool) bool {
 	switch word {
 	case "ok", "changed", "dead", "off", "n/a":
@@ -67,14 +67,14 @@ func worthTelling(word string, verbose bool) bool {
 	return true
 }
 
-// MatrixOptions changes how a matrix looks.
+// MatrixOptions changes how a matrix is written.
 type MatrixOptions struct {
 	TableOptions
-	// Width of the terminal, 0 when it does not matter.
+	// Width is the terminal's width in characters, 0 for unlimited.
 	Width int
 }
 
-// WriteMatrix writes the matrix as a table with one row for each program, and the details below.
+// WriteMatrix writes the matrix as a table with one row for each program, followed by the details.
 func WriteMatrix(w io.Writer, d *MatrixDocument, opt MatrixOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
@@ -98,7 +98,7 @@ func WriteMatrix(w io.Writer, d *MatrixDocument, opt MatrixOptions) error {
 	return err
 }
 
-// trimLines removes blanks at the ends of lines.
+// trimLines removes trailing spaces.
 func trimLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -118,7 +118,7 @@ func kernelText(k *MatrixKernel) string {
 	return describeTarget(&k.Target)
 }
 
-// kernelHeads returns the columns' headings, a line for the release and one for the rest: what all names have in common is left out.
+// kernelHeads returns the column headings, one line for the release and one for the rest, without what all names have in common.
 func kernelHeads(d *MatrixDocument) [][2]string {
 	prefix := commonPrefix(d.Targets)
 	heads := make([][2]string, len(d.Targets))
@@ -136,7 +136,7 @@ func kernelHeads(d *MatrixDocument) [][2]string {
 	return heads
 }
 
-// commonPrefix returns what the names start with, up to the last '-' or '/' before a digit.
+// commonPrefix returns the common prefix of the names, up to the last '-' or '/' before a digit.
 func commonPrefix(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -188,7 +188,7 @@ func matrixCells(d *MatrixDocument, rows []MatrixRow, heads [][2]string, s style
 	return out
 }
 
-// optionalName marks a program that tools load only when they choose to.
+// optionalName marks a program that tools load only on request.
 func optionalName(name string, optional bool) string {
 	if optional {
 		name += " (optional)"
@@ -196,7 +196,8 @@ func optionalName(name string, optional bool) string {
 	return name
 }
 
-// bakedText counts reads at fixed offsets: those a program made on the kernel where it made most, "of" those found in it when there are more.
+// bakedText formats the number of reads at fixed offsets: the highest count on any kernel, and "of" the number found in the program if that is
+// larger.
 func bakedText(r MatrixRow) string {
 	ran, found := 0, 0
 	for _, c := range r.Cells {
@@ -219,13 +220,13 @@ func tableWidth(rows [][]cell) int {
 	return n
 }
 
-// matrixDetail is one thing to tell, and the kernels it is told of.
+// matrixDetail is one detail and the kernels that it applies to.
 type matrixDetail struct {
 	object, program, word, text string
 	kernels                     []string
 }
 
-// matrixDetails collects what the cells have to say, once for all kernels that say it.
+// matrixDetails collects the details of the cells, each once for all kernels that share it.
 func matrixDetails(d *MatrixDocument, heads [][2]string, verbose bool) []*matrixDetail {
 	var out []*matrixDetail
 	for _, r := range d.Rows {
@@ -298,7 +299,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// WriteMatrixMarkdown writes the matrix as a Markdown table, with a legend and the details below it.
+// WriteMatrixMarkdown writes the matrix as a Markdown table, followed by a legend and the details.
 func WriteMatrixMarkdown(w io.Writer, d *MatrixDocument) error {
 	var b strings.Builder
 	heads := kernelHeads(d)
@@ -341,7 +342,7 @@ func WriteMatrixMarkdown(w io.Writer, d *MatrixDocument) error {
 	return err
 }
 
-// markdown escapes what would end a table cell or start a format.
+// markdown escapes characters that would end a table cell or start formatting.
 func markdown(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "?")

@@ -25,7 +25,7 @@ type ReloDocuments struct {
 	Results []*ReloDocument `json:"results"`
 }
 
-// OneReloDocument is the JSON of [ReloDocuments] with one result, as [OneDocument] is that of [Documents].
+// OneReloDocument is the JSON of [ReloDocuments] with one result, as [OneDocument] is for [Documents].
 type OneReloDocument struct {
 	ReloDocument
 	Results []*ReloDocument `json:"results"`
@@ -52,7 +52,7 @@ type ReloProgram struct {
 	Relocations  []Relocation `json:"relocations"`
 }
 
-// Hashes are the three hashes of a program; subprograms have only the first.
+// Hashes are the three hashes of a program; a subprogram has only the first.
 type Hashes struct {
 	Core   string `json:"core"`
 	Final  string `json:"final,omitempty"`
@@ -74,21 +74,21 @@ type Relocation struct {
 	Result      string `json:"result"` // ok, poison, error
 	MemSize     string `json:"mem_size,omitempty"`
 	Error       string `json:"error,omitempty"`
-	Verdict     string `json:"verdict,omitempty"` // of poison: dead, may-break, BREAK
+	Verdict     string `json:"verdict,omitempty"` // for poison: dead, may-break, BREAK
 	Hint        string `json:"hint,omitempty"`
-	// Rejected are the candidates that do not match.
+	// Rejected lists the candidates that do not match.
 	Rejected []RejectedCandidate `json:"rejected,omitempty"`
-	// Matching are all candidates that match when there are several; they agree.
+	// Matching lists all candidates that match if there are several; they give the same result.
 	Matching []string `json:"matching,omitempty"`
 
 	text, line string
 	changed    bool
 }
 
-// RejectedCandidate is a target type that was tried, and why it does not match.
+// RejectedCandidate is a target type that does not match, and the reason.
 type RejectedCandidate struct {
 	Candidate string `json:"candidate"` // "[id] struct x"
-	Reason    string `json:"reason"`    // a word: no-member, incompatible-type, ...
+	Reason    string `json:"reason"`    // one word: no-member, incompatible-type, ...
 	Why       string `json:"why"`
 }
 
@@ -132,7 +132,7 @@ type relocKey struct {
 	insn int
 }
 
-// worstVerdict returns the verdict of an instruction that several programs contain.
+// worstVerdict returns the worse of two verdicts on an instruction that several programs contain.
 func worstVerdict(have string, v loader.Verdict) string {
 	for _, w := range []loader.Verdict{loader.Break, loader.MayBreak, loader.Dead} {
 		if have == w.String() || v == w {
@@ -142,7 +142,7 @@ func worstVerdict(have string, v loader.Verdict) string {
 	return have
 }
 
-// candidates lists what was considered.
+// candidates lists the candidate types.
 func (x *Relocation) candidates(r *corerelo.Relocation) {
 	for _, rej := range r.Rejected {
 		name := fmt.Sprintf("[%d] %s", rej.ID, rej.BTF.TypeString(rej.ID))

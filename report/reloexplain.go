@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// ExplainDocument is the JSON of `relo --explain`: what the entries of a log are about.
+// ExplainDocument is the JSON of `relo --explain`: the entries of a log and what they refer to.
 type ExplainDocument struct {
 	Schema  string         `json:"schema"`
 	Exit    int            `json:"exit"`
@@ -19,28 +19,28 @@ type ExplainDocument struct {
 	Entries []ExplainEntry `json:"entries"`
 }
 
-// ExplainEntry is one instruction a log tells of.
+// ExplainEntry is one instruction mentioned in a log.
 type ExplainEntry struct {
 	Line    int            `json:"line"`
 	Text    string         `json:"text"`
 	Meaning string         `json:"meaning"`
 	Program string         `json:"program,omitempty"`
-	Insn    *int           `json:"insn"` // null when the log does not tell
+	Insn    *int           `json:"insn"` // null if the log does not name one
 	Matches []ExplainMatch `json:"matches"`
 }
 
-// ExplainMatch is a relocation, map or kfunc that an entry is about.
+// ExplainMatch is a relocation, map or kfunc that an entry refers to.
 type ExplainMatch struct {
 	Program    string      `json:"program,omitempty"`
 	Insn       int         `json:"insn"` // in the final program, as the kernel counts
 	Relocation *Relocation `json:"relocation,omitempty"`
 	Map        string      `json:"map,omitempty"`
 	Kfunc      string      `json:"kfunc,omitempty"`
-	// Here describes what becomes of it on the target: missing, present.
+	// Here is its state on the target: missing or present.
 	Here string `json:"here,omitempty"`
 }
 
-// NewExplainDocument explains the entries of a log of the object.
+// NewExplainDocument explains the entries of a log about the object.
 func NewExplainDocument(l *loader.Linked, source string, entries []corerelo.LogEntry) *ExplainDocument {
 	d := &ExplainDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Entries: []ExplainEntry{}}
 	functions := map[string]*loader.LinkedFunction{}
@@ -101,7 +101,7 @@ func newExplainMatch(l *loader.Linked, functions map[string]*loader.LinkedFuncti
 	return x
 }
 
-// WriteExplain writes the explanations for people.
+// WriteExplain writes the explanations as text.
 func WriteExplain(w io.Writer, d *ExplainDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder

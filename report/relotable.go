@@ -9,10 +9,10 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// shown reports whether a relocation is listed: with Quiet only those that are missing or fail.
+// shown reports whether a relocation is listed: with Quiet, only those that are missing or fail.
 func (o TableOptions) shown(r *Relocation) bool { return !o.Quiet || r.Result != "ok" }
 
-// WriteRelo writes the relocations as a list, function by function.
+// WriteRelo writes the relocations as a list, grouped by function.
 func WriteRelo(w io.Writer, d *ReloDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
@@ -102,7 +102,7 @@ func writeRelocation(b *strings.Builder, r *Relocation, s style, verbose bool) {
 	}
 }
 
-// writeCandidates lists what was considered: the answer, other types that match as well, and those that do not.
+// writeCandidates lists the candidate types: the chosen one, others that match as well, and those that do not.
 func writeCandidates(b *strings.Builder, r *Relocation, indent string, s style) {
 	if r.Target != "" {
 		fmt.Fprintf(b, indent+"%s of %s: %s\n", s.dim("target"), plural(r.Candidates, "candidate"), strings.TrimPrefix(r.Target, "<"+r.Kind+"> "))
@@ -119,7 +119,7 @@ func writeCandidates(b *strings.Builder, r *Relocation, indent string, s style) 
 	}
 }
 
-// decimal writes a Hex64 value the way offsets are read.
+// decimal converts a Hex64 value to decimal, as offsets are written.
 func decimal(hex string) string {
 	var v uint64
 	if _, err := fmt.Sscanf(hex, "0x%x", &v); err != nil {

@@ -9,20 +9,20 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// Replay is what a program did with the packets of a file.
+// Replay is what a program did with the packets of a capture.
 type Replay struct {
 	File    string `json:"file"`
 	Out     string `json:"out,omitempty"`
 	Packets int    `json:"packets"`
-	// Verdicts counts the packets by the program's return value; those it was stopped on are under "fault".
+	// Verdicts counts packets by the program's return value; those on which it faulted count as "fault".
 	Verdicts map[string]int `json:"verdicts"`
-	// Skipped counts the packets that the program does not get, First says why of the first one.
+	// Skipped counts the packets that could not be given to the program. First explains the first of them.
 	Skipped    int    `json:"skipped"`
 	SkippedWhy string `json:"skipped_why,omitempty"`
 	// Changed counts the packets that the program changed; Changes lists the first of them.
 	Changed int            `json:"changed"`
 	Changes []PacketChange `json:"changes"`
-	// Fault is the first one, of packet FaultPacket.
+	// Fault is the first fault, on packet FaultPacket.
 	Fault       *Fault         `json:"fault"`
 	FaultPacket int            `json:"fault_packet,omitempty"`
 	Insns       uint64         `json:"insns"`
@@ -31,7 +31,7 @@ type Replay struct {
 	Trace       []string       `json:"trace"`
 	MapChanges  []Change       `json:"map_changes"`
 	Warnings    []string       `json:"warnings"`
-	// Seconds is the time of the whole replay, reading and writing included.
+	// Seconds is the duration of the whole replay, including reading and writing files.
 	Seconds float64 `json:"seconds"`
 	Rate    float64 `json:"packets_per_second"`
 }
@@ -43,7 +43,7 @@ type PacketChange struct {
 	Changes []string `json:"changes"`
 }
 
-// Limits of what a replay lists.
+// Limits on what is listed for a replay.
 const (
 	ListedChanges = 1000
 	ListedTrace   = 100
@@ -73,10 +73,10 @@ func (d *RunDocument) AddReplay(m *machine.Machine, total *machine.Result, r *Re
 	}
 }
 
-// NewFault words a fault of a run.
+// NewFault describes a fault of a run.
 func NewFault(f *machine.Fault) *Fault { return newFault(f) }
 
-// PacketDiff describes what a program changed of a packet, in the words of [packet.Diff].
+// PacketDiff describes a program's changes to a packet in the form of [packet.Diff].
 func PacketDiff(before, after []byte) []string {
 	var out []string
 	for _, c := range packet.Diff(before, after, packet.Ethernet) {
@@ -85,7 +85,7 @@ func PacketDiff(before, after []byte) []string {
 	return out
 }
 
-// histogram is "97 XDP_PASS, 3 XDP_DROP", the most frequent first.
+// histogram returns "97 XDP_PASS, 3 XDP_DROP", most frequent first.
 func (r *Replay) histogram() string {
 	names := make([]string, 0, len(r.Verdicts))
 	for n := range r.Verdicts {
@@ -110,7 +110,7 @@ func packetsText(n int) string {
 	return fmt.Sprintf("%d packets", n)
 }
 
-// replayCells returns the result and the instructions of a program's row.
+// replayCells returns the result and instruction count for a program's row.
 func replayCells(r *Replay) (result, insns string) {
 	if n := r.Packets - r.Skipped; n > 0 {
 		insns = fmt.Sprintf("%.1f/packet", float64(r.Insns)/float64(n))

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// Validation describes how far the reads of kernel memory of a run are proved.
+// Validation describes how many reads of kernel memory in a run are proved valid.
 type Validation struct {
 	Reads    int       `json:"reads"`
 	Proved   int       `json:"proved"`
@@ -17,7 +17,7 @@ type Validation struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Finding is a read that is not proved.
+// Finding is a read that is not proved valid.
 type Finding struct {
 	Kind   string `json:"kind"`
 	Insn   int    `json:"insn"`
@@ -33,7 +33,7 @@ func newValidation(v machine.Validation) *Validation {
 	return out
 }
 
-// AddScenario adds a run of a scenario to its program. m must be in the state the run left.
+// AddScenario adds a run of a scenario to its program. m must be in the state after the run.
 func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 	for i := range d.Programs {
 		p := &d.Programs[i]
@@ -42,7 +42,7 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 		}
 		before := len(p.Runs)
 		d.Add(m, res.Result)
-		if len(p.Runs) == before { // it did not run: the expectations still have their place
+		if len(p.Runs) == before { // it did not run, but its expectations are still listed
 			if len(res.Expectations) == 0 {
 				return
 			}
@@ -63,8 +63,8 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 	}
 }
 
-// ScenarioExit returns the exit code a run of a scenario causes: 0, or 1 for a failed expectation, 3, 4 or 5 for a program that was
-// refused, faulted or met something not simulated, and nobody expected it. What hooks cause is [HookCount]'s.
+// ScenarioExit returns the exit code of a scenario run: 0, 1 for a failed expectation, or 3, 4 or 5 for a program that was unexpectedly
+// refused, faulted, or used something not simulated. [HookCount] covers hooks.
 func ScenarioExit(res *scenario.Result) int {
 	if res.Passed() {
 		return exitcode.OK
@@ -81,7 +81,7 @@ func ScenarioExit(res *scenario.Result) int {
 	return exitcode.Expectation
 }
 
-// writeValidation writes the count of proved reads when some are not, and of scenarios always.
+// writeValidation writes the number of proved reads, for runs outside scenarios only if some are not proved.
 func writeValidation(b *strings.Builder, r *Run, item func(kind, text string), s style, opt TableOptions) {
 	v := r.Validation
 	if v == nil || !opt.Verbose && !r.titled && v.Baked == 0 && v.Proved == v.Reads {
@@ -91,7 +91,7 @@ func writeValidation(b *strings.Builder, r *Run, item func(kind, text string), s
 	seen := map[string]bool{}
 	for _, f := range v.Findings {
 		if f.Kind == string(machine.NeverSet) {
-			continue // a warning says it
+			continue // reported as a warning
 		}
 		text := f.Kind + ": " + f.Text
 		if f.Source != "" {
@@ -104,7 +104,7 @@ func writeValidation(b *strings.Builder, r *Run, item func(kind, text string), s
 	}
 }
 
-// writeExpectations writes the expectations that failed, with -v all of them.
+// writeExpectations writes the failed expectations, or with -v all of them.
 func writeExpectations(b *strings.Builder, r *Run, s style, opt TableOptions) {
 	for _, e := range r.Expectations {
 		switch {

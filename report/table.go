@@ -12,14 +12,14 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// TableOptions changes how a table looks.
+// TableOptions changes how a table is written.
 type TableOptions struct {
 	Color   bool
-	Verbose bool // also warnings, kernel accesses, unchanged globals; of relocations source lines, candidates and hashes
+	Verbose bool // also warnings, kernel accesses, unchanged globals; for relocations source lines, candidates and hashes
 	Quiet   bool // only what is not ok, and the summary
 }
 
-// ANSI styles; empty without colour.
+// style applies ANSI styles; when off, it leaves text as it is.
 type style struct{ on bool }
 
 func (s style) wrap(code, text string) string {
@@ -34,14 +34,13 @@ func (s style) red(t string) string    { return s.wrap("31", t) }
 func (s style) green(t string) string  { return s.wrap("32", t) }
 func (s style) yellow(t string) string { return s.wrap("33", t) }
 
-// cell is one table cell: its text and how it is painted.
+// cell is one table cell: its text and its style.
 type cell struct {
 	text  string
 	paint func(string) string
 }
 
-// WriteTable writes what happened as a table, one row per program, with its events, map
-// changes and faults below the row.
+// WriteTable writes results as a table, one row per program, with its events, map changes and faults below the row.
 func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
@@ -72,7 +71,7 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	for i, p := range shown {
 		writeRow(&b, rows[i+1], widths)
 		if p.Error != nil && d.Error != nil && p.Error.Message == d.Error.Message {
-			continue // said once, below the table
+			continue // reported once, below the table
 		}
 		writeDetails(&b, p, s, opt)
 	}
@@ -107,7 +106,7 @@ func describeTarget(t *Target) string {
 	var facts []string
 	if t.Version != "" {
 		v := "Linux " + t.Version
-		// The version number ends at 255 in its last part, releases do not.
+		// The last part of the version number is limited to 255, but releases go beyond it.
 		if release, _, _ := strings.Cut(t.Release, "-"); t.VersionFrom == "" && release != "" {
 			v = "Linux " + release
 		}
@@ -180,7 +179,7 @@ func programRow(p *Program, s style) []cell {
 		} else if p.Status == "refused" {
 			result = "refused " + r.Fault.Kind
 		} else if p.Status == "not-simulated" {
-			result = p.Status // what it met is told below
+			result = p.Status // explained below
 		} else {
 			result = "FAULT " + r.Fault.Kind
 		}
@@ -257,8 +256,8 @@ func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
 	}
 }
 
-// missingFields lists what the program's poisoned instructions ask for, each field once with the worst
-// verdict, its first source line and what the target has instead.
+// missingFields lists the fields that the program's poisoned instructions access, each once, with the worst verdict, the first source line,
+// and what the target has instead.
 func missingFields(p *Program, dead bool) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -281,8 +280,8 @@ func missingFields(p *Program, dead bool) []string {
 	return out
 }
 
-// writeRuns writes the runs of a program. Of many only some are shown: the first ones, every one that ended as none before it, and
-// the last; the others are counted by how they ended. Runs of a scenario have names and are all shown.
+// writeRuns writes the runs of a program. If there are many, it shows the first ones, the first of each outcome, and the last, and counts the
+// rest by outcome. Runs of a scenario have names and are all shown.
 func writeRuns(b *strings.Builder, runs []Run, item func(kind, text string), s style, opt TableOptions) {
 	all := len(runs) <= shownRuns+1 || opt.Verbose || runs[0].titled
 	seen, left := map[string]bool{}, map[string]int{}
@@ -309,7 +308,7 @@ func outcome(r *Run) string {
 	return returnText(*r)
 }
 
-// leftOut counts runs that are not shown, those that are most first.
+// leftOut counts the runs that are not shown, most frequent outcome first.
 func leftOut(left map[string]int) string {
 	ends, n := slices.Sorted(maps.Keys(left)), 0
 	slices.SortStableFunc(ends, func(a, b string) int { return left[b] - left[a] })
@@ -330,7 +329,7 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 	if r.Fault != nil {
 		fmt.Fprintf(b, "  %s %s\n", s.red("fault:"), strings.ReplaceAll(r.Fault.Text, "\n", "\n    "))
 	}
-	// list shows the first items, and how many more there are.
+	// list shows the first items and the number of the others.
 	list := func(kind string, n int, text func(i int) string) {
 		for i := range n {
 			if i == shownItems && n > shownItems+1 && !opt.Verbose {
@@ -396,7 +395,7 @@ func cut(text string, width int) string {
 	return string([]rune(text)[:width-3]) + "..."
 }
 
-// writeError writes an error with its source line and the next step on lines of their own.
+// writeError writes an error, with its source line and the next step on lines of their own.
 func writeError(b *strings.Builder, e *Error, s style, indent string) {
 	lines := e.lines
 	if len(lines) == 0 {
@@ -432,7 +431,7 @@ func accessText(a Access) string {
 	return text
 }
 
-// leftOut names the optional programs that were not run though no others were chosen.
+// leftOut returns the optional programs that did not run although no other programs were chosen.
 func (d *RunDocument) leftOut() []string {
 	var names []string
 	for i := range d.Programs {

@@ -11,14 +11,14 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// TestList is what bpfrun test would run.
+// TestList lists the tests that `bpfrun test` would run.
 type TestList struct {
 	Schema string       `json:"schema"`
 	Exit   int          `json:"exit"`
 	Files  []ListedFile `json:"files"`
 }
 
-// VersionDocument is the JSON of version.
+// VersionDocument is the JSON of `version`.
 type VersionDocument struct {
 	Schema   string `json:"schema"`
 	Exit     int    `json:"exit"`
@@ -37,11 +37,11 @@ type ListedFile struct {
 type ListedRun struct {
 	Name string `json:"name"`
 	Prog string `json:"prog"`
-	// Expects is false for runs that only must not fault.
+	// Expects is false for a run that checks only that the program does not fault.
 	Expects bool `json:"expects"`
 }
 
-// AddScenario lists units of a scenario file.
+// AddScenario adds units of a scenario file.
 func (l *TestList) AddScenario(f *scenario.File, units []scenario.Unit) {
 	out := ListedFile{File: f.Path, Object: f.Object, Runs: []ListedRun{}}
 	for _, u := range units {
@@ -52,7 +52,7 @@ func (l *TestList) AddScenario(f *scenario.File, units []scenario.Unit) {
 	l.Files = append(l.Files, out)
 }
 
-// AddTests lists tests inside an object.
+// AddTests adds tests inside an object.
 func (l *TestList) AddTests(path string, tests []*intest.Test) {
 	out := ListedFile{File: path, Object: path, Runs: []ListedRun{}}
 	for _, t := range tests {
@@ -61,7 +61,7 @@ func (l *TestList) AddTests(path string, tests []*intest.Test) {
 	l.Files = append(l.Files, out)
 }
 
-// WriteTestList writes the list for people.
+// WriteTestList writes the list as text.
 func WriteTestList(w io.Writer, l *TestList) error {
 	var b strings.Builder
 	n := 0
@@ -91,10 +91,10 @@ func many(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// slow is how long a test takes that is worth naming.
+// slow is the duration from which a test counts as slow.
 const slow = 100 * time.Millisecond
 
-// WriteSlowest names the slowest tests, up to most of them, if they took so long that it matters.
+// WriteSlowest names up to most of the slowest tests. Fast tests are left out.
 func WriteSlowest(w io.Writer, suites []*Suite, most int) error {
 	type timed struct {
 		s *Suite
@@ -121,8 +121,8 @@ func WriteSlowest(w io.Writer, suites []*Suite, most int) error {
 	return nil
 }
 
-// MergeSeeds makes one suite of the same tests run with several seeds. A test failed if it failed with any of them; what is shown is its
-// first failure, and the seeds it failed with.
+// MergeSeeds merges suites of the same tests with different seeds into one. A test fails if it fails with any seed; the suite shows its first
+// failure, and the seeds with which it failed.
 func MergeSeeds(suites []*Suite, seeds []uint64) *Suite {
 	out := *suites[0]
 	out.Cases = nil

@@ -14,7 +14,7 @@ import (
 type Suite struct {
 	File, Target string
 	Cases        []TestCase
-	// Err explains why nothing ran: the object would not load on the target.
+	// Err explains why nothing ran, such as an object that cannot be loaded on the target.
 	Err  error
 	Took time.Duration
 	Exit int
@@ -27,11 +27,11 @@ type TestCase struct {
 	Skipped    string   // why it did not run
 	Doubt      string   // why the kernel may lack the program's hook
 	Status     machine.Status
-	Notes      []string // what else is known of a failure
-	Warnings   []string // what is doubtful whatever became of the run
+	Notes      []string // further notes on a failure
+	Warnings   []string // doubts, whatever the outcome
 	Parts      []string // outcomes of its parts
-	Detail     string   // what it executed
-	Bare       bool     // it expects nothing but that nothing faults
+	Detail     string   // what the run executed
+	Bare       bool     // it expects only that nothing faults
 	Took       time.Duration
 }
 
@@ -39,7 +39,7 @@ type TestCase struct {
 func NewTestCase(r *scenario.Result) TestCase {
 	c := TestCase{Name: r.Run.Name, Prog: r.Run.Prog, Bare: r.Run.ExpectsNothing(), Took: r.Took, Status: r.Status}
 	if r.Run.Expect.Status != nil && (r.Status == machine.StatusAbsent || r.Status == machine.StatusUnknownHook) {
-		c.Status = machine.StatusOK // the file says what it expects of the hook
+		c.Status = machine.StatusOK // the file states what it expects of the hook
 	}
 	if c.Status == machine.StatusUnknownHook {
 		c.Doubt = "the kernel may not have its hook"
@@ -69,14 +69,14 @@ func NewTestCase(r *scenario.Result) TestCase {
 	return c
 }
 
-// Counts are the cases of suites by outcome. A suite that could not run counts as one failed case.
+// Counts counts the cases of suites by outcome. A suite that could not run counts as one failed case.
 type Counts struct {
 	Passed, Failed, Skipped int
-	Bare                    int // of those passed, those that expect nothing
-	Unknown                 int // of those that ran, how many with a hook that the kernel may not have
+	Bare                    int // passed cases that expect nothing
+	Unknown                 int // cases that ran although the kernel may lack the hook
 }
 
-// Hooks counts the cases by what is known of their programs' hooks.
+// Hooks counts the cases by whether their programs' hooks exist.
 func (s *Suite) Hooks() HookCount {
 	var h HookCount
 	for i := range s.Cases {
@@ -113,7 +113,7 @@ func Count(suites []*Suite) Counts {
 	return c
 }
 
-// String is "12 passed, 1 failed, 2 skipped".
+// String returns "12 passed, 1 failed, 2 skipped".
 func (c Counts) String() string {
 	text := fmt.Sprintf("%d passed", c.Passed)
 	if c.Bare > 0 {
@@ -129,7 +129,7 @@ func (c Counts) String() string {
 	return text
 }
 
-// WriteSuite writes one suite for people: a line, and below it what failed; with Verbose every case.
+// WriteSuite writes one suite as text: one line, followed by the failures, or with Verbose by every case.
 func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
 	st := style{opt.Color}
 	var b strings.Builder

@@ -26,7 +26,7 @@ type VerifyDocuments struct {
 	Results []*VerifyDocument `json:"results"`
 }
 
-// OneVerifyDocument is the JSON of [VerifyDocuments] with one result, as [OneDocument] is that of [Documents].
+// OneVerifyDocument is the JSON of [VerifyDocuments] with one result, as [OneDocument] is for [Documents].
 type OneVerifyDocument struct {
 	VerifyDocument
 	Results []*VerifyDocument `json:"results"`
@@ -51,23 +51,23 @@ type VerifyProgram struct {
 	Verdict
 }
 
-// Verdict is what the verifier of a kernel says of a program.
+// Verdict is the verdict of a kernel's verifier on a program.
 type Verdict struct {
 	Verdict string `json:"verdict"` // accepted, refused, unknown
-	// Reason is in our words; Message is the kernel's last line about a refusal.
+	// Reason is bpfrun's wording; Message is the last line of the kernel's log for a refusal.
 	Reason  string        `json:"reason,omitempty"`
 	Message string        `json:"message,omitempty"`
 	Errno   string        `json:"errno,omitempty"`
 	Insn    *int          `json:"insn,omitempty"`
 	Source  *VerifySource `json:"source,omitempty"`
-	// ProcessedInsns, TotalStates and PeakStates are what a kernel's log ends with.
+	// ProcessedInsns, TotalStates and PeakStates are the statistics at the end of a kernel's log.
 	ProcessedInsns int `json:"processed_insns"`
 	TotalStates    int `json:"total_states"`
 	PeakStates     int `json:"peak_states"`
-	// Registers are those at Insn, as the kernel's log writes them.
+	// Registers are the registers at Insn, in the form of the kernel's log.
 	Registers string       `json:"registers,omitempty"`
 	Path      []VerifyStep `json:"path,omitempty"`
-	// History is what led to the register the refusal is about, oldest first.
+	// History lists the instructions that led to the state of the refused register, oldest first.
 	History []VerifyCause `json:"history,omitempty"`
 
 	summary string
@@ -80,13 +80,13 @@ type VerifySource struct {
 	Text string `json:"text"`
 }
 
-// VerifyStep is a branch on the way to a refusal.
+// VerifyStep is a branch on the path to a refusal.
 type VerifyStep struct {
 	Insn  int  `json:"insn"`
 	Taken bool `json:"taken"`
 }
 
-// NewVerifyDocument returns the document without programs.
+// NewVerifyDocument returns a document without programs.
 func NewVerifyDocument(l *loader.Linked, source string) *VerifyDocument {
 	d := &VerifyDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Programs: []VerifyProgram{}}
 	if l.Err != nil {
@@ -128,7 +128,7 @@ func newVerdict(v *verifier.Verdict) Verdict {
 	return p
 }
 
-// verdictOf returns the verdict for documents that have one only where a program was judged.
+// verdictOf returns the verdict for documents in which it is optional: nil if the program was not verified.
 func verdictOf(v *verifier.Verdict) *Verdict {
 	if v == nil {
 		return nil
@@ -137,7 +137,7 @@ func verdictOf(v *verifier.Verdict) *Verdict {
 	return &out
 }
 
-// AddUnlinked adds a program that has no instructions for this kernel.
+// AddUnlinked adds a program that could not be linked for this kernel.
 func (d *VerifyDocument) AddUnlinked(lp *loader.LinkedProgram, kernel string, err error) {
 	d.Programs = append(d.Programs, VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: Verdict{Verdict: verifier.Refused.String(), Reason: "it cannot be linked for this kernel: " + err.Error()}})
 }
@@ -210,7 +210,7 @@ func writeVerdict(b *strings.Builder, p *Verdict, s style, verbose bool) {
 	line("branches", branchText(p.Path, verbose))
 }
 
-// branchText lists the branches on a path, the last eight or all.
+// branchText lists the last eight branches of a path, or all.
 func branchText(path []VerifyStep, all bool) string {
 	from := 0
 	if !all && len(path) > 8 {

@@ -10,13 +10,13 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/klog"
 )
 
-// VerifyCause is an instruction that made a register what the verifier refuses.
+// VerifyCause is an instruction that contributed to the state of a refused register.
 type VerifyCause struct {
 	Insn int    `json:"insn"`
 	What string `json:"what"`            // R2, fp-8
 	Text string `json:"text"`            // the instruction
-	Now  string `json:"state,omitempty"` // what the verifier knows of it then
-	// Source is the line the instruction comes from.
+	Now  string `json:"state,omitempty"` // the verifier's state of it after the instruction
+	// Source is the source line of the instruction.
 	Source *VerifySource `json:"source,omitempty"`
 }
 
@@ -28,7 +28,7 @@ func newCauses(lp *loader.LinkedProgram, in []verifier.Cause) []VerifyCause {
 	return out
 }
 
-// verifySource returns the line an instruction comes from.
+// verifySource returns the source line of an instruction.
 func verifySource(lp *loader.LinkedProgram, insn int) *VerifySource {
 	if lp == nil || insn < 0 || insn >= len(lp.Insns) {
 		return nil
@@ -40,7 +40,7 @@ func verifySource(lp *loader.LinkedProgram, insn int) *VerifySource {
 	return &VerifySource{li.File, int(li.Line), strings.TrimSpace(li.Text)}
 }
 
-// VerifyExplainDocument is the JSON of `verify --explain`: what the logs of a kernel or loader are about.
+// VerifyExplainDocument is the JSON of `verify --explain`: what the logs of a kernel or loader mean.
 type VerifyExplainDocument struct {
 	Schema string `json:"schema"`
 	Exit   int    `json:"exit"`
@@ -51,34 +51,35 @@ type VerifyExplainDocument struct {
 	Logs   []VerifyExplainLog `json:"logs"`
 }
 
-// VerifyExplainLog is the log of a program.
+// VerifyExplainLog is the log of one program.
 type VerifyExplainLog struct {
-	Line    int    `json:"line"`    // where it begins
-	Program string `json:"program"` // of the object, "" when none fits
-	// Message is the verifier's last line, Errno the error as the loader prints it.
+	Line    int    `json:"line"`    // first line in the file
+	Program string `json:"program"` // in the object, "" if none matches
+	// Message is the verifier's last line, Errno the error as printed by the loader.
 	Message string `json:"message,omitempty"`
 	Errno   string `json:"errno,omitempty"`
 	Insn    *int   `json:"insn"`
 	Text    string `json:"text,omitempty"` // the instruction
 	Reason  string `json:"reason,omitempty"`
-	// Source is the line the log ends at, History what led to the register it is about, oldest first.
+	// Source is the source line where the log ends. History lists the instructions that led to the state of the refused register, oldest
+	// first.
 	Source    *VerifySource `json:"source,omitempty"`
 	Registers string        `json:"registers,omitempty"`
 	History   []VerifyCause `json:"history,omitempty"`
-	// Fits is false when the program's instructions are not those of the log.
+	// Fits is false if the program's instructions differ from those in the log.
 	Fits bool `json:"fits"`
-	// Here is the verdict on the target; Same means that it is the log's.
+	// Here is the verdict on the target; Same means that it agrees with the log's.
 	Here *Verdict `json:"here,omitempty"`
 	Same bool     `json:"same"`
 }
 
-// NewVerifyExplainDocument returns the document without logs.
+// NewVerifyExplainDocument returns a document without logs.
 func NewVerifyExplainDocument(l *loader.Linked, source string) *VerifyExplainDocument {
 	return &VerifyExplainDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Logs: []VerifyExplainLog{}}
 }
 
-// Add adds a log with the program it is about, and the verdict there and its history, which may be nil: they stand in for the
-// instructions of a log that has none.
+// Add adds a log and the program that it is about. The verdict here and its history may be nil; they are used for a log that contains no
+// instructions.
 func (d *VerifyExplainDocument) Add(log *klog.Log, lp *loader.LinkedProgram, fits bool, here *verifier.Verdict, history []verifier.Cause) {
 	x := VerifyExplainLog{Line: log.Line, Message: log.Message, Errno: log.Errno, Reason: verifier.Meaning(log.Message), Fits: fits, Here: verdictOf(here)}
 	if n := len(log.Steps); n > 0 {
@@ -108,7 +109,7 @@ func (d *VerifyExplainDocument) Add(log *klog.Log, lp *loader.LinkedProgram, fit
 	d.Logs = append(d.Logs, x)
 }
 
-// WriteVerifyExplain writes the explanations for people.
+// WriteVerifyExplain writes the explanations as text.
 func WriteVerifyExplain(w io.Writer, d *VerifyExplainDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
@@ -175,7 +176,7 @@ func writeSource(line func(kind, text string), src *VerifySource) {
 	}
 }
 
-// writeHistory writes what led to a register, an instruction a line.
+// writeHistory writes the instructions that led to a register's state, one per line.
 func writeHistory(line func(kind, text string), causes []VerifyCause) {
 	for i, c := range causes {
 		kind := ""
