@@ -58,7 +58,7 @@ func movSX(c *compiler, in *plan.Insn, r *rule) {
 	c.rr(r.w, r.op, regs[in.Dst], regs[in.Src])
 }
 
-// hasBMI2 means that there are shifts by any register.
+// hasBMI2: the processor has shifts by any register.
 var hasBMI2 = cpu.X86.HasBMI2
 
 func shiftReg(c *compiler, in *plan.Insn, r *rule) {
@@ -84,7 +84,7 @@ func shiftImm(c *compiler, in *plan.Insn, r *rule) {
 	n := byte(in.Imm) & (31 | r.w<<5)
 	switch {
 	case in.Has(plan.FlagRotate):
-		c.shift(r.w, byte(r.op)-4, d, n) // 0 to the left, 1 to the right
+		c.shift(r.w, byte(r.op)-4, d, n) // left if op is 0, right if 1
 	case n != 0:
 		c.shift(r.w, byte(r.op), d, n)
 	case r.w == 0:
@@ -92,7 +92,7 @@ func shiftImm(c *compiler, in *plan.Insn, r *rule) {
 	}
 }
 
-// swap is a change of byte order, or the truncation it is when there is nothing to change.
+// swap changes the byte order, or only truncates if the byte order is already right.
 func swap(c *compiler, in *plan.Insn, r *rule) {
 	d := regs[in.Dst]
 	switch in.Op {
@@ -133,7 +133,7 @@ func addrCast(c *compiler, in *plan.Insn, _ *rule) {
 	c.land(null)
 }
 
-// Pair generates a move and the operation on its result as one, or says that it cannot.
+// Pair generates a move and the operation on its result as one, or reports that it cannot.
 func (c *compiler) Pair(in, next *plan.Insn) bool {
 	d, v := regs[in.Dst], int32(next.Imm)
 	if in.Src == 10 {
@@ -198,7 +198,7 @@ func (c *compiler) rorx(w uint8, dst, src reg, n byte) {
 	c.byte(0xc4, byte(^dst>>3&1)<<7|1<<6|byte(^src>>3&1)<<5|3, w<<7|0x7b, 0xf0, 0xc0|byte(dst&7)<<3|byte(src&7), n)
 }
 
-// mulx is hi = the upper half of temp2 * src. VEX: map 0f38, pp f2; the lower half goes to hi first.
+// mulx is hi = the upper half of temp2 * src. VEX: map 0f38, pp f2. The lower half is written to hi first.
 func (c *compiler) mulx(hi, src reg) {
 	c.byte(0xc4, byte(^hi>>3&1)<<7|1<<6|byte(^src>>3&1)<<5|2, 1<<7|byte(^hi&15)<<3|3, 0xf6, 0xc0|byte(hi&7)<<3|byte(src&7))
 }

@@ -29,14 +29,14 @@ const (
 	none reg = 0xff
 )
 
-// loc is an operand in memory: base + index + disp, or relative to the state if base is none.
+// loc is a memory operand: base + index + disp, or relative to the state if base is none.
 type loc struct {
 	base, index reg
 	disp        int32
 	scale       byte // of index, as a power of two
 }
 
-// at is memory at a register plus a constant.
+// at is the memory at a register plus a constant.
 func at(base reg, disp int32) loc { return loc{base: base, index: none, disp: disp} }
 
 // field returns a field of the State.
@@ -63,21 +63,22 @@ func (a *asm) imm64(v uint64) { a.Put(v, 8) }
 // pos returns the offset of the next instruction.
 func (a *asm) pos() int32 { return int32(a.Len()) }
 
-// opcode returns an opcode, which is written as its bytes are (0x8b, 0x0fb6), with a prefix if rex is not 0, and its length.
+// opcode returns an opcode in the byte order of its encoding (0x8b, 0x0fb6), with a prefix if rex is not 0, and its
+// length.
 func opcode(rex uint8, op uint16) (v uint64, n uint) {
 	v, n = uint64(op), 1
 	if op > 0xff {
 		v, n = uint64(op>>8|op<<8), 2
 	}
-	// Whether there is a prefix cannot be foretold, so that there is no branch.
+	// The prefix is unpredictable, so this avoids a branch.
 	some := (uint(rex) + 0xff) >> 8
 	return v<<(8*some&15) | uint64(rex|0x40*uint8(some)), n + some
 }
 
-// force in a prefix makes it stand though it says nothing else: byte registers 4 to 7 are others without.
+// force in rex emits the prefix even if it is otherwise empty: without it, byte registers 4 to 7 are ah to bh.
 const force = 0x40
 
-// behind is v with n bytes in front.
+// behind returns v preceded by n bytes.
 func behind(v uint64, n uint) uint64 { return v << (8 * n & 63) }
 
 // rr is an instruction with a register and another one in the r/m field.
@@ -96,13 +97,13 @@ func (a *asm) rr8(w uint8, op uint16, r, rm reg) {
 	a.Put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7), n), n+1)
 }
 
-// rri is rr with an immediate of one byte.
+// rri is rr with a one-byte immediate.
 func (a *asm) rri(w uint8, op uint16, r, rm reg, imm byte) {
 	v, n := opcode(w<<3|uint8(r>>3)<<2|uint8(rm>>3), op)
 	a.Put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7)|uint64(imm)<<8, n), n+2)
 }
 
-// rm is an instruction with a register and memory; tail are the bytes of immediates that follow.
+// rm is an instruction with a register and memory. tail is the number of immediate bytes that follow.
 func (a *asm) rm(w uint8, op uint16, r reg, m loc, tail int32) {
 	a.memory(w<<3, op, r, m, tail)
 }
@@ -116,7 +117,7 @@ func (a *asm) rm8(op uint16, r reg, m loc) {
 	a.memory(rex, op, r, m, 0)
 }
 
-// memory is rm with what else belongs into the prefix.
+// memory is rm with additional bits of the prefix.
 func (a *asm) memory(rex uint8, op uint16, r reg, m loc, tail int32) {
 	rex |= uint8(r>>3) << 2
 	modrm, size := uint64(r&7)<<3, uint(1)
@@ -148,7 +149,7 @@ func (a *asm) memory(rex uint8, op uint16, r reg, m loc, tail int32) {
 	}
 }
 
-// The arithmetic group: the number is the one in instructions with an immediate, times 8 the opcode otherwise.
+// The arithmetic group. The number is the one used with an immediate; times 8, it is the opcode of the other forms.
 const (
 	opAdd = 0
 	opOr  = 1
@@ -190,13 +191,13 @@ func (a *asm) cmpMem0(size int32, m loc) {
 	a.imm8(0)
 }
 
-// loopAlign is at what loops are aligned: the part of a cache line that is decoded at once.
+// loopAlign is the alignment of loops in bytes: the part of a cache line that is decoded at once.
 const loopAlign = 32
 
-// nops are the recommended ones of 1 to 8 bytes, as numbers.
+// nops are the recommended no-ops of 1 to 8 bytes, as numbers.
 var nops = [...]uint64{0x90, 0x9066, 0x001f0f, 0x00401f0f, 0x0000441f0f, 0x0000441f0f66, 0x00000000801f0f, 0x0000000000841f0f}
 
-// align fills up with instructions that do nothing.
+// align pads with no-ops.
 func (a *asm) align(to uint) {
 	for n := -uint(a.Len()) % to; n > 0; {
 		k := min(n, 8)
@@ -211,7 +212,7 @@ func (a *asm) moveIf(cc cond, dst, src reg) { a.rr(1, 0x0f40|uint16(cc), dst, sr
 // move copies a register.
 func (a *asm) move(dst, src reg) { a.rr(1, 0x89, src, dst) }
 
-// move32 copies the low half and clears the high one.
+// move32 copies the low half and clears the high half.
 func (a *asm) move32(dst, src reg) { a.rr(0, 0x89, src, dst) }
 
 // load and store move 64 bits.
@@ -219,13 +220,13 @@ func (a *asm) load(dst reg, m loc) { a.rm(1, 0x8b, dst, m, 0) }
 
 func (a *asm) store(m loc, src reg) { a.rm(1, 0x89, src, m, 0) }
 
-// storeImm stores a sign-extended constant of 64 bits.
+// storeImm stores a sign-extended 64-bit constant.
 func (a *asm) storeImm(m loc, v int32) {
 	a.rm(1, 0xc7, 0, m, 4)
 	a.imm32(v)
 }
 
-// constant sets a register by the shortest instruction; it may change flags.
+// constant sets a register with the shortest instruction, which may change flags.
 func (a *asm) constant(dst reg, v uint64) {
 	switch {
 	case v == 0:
@@ -242,7 +243,7 @@ func (a *asm) constant(dst reg, v uint64) {
 	}
 }
 
-// test sets flags by a register.
+// test sets flags from a register.
 func (a *asm) test(w uint8, r reg) { a.rr(w, 0x85, r, r) }
 
 // shift shifts by a constant: 4 left, 5 right, 7 arithmetic right, 0 rotate left.
@@ -266,7 +267,7 @@ const (
 	condG  cond = 0xf
 )
 
-// jccFar jumps by 32 bits and returns where the distance stands.
+// jccFar jumps on a condition with a 32-bit distance and returns the position of the distance.
 func (a *asm) jccFar(c cond) int32 {
 	a.Put(0x0f|(0x80|uint64(c))<<8, 6)
 	return a.pos() - 4
@@ -283,7 +284,7 @@ func (a *asm) callFar() int32 {
 	return a.pos() - 4
 }
 
-// jccNear jumps by 8 bits forward; land puts the distance to here in.
+// jccNear jumps forward with an 8-bit distance, which land fills in.
 func (a *asm) jccNear(c cond) int32 {
 	a.Put(0x70|uint64(c), 2)
 	return a.pos()
@@ -296,7 +297,7 @@ func (a *asm) jmpNear() int32 {
 
 func (a *asm) land(from int32) { a.Code()[from-1] = byte(a.pos() - from) }
 
-// jccBack and jmpBack go to a place before here.
+// jccBack and jmpBack jump to an earlier position.
 func (a *asm) jccBack(c cond, to int32) {
 	if d := to - a.pos() - 2; d >= -128 {
 		a.Put(0x70|uint64(c)|uint64(uint8(d))<<8, 2)
@@ -313,7 +314,7 @@ func (a *asm) jmpBack(to int32) {
 	a.patch(a.jmpFar(), to)
 }
 
-// patch makes the 32-bit distance at pos lead to offset to.
+// patch sets the 32-bit distance at pos so that it leads to offset to.
 func (a *asm) patch(pos, to int32) {
 	binary.LittleEndian.PutUint32(a.Code()[pos:], uint32(to-pos-4))
 }

@@ -18,25 +18,26 @@ const (
 // regs maps r0 to r9.
 var regs = [10]reg{rax, rdi, rsi, r8, r9, r10, r11, r12, r13, r14}
 
-// frameSize is the distance between frames.
+// frameSize is the distance between frames in bytes.
 const frameSize = int32(plan.FrameSize)
 
-// compiler is one compilation.
+// compiler is the state of one compilation.
 type compiler struct {
 	asm
 	plan.Emission
 
-	// The routines that do not depend on the program, and the State they were made for. They stand at the start of the code.
+	// The routines that do not depend on the program, and the State they were generated for. They are at the start of
+	// the code.
 	routines      []byte
 	routinesState int32
 
 	exact [2]int32 // exact checks of loads and of stores
 	fill  int32    // sets a cell
 
-	chosen reg // what SelectResult computed
+	chosen reg // result of SelectResult
 }
 
-// compilers are kept for their memory.
+// compilers are pooled for their memory.
 var compilers = sync.Pool{New: func() any { return new(compiler) }}
 
 // Compile generates the code of a program. The error is plan.ErrTooLong.
@@ -50,7 +51,7 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	return err
 }
 
-// Begin generates the routines, the way out, and the way in, to which what Enter calls jumps.
+// Begin generates the routines, the exit code and the entry code, to which the target of Enter jumps.
 func (c *compiler) Begin() {
 	start := c.jmpFar()
 	if c.routines == nil || c.routinesState != c.state {
@@ -67,7 +68,7 @@ func (c *compiler) Begin() {
 	c.prologue()
 }
 
-// Align aligns to what is decoded at once.
+// Align aligns to the unit of instruction decoding.
 func (c *compiler) Align() { c.align(loopAlign) }
 
 // Insn generates an instruction by the rule of its op.
@@ -80,23 +81,23 @@ func (c *compiler) Insn(in *plan.Insn) bool {
 	return true
 }
 
-// MarkByte sets a byte after the State. Flags of comparisons stay.
+// MarkByte sets a byte after the State. It preserves the flags.
 func (c *compiler) MarkByte(n int32) {
 	c.rm(0, 0xc6, 0, field(plan.OffMarks+n), 1)
 	c.byte(1)
 }
 
-// Charge takes n from what room is left.
+// Charge subtracts n from the remaining room.
 func (c *compiler) Charge(n int32) {
 	if n != 0 {
 		c.groupImm(1, opSub, roomR, n)
 	}
 }
 
-// usesStack reports whether hostF has a meaning.
+// usesStack reports whether hostF is used.
 func (c *compiler) usesStack() bool { return c.Calls || c.Program.Used>>10&1 != 0 }
 
-// prologue is what Enter calls.
+// prologue is the target of Enter.
 func (c *compiler) prologue() {
 	c.store(field(plan.OffSP), rsp)
 	if c.Calls {
@@ -121,7 +122,7 @@ func (c *compiler) prologue() {
 	c.rm(0, 0xff, 4, field(plan.OffEntry), 0)
 }
 
-// exitCode leaves: what State.Exit becomes is in temp1.
+// exitCode exits. temp1 contains the value for State.Exit.
 func (c *compiler) exitCode() {
 	c.Leaving = c.pos()
 	c.store(field(plan.OffExit), temp1)
@@ -137,7 +138,7 @@ func (c *compiler) exitCode() {
 	c.byte(0xc3)
 }
 
-// SetExit puts what State.Exit becomes into temp1.
+// SetExit puts the value for State.Exit into temp1.
 func (c *compiler) SetExit(exit uint64) { c.constant(temp1, exit) }
 
 // conds are the encodings of conditions.
@@ -152,28 +153,28 @@ func (c *compiler) Jump() int32 { return c.jmpFar() }
 // JumpIf jumps forward on a condition.
 func (c *compiler) JumpIf(cc plan.Cond) int32 { return c.jccFar(conds[cc]) }
 
-// Land makes a far jump lead to here.
+// Land directs a far jump to the current position.
 func (c *compiler) Land(from int32) { c.patch(from, c.pos()) }
 
-// Patch makes a far jump lead to a position.
+// Patch directs a far jump to a position.
 func (c *compiler) Patch(from, to int32) { c.patch(from, to) }
 
-// JumpBack jumps to a place before, in a short form if that reaches.
+// JumpBack jumps to an earlier position, in the short form if possible.
 func (c *compiler) JumpBack(to int32) { c.jmpBack(to) }
 
-// JumpBackIf does on a condition.
+// JumpBackIf is JumpBack on a condition.
 func (c *compiler) JumpBackIf(cc plan.Cond, to int32) { c.jccBack(conds[cc], to) }
 
-// Far jumps to a place before in the long form.
+// Far jumps to an earlier position in the long form.
 func (c *compiler) Far(to int32) { c.patch(c.jmpFar(), to) }
 
 // Skip jumps forward over up to 127 bytes.
 func (c *compiler) Skip(cc plan.Cond) int32 { return c.jccNear(conds[cc]) }
 
-// EndSkip is where Skip leads.
+// EndSkip is the target of Skip.
 func (c *compiler) EndSkip(from int32) { c.land(from) }
 
-// Spend charges and sets the flags by what room is left.
+// Spend charges n and sets the flags by the remaining room.
 func (c *compiler) Spend(n int32) {
 	if n == 0 {
 		c.test(1, roomR)

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Compare sets the flags by what a branch compares.
+// Compare sets the flags for a branch.
 func (c *compiler) Compare(in *plan.Insn, br *plan.Branch) {
 	w, v, d := uint8(0), int32(in.Imm), regs[in.Dst]
 	if br.Wide {
@@ -27,7 +27,7 @@ func (c *compiler) Compare(in *plan.Insn, br *plan.Branch) {
 	}
 }
 
-// SelectResult computes in temp1, or finds the register that is copied.
+// SelectResult computes the result in temp1, or finds the register that is copied.
 func (c *compiler) SelectResult(op *plan.Insn) { c.chosen = c.result(op) }
 
 // Select moves and charges without branches.
@@ -40,7 +40,7 @@ func (c *compiler) Select(op *plan.Insn, cc plan.Cond, charge, otherwise int32) 
 	c.moveIf(conds[cc], roomR, temp2)
 }
 
-// result puts the result of an operation into a register that does not matter otherwise, and returns it.
+// result computes the result of an operation in a register that is otherwise unused, and returns that register.
 func (c *compiler) result(op *plan.Insn) reg {
 	r, v := &rules[op.Op], int32(op.Imm)
 	switch op.Op {
@@ -63,7 +63,7 @@ func (c *compiler) result(op *plan.Insn) reg {
 	return temp1
 }
 
-// CountMay takes one from State.May, in temp1.
+// CountMay decrements State.May in temp1.
 func (c *compiler) CountMay() {
 	c.load(temp1, field(plan.OffMay))
 	c.groupImm(1, opSub, temp1, 1)
@@ -82,12 +82,12 @@ func (c *compiler) TestFrame(in *plan.Insn) {
 	}
 }
 
-// SaveReg saves r6 to r9 in the frame that is entered.
+// SaveReg saves one of r6 to r9 in the frame that is entered.
 func (c *compiler) SaveReg(r uint8) {
 	c.store(at(rsp, plan.FrameSaved+int32(8*(r-6))-frameSize), regs[r])
 }
 
-// Call calls: the host's call instruction pushes Frame.Return of the new frame.
+// Call makes the call: the host's call instruction pushes Frame.Return of the new frame.
 func (c *compiler) Call(in *plan.Insn) {
 	c.storeImm(at(rsp, plan.FrameRet-frameSize), in.Slot+1)
 	if in.Saves&plan.SavesHost != 0 {
@@ -103,16 +103,16 @@ func (c *compiler) Call(in *plan.Insn) {
 	c.rm(1, 0x8d, rsp, at(rsp, frameSize-8), 0)
 }
 
-// TestReturn asks whether the frame is the first.
+// TestReturn tests whether the frame is the first.
 func (c *compiler) TestReturn() {
 	c.rm(1, 0x83, opCmp, at(rsp, plan.FrameRet), 1)
 	c.byte(0)
 }
 
-// RestoreReg restores r6 to r9 from the frame.
+// RestoreReg restores one of r6 to r9 from the frame.
 func (c *compiler) RestoreReg(r uint8) { c.load(regs[r], at(rsp, plan.FrameSaved+int32(8*(r-6)))) }
 
-// Return goes back to code that called.
+// Return returns to the calling generated code.
 func (c *compiler) Return(in *plan.Insn) {
 	if c.Program.MayGoto {
 		c.load(temp1, at(rsp, plan.FrameMay))

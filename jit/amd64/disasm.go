@@ -7,8 +7,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// Disassemble returns the text of the instruction at the start of code, which lies at offset at of a program's code, and its length.
-// Of VEX encodings it knows what this package generates.
+// Disassemble returns the text and the length in bytes of the instruction at the start of code, which is at offset at
+// of a program's code. Of VEX encodings it knows only those that this package generates.
 func Disassemble(code []byte, at int) (text string, n int) {
 	in, err := x86asm.Decode(code, 64)
 	if err == nil {
@@ -22,7 +22,7 @@ func Disassemble(code []byte, at int) (text string, n int) {
 	return fmt.Sprintf(".byte %#x", code[0]), 1
 }
 
-// branchText shows jumps with the offset they lead to.
+// branchText formats a jump with the offset of its target.
 func branchText(in x86asm.Inst, at int) string {
 	if rel, ok := in.Args[0].(x86asm.Rel); ok {
 		return fmt.Sprintf("%s %#x", strings.ToLower(in.Op.String()), at+in.Len+int(rel))

@@ -6,9 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// Division. The instruction divides temp2:rax and leaves quotient and remainder there, so that rax is kept in temp1, or in the
-// result when that is elsewhere. By RFC 9669 division by zero gives 0, modulo by zero the dividend, and the smallest number
-// divided by -1 is itself.
+// Division. The instruction divides temp2:rax and leaves the quotient and the remainder there, so rax is saved in
+// temp1, or in the destination if that is another register. By RFC 9669, division by zero yields 0, modulo by zero the
+// dividend, and the smallest number divided by -1 itself.
 
 func divReg(c *compiler, in *plan.Insn, r *rule) {
 	d, s := regs[in.Dst], regs[in.Src]
@@ -43,8 +43,9 @@ func divReg(c *compiler, in *plan.Insn, r *rule) {
 	c.land(end)
 }
 
-// narrow generates an unsigned division of 64 bits by f as one of 32 bits for operands that allow it, since most numbers are small and
-// processors take longer for 64 bits even then. It returns the jump after, 0 for none.
+// narrow generates a 64-bit unsigned division by f as a 32-bit one for operands that allow it, since most numbers are
+// small and processors take longer for the 64-bit instruction even then. It returns the jump after it, 0 if there is
+// none.
 func (c *compiler) narrow(r *rule, d, s reg, f func(r *rule)) int32 {
 	if r.w == 0 || r.signed {
 		return 0
@@ -109,7 +110,7 @@ func (c *compiler) byZero(r *rule, d reg) {
 	}
 }
 
-// divide is d /= s or d %= s for an s for which the processor has a result.
+// divide is d /= s or d %= s for any s for which the instruction has a result.
 func (c *compiler) divide(r *rule, d, s reg) {
 	if d != rax {
 		c.move(temp1, rax)
@@ -170,7 +171,7 @@ func divImm(c *compiler, in *plan.Insn, r *rule) {
 		c.divideMagic(r, d, uint64(v))
 		return
 	}
-	// The divisor goes through the stack: temp1 and temp2 are taken.
+	// The divisor is passed on the stack: temp1 and temp2 are in use.
 	c.byte(0x68)
 	c.imm32(int32(in.Imm)) // push, sign-extended
 	if d != rax {
@@ -200,7 +201,8 @@ func divImm(c *compiler, in *plan.Insn, r *rule) {
 	c.rm(1, 0x8d, rsp, at(rsp, 8), 0)
 }
 
-// divideMagic divides by a constant that is not a power of two by multiplying with its reciprocal (Granlund and Montgomery 1994).
+// divideMagic divides by a constant that is not a power of two by multiplying by its reciprocal (Granlund and
+// Montgomery 1994).
 func (c *compiler) divideMagic(r *rule, d reg, v uint64) {
 	q := temp1
 	if r.w == 0 {
@@ -211,7 +213,7 @@ func (c *compiler) divideMagic(r *rule, d reg, v uint64) {
 		c.mulx(q, d)
 	} else {
 		n := byte(bits.Len64(v)) // 2^(n-1) < v < 2^n
-		// The multiplier has 65 bits, of which the first is 1: (d-t)/2+t cannot overflow where d+t could.
+		// The multiplier has 65 bits, the first of them 1: (d-t)/2+t cannot overflow where d+t could.
 		m, _ := bits.Div64(1<<n-v, 0, v)
 		c.constant(temp2, m+1)
 		c.mulx(q, d)

@@ -1,7 +1,7 @@
-// Package amd64 generates x86-64 code for package jit, by the contract in its doc comment.
+// Package amd64 generates x86-64 code for package jit. The doc comment of package jit describes the contract.
 //
-// It knows encodings, the registers and the machine's habits. What code has to do is decided in package plan.
-// [Compile] is the way in; rules.go is the table of how every op is generated.
+// It knows encodings, registers and the properties of the processor. Package plan decides which operations to generate.
+// Start from [Compile]; rules.go is the table of how every op is generated.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package amd64

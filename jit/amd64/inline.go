@@ -7,10 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestShut asks whether calls have to be left to Go.
+// TestShut tests whether calls have to exit to Go.
 func (c *compiler) TestShut() { c.cmpMem0(8, field(plan.OffShut)) }
 
-// Inline is a call of a function that code executes itself. Where it cannot, it leaves before it changed anything.
+// Inline generates a call that code executes itself. If it cannot at run time, it exits before it has changed anything.
 func (c *compiler) Inline(in *plan.Insn) {
 	f := c.Program.Inline(in)
 	r0 := regs[0]
@@ -34,7 +34,7 @@ func (c *compiler) Inline(in *plan.Insn) {
 	c.Charge(in.Next)
 }
 
-// tick lets the time of a call pass, if somebody asks for it.
+// tick advances the time by one call, if the program reads the time.
 func (c *compiler) tick() {
 	if c.Program.Timed {
 		c.load(temp1, field(plan.OffStep))
@@ -42,7 +42,7 @@ func (c *compiler) tick() {
 	}
 }
 
-// lookup puts the address of an array's element into r0, 0 for an index beyond the end.
+// lookup puts the address of an array's element into r0, 0 if the index is out of range.
 func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	a, r0, index := &f.Array, regs[0], temp2
 	c.constant(temp1, f.Map)
@@ -62,7 +62,7 @@ func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	c.land(beyond)
 }
 
-// chunk is the part of lookup for elements in chunks, the index in temp2.
+// chunk is the part of lookup for arrays stored in chunks, with the index in temp2.
 func (c *compiler) chunk(a *vm.Array, key loc) {
 	index := temp2
 	c.groupImm(0, opCmp, index, int32(a.Elements))
@@ -83,7 +83,7 @@ func (c *compiler) chunk(a *vm.Array, key loc) {
 	c.land(done)
 }
 
-// element puts the address of element temp2 after temp1 into r0.
+// element puts the address of element temp2, relative to temp1, into r0.
 func (c *compiler) element(a *vm.Array) {
 	c.mul(1, temp2, temp2, int32(a.Stride))
 	if a.CPUStride != 0 {

@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// operand checks an access and returns where it goes. It changes temp1 and temp2.
+// operand checks an access and returns its address. It clobbers temp1 and temp2.
 func (c *compiler) operand(in *plan.Insn, align bool) loc {
 	switch in.Check {
 	case plan.CheckNone:
@@ -16,18 +16,18 @@ func (c *compiler) operand(in *plan.Insn, align bool) loc {
 	return loc{base: hostR, index: regs[in.Base], disp: int32(in.Off)}
 }
 
-// CellOffset computes what is compared with the cell's Count, in temp1.
+// CellOffset computes the value to compare with the cell's Count, in temp1.
 func (c *compiler) CellOffset(in *plan.Insn) {
 	c.base(in)
 	c.groupMem(1, opSub, temp1, cellField(in, 0))
 }
 
-// CompareCell compares temp1.
+// CompareCell compares temp1 with the cell's Count.
 func (c *compiler) CompareCell(in *plan.Insn) {
 	c.groupMem(1, opCmp, temp1, cellField(in, plan.CellCount))
 }
 
-// SetBound sets Bound to Count less temp1.
+// SetBound sets Bound to Count - temp1.
 func (c *compiler) SetBound(in *plan.Insn) {
 	c.load(temp2, cellField(in, plan.CellCount))
 	c.group(1, opSub, temp2, temp1)
@@ -39,17 +39,17 @@ func (c *compiler) CompareBound(in *plan.Insn) {
 	c.groupMem(1, opCmp, regs[in.Base], cellField(in, plan.CellBound))
 }
 
-// CompareLimit compares temp1.
+// CompareLimit compares temp1 with State.Limit.
 func (c *compiler) CompareLimit() { c.groupMem(1, opCmp, temp1, field(plan.OffLimit)) }
 
-// CompareShadow tests the shadow of what temp1 is the offset of.
+// CompareShadow tests the shadow at the arena offset in temp1.
 func (c *compiler) CompareShadow(log int) {
 	c.shift(1, 5, temp1, 3)
 	c.groupMem(1, opAdd, temp1, field(plan.OffShadow))
 	c.cmpMem0(1<<log, at(temp1, 0))
 }
 
-// base puts what a range counts from into temp1.
+// base loads the base of a range into temp1.
 func (c *compiler) base(in *plan.Insn) {
 	if in.Base == plan.NoBase {
 		c.load(temp1, at(hostF, int32(in.StackOff)))
@@ -58,7 +58,7 @@ func (c *compiler) base(in *plan.Insn) {
 	c.move(temp1, regs[in.Base])
 }
 
-// ArenaOffset puts the arena offset of a range into temp1.
+// ArenaOffset computes the arena offset of a range in temp1.
 func (c *compiler) ArenaOffset(in *plan.Insn) {
 	if in.Base == plan.NoBase {
 		c.base(in)
@@ -70,7 +70,7 @@ func (c *compiler) ArenaOffset(in *plan.Insn) {
 	c.rm(1, 0x8d, temp1, loc{base: temp1, index: regs[in.Base], disp: in.Lo}, 0)
 }
 
-// TestAligned tests temp1.
+// TestAligned tests the low bits of temp1.
 func (c *compiler) TestAligned(size uint8) {
 	c.rr8(0, 0xf6, 0, temp1) // test cl, imm8
 	c.byte(size - 1)
@@ -79,14 +79,14 @@ func (c *compiler) TestAligned(size uint8) {
 // cellField returns a field of the cell of a check.
 func cellField(in *plan.Insn, off int32) loc { return field(in.CellOffset() + off) }
 
-// Exact makes the exact test: the zero flag says yes.
+// Exact generates the exact test. The zero flag is set if the range is accessible.
 func (c *compiler) Exact(in *plan.Insn, stores int) {
 	c.ArenaOffset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
 	c.patch(c.callFar(), c.exact[stores])
 }
 
-// SkipIfExact skips by its result.
+// SkipIfExact skips depending on the result of the exact test.
 func (c *compiler) SkipIfExact(want bool) int32 {
 	if want {
 		return c.jccNear(condE)
@@ -94,27 +94,27 @@ func (c *compiler) SkipIfExact(want bool) int32 {
 	return c.jccNear(condNE)
 }
 
-// JumpBackIfExact jumps by it.
+// JumpBackIfExact jumps depending on the result of the exact test.
 func (c *compiler) JumpBackIfExact(to int32) bool {
 	c.patch(c.jccFar(condE), to)
 	return true
 }
 
-// TakeCredit jumps while there is credit.
+// TakeCredit decrements Credit and jumps if there was some.
 func (c *compiler) TakeCredit(in *plan.Insn, to int32) {
 	c.rm(1, 0x83, opSub, cellField(in, plan.CellCredit), 1)
 	c.byte(1)
 	c.patch(c.jccFar(condGE), to)
 }
 
-// FillCell sets the cell.
+// FillCell sets the cell to the run around the range.
 func (c *compiler) FillCell(in *plan.Insn) {
 	c.ArenaOffset(in)
 	c.rm(1, 0x8d, temp2, cellField(in, 0), 0)
 	c.patch(c.callFar(), c.fill)
 }
 
-// BackOff gives credit.
+// BackOff sets Credit and Backoff.
 func (c *compiler) BackOff(in *plan.Insn) {
 	c.load(temp1, cellField(in, plan.CellBackoff))
 	c.shift(1, 4, temp1, 2)
@@ -124,9 +124,9 @@ func (c *compiler) BackOff(in *plan.Insn) {
 	c.store(cellField(in, plan.CellCredit), temp1)
 }
 
-// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is in one. The run has the class of
-// its first byte but for a last granule of which a part is accessible. Memory begins and ends with inaccessible granules, so
-// that the search ends.
+// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is accessible. The
+// run has the class of its first byte, except that its last granule may be partly accessible. Memory starts and ends
+// with inaccessible granules, so the search ends.
 func (c *compiler) fillCode() {
 	c.fill = c.pos()
 	for _, r := range []byte{rax8, rsi8, rdi8} {
@@ -152,7 +152,7 @@ func (c *compiler) fillCode() {
 	c.groupImm(1, opAdd, rdi, 1)
 	c.jmpBack(again)
 	c.land(bytes)
-	// temp1 is how much of the granule after is accessible.
+	// temp1 becomes the number of accessible bytes in the next granule.
 	c.rm(0, 0x0fb6, temp1, at(rdi, 0), 0)
 	c.group(0, opXor, temp1, rax)
 	c.rr8(0, 0x0fb6, temp1, temp1)
@@ -161,7 +161,7 @@ func (c *compiler) fillCode() {
 	c.constant(temp1, 0)
 	c.land(part)
 	c.rm(1, 0x8d, temp1, loc{base: temp1, index: rdi, disp: 0}, 0)
-	c.group(1, opSub, temp1, rdi) // clears the upper half of what was a byte
+	c.group(1, opSub, temp1, rdi) // clears the rest of the register, which held a byte
 	again = c.pos()
 	c.rm8(0x38, rax, at(rsi, -1))
 	start := c.jccNear(condNE)
@@ -201,8 +201,8 @@ const (
 	rdi8 = byte(rdi)
 )
 
-// exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1: the zero flag says yes. It keeps all
-// registers but temp1 and temp2.
+// exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1. It sets the zero flag if
+// they are accessible. It preserves all registers except temp1 and temp2.
 func (c *compiler) exactCode(store int) {
 	c.exact[store] = c.pos()
 	c.groupMem(1, opCmp, temp1, field(plan.OffLimit))
@@ -294,7 +294,7 @@ func storeImm(c *compiler, in *plan.Insn, _ *rule) {
 	}
 }
 
-// atomic is a read-modify-write operation. A thread is alone on its memory, so that none needs a lock.
+// atomic generates a read-modify-write operation. No other thread uses the memory, so no lock prefix is needed.
 func atomic(c *compiler, in *plan.Insn, r *rule) {
 	m := c.operand(in, true)
 	src := regs[in.Src]

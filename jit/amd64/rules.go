@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// rule is how an op is generated. What op means is up to emit: an opcode, or its number in a group.
+// rule is how an op is generated. The meaning of op depends on emit: an opcode, or a number in a group.
 type rule struct {
 	emit    func(c *compiler, in *plan.Insn, r *rule)
 	op      uint16
@@ -16,10 +16,10 @@ type rule struct {
 	aligned bool  // an access that has to be aligned
 }
 
-// rules is the table of the ops that compute, load and store: those for which plan.HasRule says so.
+// rules is the table of the ops that compute, load and store: those with plan.HasRule.
 var rules [decode.NumOps]rule
 
-// The table is filled in at start, since the functions in it refer to it.
+// Filled in at init, since the functions in the table refer to it.
 func init() {
 	rules = [decode.NumOps]rule{
 		decode.OpAdd64Imm:         {emit: aluImm, op: opAdd, w: 1},

@@ -66,8 +66,8 @@ func divImm(c *compiler, in *plan.Insn, r *rule) {
 	c.divide(r, reg(in.Dst), temp1)
 }
 
-// divide is d /= s or d %= s. The processor's results are those of RFC 9669: division by zero gives 0, so that the remainder
-// is the dividend, and the smallest number divided by -1 is itself.
+// divide is d /= s or d %= s. The processor's results are those of RFC 9669: division by zero yields 0, so the
+// remainder is the dividend, and the smallest number divided by -1 is itself.
 func (c *compiler) divide(r *rule, d, s reg) {
 	op := uint32(opUdiv)
 	if r.signed {
@@ -141,12 +141,12 @@ func mov64Imm(c *compiler, in *plan.Insn, _ *rule) { c.constant(reg(in.Dst), in.
 
 func mov32Imm(c *compiler, in *plan.Insn, _ *rule) { c.constant(reg(in.Dst), uint64(uint32(in.Imm))) }
 
-// movSX extends the sign of a number with top bit r.op.
+// movSX sign-extends a number whose top bit is r.op.
 func movSX(c *compiler, in *plan.Insn, r *rule) {
 	c.field(r.w, opSbfm, reg(in.Dst), reg(in.Src), 0, r.op)
 }
 
-// swap is a change of byte order, or the truncation it is when there is nothing to change.
+// swap changes the byte order, or only truncates if the byte order is already right.
 func swap(c *compiler, in *plan.Insn, _ *rule) {
 	d := reg(in.Dst)
 	switch in.Op {
@@ -184,7 +184,7 @@ func addrCast(c *compiler, in *plan.Insn, _ *rule) {
 	c.land(null)
 }
 
-// Pair generates a move and the operation on its result as one, or says that it cannot.
+// Pair generates a move and the operation on its result as one, or reports that it cannot.
 func (c *compiler) Pair(in, next *plan.Insn) bool {
 	d, v := reg(in.Dst), int64(int32(next.Imm))
 	if in.Src == 10 {

@@ -35,7 +35,7 @@ const (
 
 func (c cond) not() cond { return c ^ 1 }
 
-// The opcodes, with a width of 64 bits where there are two.
+// The opcodes, in their 64-bit form if there are two.
 const (
 	opAdd  = 0x8b000000
 	opSub  = 0xcb000000
@@ -86,13 +86,13 @@ const (
 	opAdr   = 0x10000000
 )
 
-// access is a load or store in its three forms; the opcodes are of registers of any width.
+// access is a load or store in its three forms. The opcodes are for registers of any width.
 type access struct {
 	scaled, unscaled, indexed uint32
-	size                      uint8 // as a power of two
+	size                      uint8 // log2 of the bytes
 }
 
-// accesses has the loads without and with extension of the sign, and the stores, by size as a power of two.
+// accesses has the loads without and with sign extension, and the stores, by log2 of the size.
 var (
 	loads = [4]access{
 		{0x39400000, 0x38400000, 0x38606800, 0}, {0x79400000, 0x78400000, 0x78606800, 1},
@@ -111,9 +111,9 @@ var (
 // asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for 32.
 type asm struct {
 	plan.Buffer
-	// far means that conditional branches may not reach their targets, so that they go around a plain one.
+	// far: conditional branches may not reach their targets, so they jump around an unconditional one.
 	far bool
-	// beyond means that a conditional branch did not reach its target.
+	// beyond: a conditional branch did not reach its target.
 	beyond bool
 }
 
@@ -122,7 +122,7 @@ func (a *asm) pos() int32 { return int32(a.Len()) }
 
 func (a *asm) word(v uint32) { a.Put32(v) }
 
-// sized clears the bit that makes an operation one of 64 bits.
+// sized clears the bit that selects 64 bits if w is 0.
 func sized(w uint8, op uint32) uint32 { return op &^ (uint32(w^1) << 31) }
 
 // rrr is an operation on three registers.
@@ -130,7 +130,7 @@ func (a *asm) rrr(w uint8, op uint32, d, n, m reg) {
 	a.word(sized(w, op) | uint32(m)<<16 | uint32(n)<<5 | uint32(d))
 }
 
-// moveIf is d = n on a condition, else m.
+// moveIf is d = n on a condition, else d = m.
 func (a *asm) moveIf(cc cond, d, n, m reg) {
 	a.word(opCsel | uint32(m)<<16 | uint32(cc)<<12 | uint32(n)<<5 | uint32(d))
 }
@@ -142,14 +142,14 @@ func (a *asm) multiply(w uint8, op uint32, d, n, m, x reg) {
 
 func (a *asm) move(d, s reg) { a.rrr(1, opOrr, d, zr, s) }
 
-// move32 clears the upper half.
+// move32 zero-extends the lower half.
 func (a *asm) move32(d, s reg) { a.rrr(0, opOrr, d, zr, s) }
 
 // cmp sets the flags for n - m.
 func (a *asm) cmp(w uint8, n, m reg) { a.rrr(w, opSubs, zr, n, m) }
 
-// arith is d = n + v, with add an addition with an immediate operand or one that sets flags; sub is its reverse. It is false when
-// v does not fit.
+// arith is d = n + v, where add is an addition with an immediate operand, possibly one that sets flags, and sub its
+// inverse. It returns false if v does not fit.
 func (a *asm) arith(w uint8, add, sub uint32, d, n reg, v int64) bool {
 	op := add
 	if v < 0 {
@@ -166,7 +166,7 @@ func (a *asm) arith(w uint8, add, sub uint32, d, n reg, v int64) bool {
 	return true
 }
 
-// addImm is d = n + v; scratch is used for values that do not fit and must be no operand.
+// addImm is d = n + v. scratch is used for values that do not fit and must not be an operand.
 func (a *asm) addImm(w uint8, d, n reg, v int64, scratch reg) {
 	if !a.arith(w, opAddImm, opSubImm, d, n, v) {
 		a.constant(scratch, uint64(v))
@@ -182,7 +182,7 @@ func (a *asm) cmpImm(w uint8, n reg, v int64, scratch reg) {
 	}
 }
 
-// logicImm is a bitwise operation with a constant; imm and op are its forms.
+// logicImm is a bitwise operation with a constant. imm and op are its opcodes for an immediate and for a register.
 func (a *asm) logicImm(w uint8, imm, op uint32, d, n reg, v uint64, scratch reg) {
 	if w == 0 {
 		v = uint64(uint32(v))
@@ -195,8 +195,8 @@ func (a *asm) logicImm(w uint8, imm, op uint32, d, n reg, v uint64, scratch reg)
 	a.rrr(w, op, d, n, scratch)
 }
 
-// bitmask encodes a constant of bitwise operations: a run of ones, rotated, in elements of 2 to 64 bits that repeat (Arm ARM,
-// DecodeBitMasks). The result has the fields N, immr and imms.
+// bitmask encodes a constant of bitwise operations: a rotated run of ones, in repeating elements of 2 to 64 bits (Arm
+// ARM, DecodeBitMasks). The result has the fields N, immr and imms.
 func bitmask(w uint8, v uint64) (uint32, bool) {
 	if w == 0 {
 		v |= v << 32
@@ -239,7 +239,7 @@ func bitmask(w uint8, v uint64) (uint32, bool) {
 	return n<<12 | immr<<6 | imms | (ones - 1), true
 }
 
-// constant sets a register.
+// constant sets a register to a constant.
 func (a *asm) constant(d reg, v uint64) {
 	zeros, ones := 0, 0
 	for i := range 4 {
@@ -310,7 +310,7 @@ func (a *asm) field(w uint8, op uint32, d, n reg, immr, imms uint32) {
 	a.word(op | immr<<16 | imms<<10 | uint32(n)<<5 | uint32(d))
 }
 
-// mem is an access at n + off; scratch is used for offsets that do not fit.
+// mem is an access at n + off. scratch is used for offsets that do not fit.
 func (a *asm) mem(x access, t, n reg, off int32, scratch reg) {
 	switch {
 	case off >= 0 && off&(1<<x.size-1) == 0 && off>>x.size < 1<<12:
@@ -328,7 +328,7 @@ func (a *asm) index(x access, t, n, m reg) {
 	a.word(x.indexed | uint32(m)<<16 | uint32(n)<<5 | uint32(t))
 }
 
-// Branches return where their distance is to be filled in by patch.
+// Branches return the position at which patch fills in their distance.
 
 func (a *asm) branch(op uint32) int32 {
 	pos := a.pos()
@@ -336,7 +336,7 @@ func (a *asm) branch(op uint32) int32 {
 	return pos
 }
 
-// jcc branches on a condition, however far.
+// jcc branches on a condition, at any distance.
 func (a *asm) jcc(cc cond) int32 {
 	if a.far {
 		over := a.near(cc.not())
@@ -346,14 +346,14 @@ func (a *asm) jcc(cc cond) int32 {
 	return a.branch(opBcond | uint32(cc))
 }
 
-// near branches on a condition to a place less than 1 MB away.
+// near branches on a condition to a position less than 1 MB away.
 func (a *asm) near(cc cond) int32 { return a.branch(opBcond | uint32(cc)) }
 
-// ifZero branches near if a register is 0, ifNot if it is not.
+// ifZero branches, by less than 1 MB, if a register is 0; ifNot if it is not.
 func (a *asm) ifZero(w uint8, t reg) int32 { return a.branch(sized(w, opCbz) | uint32(t)) }
 func (a *asm) ifNot(w uint8, t reg) int32  { return a.branch(sized(w, opCbnz) | uint32(t)) }
 
-// land makes a branch lead here.
+// land directs a branch to the current position.
 func (a *asm) land(pos int32) { a.patch(pos, a.pos()) }
 
 // patch fills in the target of a branch or ADR.

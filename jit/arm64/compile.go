@@ -6,15 +6,15 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// The host registers besides x0 to x9, which are r0 to r9. R18, R28 and R29 are not touched.
+// The host registers besides x0 to x9, which hold r0 to r9. R18, R28 and R29 are not used.
 const (
-	temp1 reg = 10 // what subroutines take and return
+	temp1 reg = 10 // argument and result of subroutines
 	temp2 reg = 11
-	temp3 reg = 12 // of subroutines, as the next ones
+	temp3 reg = 12 // used by subroutines, like the next ones
 	temp4 reg = 13
 	temp5 reg = 14
 	temp6 reg = 15
-	link  reg = 16 // where subroutines go back to
+	link  reg = 16 // return address of subroutines
 	hostR reg = 19 // Data - Target.Base: guest addresses become host addresses by adding it
 	hostF reg = 20 // Frame.Host - stackBias
 	roomR reg = 21 // State.Room
@@ -26,21 +26,21 @@ const (
 	lr    reg = 30
 )
 
-// stackBias brings every access in the 512 bytes below Frame.Host within the offsets from -256 to 255.
+// stackBias brings every access in the 512 bytes below Frame.Host within the offsets -256 to 255.
 const stackBias = 256
 
-// maxCode is what plain branches reach.
+// maxCode is the range of unconditional branches in bytes.
 const maxCode = 1 << 27
 
-// frameSize is the distance between frames.
+// frameSize is the distance between frames in bytes.
 const frameSize = int32(plan.FrameSize)
 
-// compiler is one compilation.
+// compiler is the state of one compilation.
 type compiler struct {
 	asm
 	plan.Emission
 
-	// The subroutines, and where exact[0], exact[1] and fill stand in them.
+	// The subroutines, and the positions exact[0], exact[1] and fill in them.
 	routines []byte
 	offsets  [3]int32
 
@@ -48,14 +48,14 @@ type compiler struct {
 	fill  int32    // sets a cell
 }
 
-// compilers are kept for their memory.
+// compilers are pooled for their memory.
 var compilers = sync.Pool{New: func() any { return new(compiler) }}
 
 // Compile generates the code of a program. The error is plan.ErrTooLong.
 func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	c := compilers.Get().(*compiler)
 	c.Reach = maxCode
-	// A slot takes less than 64 bytes but for some, and conditional branches reach 1 MB.
+	// Most slots take less than 64 bytes, and conditional branches reach 1 MB.
 	c.far, c.beyond = len(p.Insns) > 1<<20/64, false
 	err := c.Emit(c, &c.Buffer, p, t, out)
 	if c.beyond && !c.far {
@@ -71,14 +71,14 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	return err
 }
 
-// Begin generates the way in, the way out, and the subroutines.
+// Begin generates the entry and exit code and the subroutines.
 func (c *compiler) Begin() {
 	c.prologue()
 	c.exitCode()
 	c.subroutines()
 }
 
-// Align has nothing to do: instructions are fetched well from anywhere.
+// Align does nothing: alignment does not affect instruction fetch here.
 func (c *compiler) Align() {}
 
 // Insn generates an instruction by the rule of its op.
@@ -91,10 +91,10 @@ func (c *compiler) Insn(in *plan.Insn) bool {
 	return true
 }
 
-// Remainder says no: a division, a product and a difference take as many instructions here.
+// Remainder always returns false: a division, a product and a difference take as many instructions here.
 func (c *compiler) Remainder(*plan.Insn) bool { return false }
 
-// subroutines are the same in all programs.
+// subroutines generates the subroutines, which are the same in all programs.
 func (c *compiler) subroutines() {
 	from := c.pos()
 	if c.routines == nil {
@@ -116,14 +116,14 @@ func (c *compiler) MarkByte(n int32) {
 	c.mem(stores[0], temp2, temp1, 0, temp3)
 }
 
-// Charge takes n from what room is left.
+// Charge subtracts n from the remaining room.
 func (c *compiler) Charge(n int32) {
 	if n != 0 {
 		c.addImm(1, roomR, roomR, -int64(n), temp1)
 	}
 }
 
-// Spend charges and sets the flags: condLT when there is no room left.
+// Spend charges n and sets the flags: condLT if no room is left.
 func (c *compiler) Spend(n int32) {
 	switch {
 	case n == 0:
@@ -138,9 +138,9 @@ func (c *compiler) Spend(n int32) {
 func (c *compiler) get(d reg, off int32) { c.mem(loads[3], d, state, off, link) }
 func (c *compiler) put(s reg, off int32) { c.mem(stores[3], s, state, off, link) }
 
-// prologue is what Enter calls, with the address of the State in state.
+// prologue is the target of Enter, which passes the address of the State in state.
 func (c *compiler) prologue() {
-	c.put(lr, plan.OffSP) // RSP stays, so that its place is free
+	c.put(lr, plan.OffSP) // RSP is not changed, so its slot is free
 	c.get(hostR, plan.OffData)
 	c.constant(temp1, c.Target.Base)
 	c.rrr(1, opSub, hostR, hostR, temp1)
@@ -167,7 +167,7 @@ func (c *compiler) prologue() {
 	c.word(opBr | uint32(temp1)<<5)
 }
 
-// exitCode leaves: what State.Exit becomes is in temp1.
+// exitCode exits. temp1 contains the value for State.Exit.
 func (c *compiler) exitCode() {
 	c.Leaving = c.pos()
 	c.put(temp1, plan.OffExit)
@@ -186,7 +186,7 @@ func (c *compiler) exitCode() {
 	c.word(opRet)
 }
 
-// SetExit puts what State.Exit becomes into temp1.
+// SetExit puts the value for State.Exit into temp1.
 func (c *compiler) SetExit(exit uint64) { c.constant(temp1, exit) }
 
 // conds are the encodings of conditions.
@@ -201,28 +201,28 @@ func (c *compiler) Jump() int32 { return c.branch(opB) }
 // JumpIf branches forward on a condition.
 func (c *compiler) JumpIf(cc plan.Cond) int32 { return c.jcc(conds[cc]) }
 
-// Land makes a branch lead to here.
+// Land directs a branch to the current position.
 func (c *compiler) Land(from int32) { c.land(from) }
 
-// Patch makes a branch lead to a position.
+// Patch directs a branch to a position.
 func (c *compiler) Patch(from, to int32) { c.patch(from, to) }
 
-// JumpBack branches to a place before.
+// JumpBack branches to an earlier position.
 func (c *compiler) JumpBack(to int32) { c.patch(c.branch(opB), to) }
 
-// JumpBackIf does on a condition.
+// JumpBackIf branches to an earlier position on a condition.
 func (c *compiler) JumpBackIf(cc plan.Cond, to int32) { c.patch(c.jcc(conds[cc]), to) }
 
-// Far is JumpBack: all branches have one length.
+// Far is JumpBack: all branches have the same length.
 func (c *compiler) Far(to int32) { c.JumpBack(to) }
 
 // Skip branches forward over less than 1 MB.
 func (c *compiler) Skip(cc plan.Cond) int32 { return c.near(conds[cc]) }
 
-// EndSkip is where Skip leads.
+// EndSkip is the target of Skip.
 func (c *compiler) EndSkip(from int32) { c.land(from) }
 
-// subroutine calls code that goes back by link.
+// subroutine calls code that returns by link.
 func (c *compiler) subroutine(target int32) {
 	back := c.branch(opAdr | uint32(link))
 	c.patch(c.branch(opB), target)

@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Compare sets the flags by what a branch compares.
+// Compare sets the flags for a branch.
 func (c *compiler) Compare(in *plan.Insn, br *plan.Branch) {
 	w, d := uint8(0), reg(in.Dst)
 	if br.Wide {
@@ -23,7 +23,7 @@ func (c *compiler) Compare(in *plan.Insn, br *plan.Branch) {
 	}
 }
 
-// SelectResult computes in temp4.
+// SelectResult computes the result in temp4.
 func (c *compiler) SelectResult(op *plan.Insn) {
 	result := *op
 	c.move(temp4, reg(op.Dst))
@@ -39,7 +39,7 @@ func (c *compiler) Select(op *plan.Insn, cc plan.Cond, charge, otherwise int32) 
 	c.moveIf(conds[cc], roomR, temp3, temp4)
 }
 
-// CountMay takes one from State.May, in temp2.
+// CountMay decrements State.May in temp2.
 func (c *compiler) CountMay() {
 	c.get(temp2, plan.OffMay)
 	c.arith(1, opSubsImm, opAddsImm, temp2, temp2, 1)
@@ -54,12 +54,12 @@ func (c *compiler) TestFrame(*plan.Insn) {
 	c.cmpImm(1, temp2, 0, temp3)
 }
 
-// SaveReg saves r6 to r9 in the frame that is entered.
+// SaveReg saves one of r6 to r9 in the frame that is entered.
 func (c *compiler) SaveReg(r uint8) {
 	c.mem(stores[3], reg(r), frame, plan.FrameSaved+8*int32(r-6)-frameSize, temp3)
 }
 
-// Call calls. The return address is kept in lr; a function that calls saves its own in its frame.
+// Call makes the call. The return address is in lr; a function that makes calls saves its own in its frame.
 func (c *compiler) Call(in *plan.Insn) {
 	c.constant(temp3, uint64(in.Slot+1))
 	c.mem(stores[3], temp3, frame, plan.FrameRet-frameSize, temp4)
@@ -78,18 +78,18 @@ func (c *compiler) Call(in *plan.Insn) {
 	c.mem(loads[3], lr, frame, plan.FrameReturn, temp3)
 }
 
-// TestReturn asks whether the frame is the first.
+// TestReturn tests whether the frame is the first.
 func (c *compiler) TestReturn() {
 	c.mem(loads[3], temp2, frame, plan.FrameRet, temp3)
 	c.cmpImm(1, temp2, 0, temp3)
 }
 
-// RestoreReg restores r6 to r9 from the frame.
+// RestoreReg restores one of r6 to r9 from the frame.
 func (c *compiler) RestoreReg(r uint8) {
 	c.mem(loads[3], reg(r), frame, plan.FrameSaved+8*int32(r-6), temp3)
 }
 
-// Return goes back to code that called.
+// Return returns to the calling generated code.
 func (c *compiler) Return(in *plan.Insn) {
 	if c.Program.MayGoto {
 		c.mem(loads[3], temp2, frame, plan.FrameMay, temp3)

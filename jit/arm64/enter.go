@@ -5,6 +5,6 @@ package arm64
 // Enter calls generated code. text is the address of Code.Text[0], state that of its plan.State.
 func Enter(text, state uintptr)
 
-// Sync makes code that was written to memory visible to instruction fetches: the caches of AArch64 for data and for instructions
-// are not coherent. start is where the code begins, end after it.
+// Sync makes code that was written to memory visible to instruction fetches: the data and instruction caches of AArch64
+// are not coherent. start and end are the addresses of the code's first byte and of the byte after its last.
 func Sync(start, end uintptr)

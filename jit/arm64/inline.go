@@ -7,13 +7,13 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestShut asks whether calls have to be left to Go.
+// TestShut tests whether calls have to exit to Go.
 func (c *compiler) TestShut() {
 	c.get(temp1, plan.OffShut)
 	c.cmpImm(1, temp1, 0, temp2)
 }
 
-// Inline is a call of a function that code executes itself. Where it cannot, it leaves before it changed anything.
+// Inline generates a call that code executes itself. If it cannot at run time, it exits before it has changed anything.
 func (c *compiler) Inline(in *plan.Insn) {
 	f := c.Program.Inline(in)
 	if f.Kind == vm.InlineLookup {
@@ -40,7 +40,7 @@ func (c *compiler) Inline(in *plan.Insn) {
 	c.Charge(in.Next)
 }
 
-// lookup puts the address of an array's element into r0, 0 for an index beyond the end.
+// lookup puts the address of an array's element into r0, 0 if the index is out of range.
 func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	a, index, base := &f.Array, temp2, temp4
 	c.constant(temp1, f.Map)

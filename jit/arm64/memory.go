@@ -5,13 +5,13 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// place is where an access goes: base + off, or base + index.
+// place is the address of an access: base + off, or base + index.
 type place struct {
-	base, index reg // index zr for none
+	base, index reg // index is zr if there is none
 	off         int32
 }
 
-// operand checks an access and returns where it goes. It changes temp1 to temp3.
+// operand checks an access and returns its address. It clobbers temp1 to temp3.
 func (c *compiler) operand(in *plan.Insn, align bool) place {
 	switch in.Check {
 	case plan.CheckNone:
@@ -34,7 +34,7 @@ func (c *compiler) access(x access, t reg, at place) {
 	c.mem(x, t, at.base, at.off, temp3)
 }
 
-// CellOffset computes what is compared with the cell's Count in temp1, and loads that into temp2.
+// CellOffset computes the value to compare with the cell's Count in temp1, and loads Count into temp2.
 func (c *compiler) CellOffset(in *plan.Insn) {
 	base := c.baseOf(in)
 	c.get(temp1, in.CellOffset())
@@ -42,10 +42,10 @@ func (c *compiler) CellOffset(in *plan.Insn) {
 	c.rrr(1, opSub, temp1, base, temp1)
 }
 
-// CompareCell compares temp1.
+// CompareCell compares temp1 with temp2.
 func (c *compiler) CompareCell(*plan.Insn) { c.cmp(1, temp1, temp2) }
 
-// SetBound sets Bound to Count less temp1.
+// SetBound sets Bound to Count - temp1.
 func (c *compiler) SetBound(in *plan.Insn) {
 	c.rrr(1, opSub, temp2, temp2, temp1)
 	c.put(temp2, in.CellOffset()+plan.CellBound)
@@ -57,17 +57,17 @@ func (c *compiler) CompareBound(in *plan.Insn) {
 	c.cmp(1, reg(in.Base), temp1)
 }
 
-// CompareLimit compares temp1.
+// CompareLimit compares temp1 with State.Limit.
 func (c *compiler) CompareLimit() { c.cmp(1, temp1, limit) }
 
-// CompareShadow tests the shadow of what temp1 is the offset of.
+// CompareShadow tests the shadow at the arena offset in temp1.
 func (c *compiler) CompareShadow(log int) {
 	c.shift(1, opLsrv, temp1, temp1, 3)
 	c.index(loads[log], temp1, shad, temp1)
 	c.cmpImm(1, temp1, 0, temp2)
 }
 
-// baseOf returns the register that a range counts from, which may be temp4.
+// baseOf returns the register with the base of a range, which may be temp4.
 func (c *compiler) baseOf(in *plan.Insn) reg {
 	if in.Base != plan.NoBase {
 		return reg(in.Base)
@@ -76,25 +76,25 @@ func (c *compiler) baseOf(in *plan.Insn) reg {
 	return temp4
 }
 
-// ArenaOffset puts the arena offset of a range into temp1.
+// ArenaOffset computes the arena offset of a range in temp1.
 func (c *compiler) ArenaOffset(in *plan.Insn) {
 	c.rrr(1, opAdd, temp1, negB, c.baseOf(in))
 	c.addImm(1, temp1, temp1, int64(in.Lo), temp2)
 }
 
-// TestAligned tests temp1.
+// TestAligned tests the low bits of temp1.
 func (c *compiler) TestAligned(size uint8) {
 	c.logicImm(1, opAndsImm, opAnds, zr, temp1, uint64(size-1), temp3)
 }
 
-// Exact makes the exact test: temp1 becomes 0 for yes.
+// Exact generates the exact test: temp1 becomes 0 if the range is accessible.
 func (c *compiler) Exact(in *plan.Insn, stores int) {
 	c.ArenaOffset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
 	c.subroutine(c.exact[stores])
 }
 
-// SkipIfExact skips by its result.
+// SkipIfExact skips depending on the result of the exact test.
 func (c *compiler) SkipIfExact(want bool) int32 {
 	if want {
 		return c.ifZero(1, temp1)
@@ -102,10 +102,10 @@ func (c *compiler) SkipIfExact(want bool) int32 {
 	return c.ifNot(1, temp1)
 }
 
-// JumpBackIfExact says no: conditional branches do not reach.
+// JumpBackIfExact always returns false: conditional branches do not reach.
 func (c *compiler) JumpBackIfExact(int32) bool { return false }
 
-// TakeCredit branches while there is credit.
+// TakeCredit decrements Credit and branches if there was some.
 func (c *compiler) TakeCredit(in *plan.Insn, to int32) {
 	c.get(temp1, in.CellOffset()+plan.CellCredit)
 	c.addImm(1, temp1, temp1, -1, temp2)
@@ -116,14 +116,14 @@ func (c *compiler) TakeCredit(in *plan.Insn, to int32) {
 	c.land(none)
 }
 
-// FillCell sets the cell.
+// FillCell sets the cell to the run around the range.
 func (c *compiler) FillCell(in *plan.Insn) {
 	c.ArenaOffset(in)
 	c.addImm(1, temp2, state, int64(in.CellOffset()), temp3)
 	c.subroutine(c.fill)
 }
 
-// BackOff gives credit.
+// BackOff sets Credit and Backoff.
 func (c *compiler) BackOff(in *plan.Insn) {
 	c.get(temp1, in.CellOffset()+plan.CellBackoff)
 	c.shift(1, opLslv, temp1, temp1, 2)
@@ -170,9 +170,9 @@ func (c *compiler) exactCode(store int) {
 	c.word(opBr | uint32(link)<<5)
 }
 
-// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is in one. The run has the class of
-// its first byte but for a last granule of which a part is accessible. Memory begins and ends with inaccessible granules, so
-// that the search ends.
+// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is accessible. The
+// run has the class of its first byte, except that its last granule may be partly accessible. Memory starts and ends
+// with inaccessible granules, so the search ends.
 func (c *compiler) fillCode() {
 	c.fill = c.pos()
 	start, end, class := temp3, temp4, temp5
@@ -198,7 +198,7 @@ func (c *compiler) fillCode() {
 	c.addImm(1, end, end, 1, temp6)
 	c.patch(c.branch(opB), bytes)
 	c.land(other)
-	// temp1 becomes how much of the granule after is accessible.
+	// temp1 becomes the number of accessible bytes in the next granule.
 	c.rrr(0, opEor, temp1, temp1, class)
 	c.cmpImm(0, temp1, 8, temp6)
 	c.word(opCsel | uint32(zr)<<16 | uint32(condLO)<<12 | uint32(temp1)<<5 | uint32(temp1))
@@ -234,7 +234,7 @@ func (c *compiler) fillCode() {
 	c.word(opBr | uint32(link)<<5)
 }
 
-// sizeLog returns the number of a size in the tables of accesses.
+// sizeLog returns log2 of a size in bytes, the index in the tables of accesses.
 func sizeLog(size uint8) int {
 	switch size {
 	case 1:
@@ -247,7 +247,7 @@ func sizeLog(size uint8) int {
 	return 3
 }
 
-// load zero-extends, or extends the sign to 64 bits.
+// load zero-extends, or sign-extends to 64 bits.
 func load(c *compiler, in *plan.Insn, r *rule) {
 	done := int32(0)
 	if in.Has(plan.FlagWord) {
@@ -279,7 +279,7 @@ func storeImm(c *compiler, in *plan.Insn, _ *rule) {
 	c.access(stores[sizeLog(in.Size)], value, at)
 }
 
-// atomic is a read-modify-write operation. A thread is alone on its memory, so that none needs to be exclusive.
+// atomic generates a read-modify-write operation. No other thread uses the memory, so no exclusive access is needed.
 func atomic(c *compiler, in *plan.Insn, r *rule) {
 	at := c.operand(in, true)
 	src, size, w := reg(in.Src), sizeLog(in.Size), in.Size>>3

@@ -5,21 +5,21 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// rule is how an op is generated. What op means is up to emit: mostly the opcode, with a width of 64 bits.
+// rule is how an op is generated. The meaning of op depends on emit: mostly it is the 64-bit opcode.
 type rule struct {
 	emit    func(c *compiler, in *plan.Insn, r *rule)
 	op      uint32
 	w       uint8 // 1 for 64 bits
-	signed  bool  // division, and loads that extend the sign
+	signed  bool  // division, and sign-extending loads
 	mod     bool  // modulo
 	fetch   bool  // an atomic that returns the old value
 	aligned bool  // an access that has to be aligned
 }
 
-// rules is the table of the ops that compute, load and store: those for which plan.HasRule says so.
+// rules is the table of the ops that compute, load and store: those with plan.HasRule.
 var rules [decode.NumOps]rule
 
-// The table is filled in at start, since the functions in it refer to it.
+// Filled in at init, since the functions in the table refer to it.
 func init() {
 	rules = [decode.NumOps]rule{
 		decode.OpAdd64Imm:         {emit: addSubImm, w: 1, op: opAdd},

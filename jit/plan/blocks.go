@@ -115,7 +115,7 @@ func (b *block) falls() bool {
 }
 
 // saves decides which of r6 to r9 calls save and exits restore: those that the callee writes itself, since its own
-// callees restore theirs. A function that does not use r10 and calls none that do needs no Frame.Host either.
+// callees restore theirs. A function that neither uses r10 nor calls functions needs no Frame.Host either.
 func (p *Program) saves() {
 	insns, starts := p.Insns, p.Image.Subprograms()
 	if !p.Calls { // without calls, nothing has to be saved

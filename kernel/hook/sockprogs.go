@@ -29,7 +29,7 @@ var reuseportFields = net.Bind(progtype.Of(uapi.ProgTypeSkReuseport).Context, pa
 
 var netfilterFields = net.Bind(progtype.Of(uapi.ProgTypeNetfilter).Context, nil)
 
-// beyond places the part of the frame from a layer on as an sk_buff: the bytes before it count as a removed link
+// beyond creates an sk_buff for the part of the frame from a layer on. The bytes before it count as a removed link
 // header.
 func (h *Hooks) beyond(c *Context, cut int, writes bool) (*net.Packet, error) {
 	frame := h.packetBytes(c)
@@ -37,7 +37,7 @@ func (h *Hooks) beyond(c *Context, cut int, writes bool) (*net.Packet, error) {
 	return h.NewSkb(data, false, !writes, c.spec.Cloned, c.spec.Frags)
 }
 
-// headers returns the offsets of the transport header and of the payload in a frame, and the protocol number.
+// headers returns the offsets in bytes of the transport header and of the payload in a frame, and the protocol number.
 func headers(frame []byte) (transport, payload int, proto uint8) {
 	transport = min(net.EthHeader, len(frame))
 	ip := frame[transport:]
@@ -83,7 +83,7 @@ func (h *Hooks) streamContext(c *Context) error {
 	return nil
 }
 
-// messageContext creates an sk_msg_md: what a socket in a sockmap sends.
+// messageContext creates an sk_msg_md: a message sent by a socket in a sockmap.
 func (h *Hooks) messageContext(c *Context) error {
 	_, payload, _ := headers(h.packetBytes(c))
 	p, err := h.beyond(c, payload, true)
@@ -99,8 +99,8 @@ func (h *Hooks) messageContext(c *Context) error {
 	return c.attach(v)
 }
 
-// reuseportContext creates an sk_reuseport_md: a packet starting with its transport header, for which a socket of a
-// group is chosen.
+// reuseportContext creates an sk_reuseport_md: a packet, starting with its transport header, for which the program
+// chooses a socket of a group.
 func (h *Hooks) reuseportContext(c *Context) error {
 	frame := h.packetBytes(c)
 	transport, _, proto := headers(frame)
@@ -136,8 +136,8 @@ const (
 	flowKeysFlags = 48
 )
 
-// dissectorContext creates the __sk_buff of a flow dissector, with flow_keys as in a test run (net/bpf/test_run.c
-// bpf_prog_test_run_flow_dissector): the offset of the network header, and its protocol.
+// dissectorContext creates the __sk_buff of a flow dissector. flow_keys contains the offset of the network header and
+// its protocol, as in a test run (net/bpf/test_run.c bpf_prog_test_run_flow_dissector).
 func (h *Hooks) dissectorContext(c *Context) error {
 	frame := h.packetBytes(c)
 	p, err := h.NewSkb(frame, true, true, c.spec.Cloned, c.spec.Frags)
@@ -152,7 +152,7 @@ func (h *Hooks) dissectorContext(c *Context) error {
 	if len(frame) >= net.EthHeader {
 		copy(keys[flowKeysProto:], frame[12:14])
 	}
-	if in := c.spec.Bytes; len(in) == flowKeysSize { // a test run uses the flags of ctx_in
+	if in := c.spec.Bytes; len(in) == flowKeysSize { // a test run takes the flags from ctx_in
 		copy(keys[flowKeysFlags:flowKeysFlags+4], in[flowKeysFlags:])
 	}
 	r, err := h.Mem().Alloc(flowKeysSize, mem.Region{Kind: mem.Context, Name: "bpf_flow_keys", Owner: c})
@@ -204,7 +204,7 @@ func (h *Hooks) netfilterContext(c *Context) error {
 	return nil
 }
 
-// keptObject returns an object of which there is one under a key.
+// keptObject returns the object cached under a key, and creates it first if there is none.
 func (h *Hooks) keptObject(key, typ string) (*object.Object, error) {
 	if o := h.Kept(key); o != nil {
 		return o, nil
@@ -259,7 +259,7 @@ func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
 	return o, nil
 }
 
-// KernelContext returns what the kernel has after the struct a program declares its context with (bpf_cast_to_kern_ctx).
+// KernelContext returns the kernel's own struct for the declared struct of a context (bpf_cast_to_kern_ctx).
 func (h *Hooks) KernelContext(c *Context) (*object.Object, error) {
 	typ := progtype.Of(c.spec.ProgType).Context.Kernel
 	if typ == "sk_buff" && c.Packet != nil {
@@ -285,7 +285,7 @@ func (h *Hooks) KernelContext(c *Context) (*object.Object, error) {
 	return o, nil
 }
 
-// ContextOfKernel returns the context of which the kernel's struct is at an address, nil when there is none.
+// ContextOfKernel returns the context whose kernel struct is at an address, or nil if there is none.
 func (h *Hooks) ContextOfKernel(addr uint64) *Context {
 	if len(h.live) == 0 {
 		return nil
@@ -299,7 +299,7 @@ func (h *Hooks) ContextOfKernel(addr uint64) *Context {
 	return nil
 }
 
-// keptSkb and keptContext are the keys of the kernel's structs behind contexts.
+// keptSkb and keptContext are the cache keys of the kernel structs of contexts.
 const keptSkb = "skb of the context"
 
 func keptContext(typ string) string { return typ + " of the context" }

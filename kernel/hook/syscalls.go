@@ -13,10 +13,10 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// syscall is a system call's numbers and arguments.
+// syscall describes a system call: its numbers and arguments.
 type syscall struct {
 	name              string
-	x86, generic, arm int // -1 = the architecture has none
+	x86, generic, arm int // -1: not available on the architecture
 	args              []syscallArg
 }
 
@@ -48,7 +48,7 @@ var syscallIndex = sync.OnceValue(func() map[string]*syscall {
 	return out
 })
 
-// syscallAliases maps the names the kernel's functions and events use to those of the table.
+// syscallAliases maps names used by the kernel's functions and events to those of the table.
 var syscallAliases = map[string]string{
 	"newstat": "stat", "newlstat": "lstat", "newfstat": "fstat", "newuname": "uname", "sendfile64": "sendfile", "umount": "umount2",
 	"llseek": "_llseek", "sysctl": "_sysctl", "fadvise64_64": "fadvise64", "mmap_pgoff": "mmap", "fstatat64": "newfstatat", "fstat64": "fstat", "stat64": "stat", "lstat64": "lstat",
@@ -62,7 +62,7 @@ func findSyscall(name string) *syscall {
 	return m[syscallAliases[name]]
 }
 
-// SyscallNumber returns the number of a system call on the target's architecture; ok is false when it has none.
+// SyscallNumber returns the number of a system call on the target's architecture. ok is false if it has none.
 func (h *Hooks) SyscallNumber(name string) (nr int, ok bool) {
 	s := findSyscall(name)
 	if s == nil {
@@ -92,7 +92,7 @@ func (h *Hooks) SyscallName(nr int) (string, bool) {
 	return best, best != ""
 }
 
-// syscallArguments makes the arguments of a system call as user space passes them.
+// syscallArguments returns the arguments of a system call as user space passes them.
 func (h *Hooks) syscallArguments(c *Context, call string) error {
 	s := findSyscall(call)
 	if s == nil {
@@ -110,7 +110,7 @@ func (h *Hooks) syscallArguments(c *Context, call string) error {
 	return nil
 }
 
-// chosenCall returns the system call of an event that all of them cause: the one that Args "call" names, else def.
+// chosenCall returns the system call for an event that all of them fire: the one given by Args "call", else def.
 func (h *Hooks) chosenCall(c *Context, def string) (string, error) {
 	c.calls = true
 	v, ok := c.spec.Args["call"]
@@ -128,7 +128,7 @@ func (h *Hooks) chosenCall(c *Context, def string) (string, error) {
 	return call, nil
 }
 
-// overrideUser is override with strings placed in user memory.
+// overrideUser is override, but places strings in user memory.
 func (h *Hooks) overrideUser(c *Context, a *Arg) error {
 	switch v := c.spec.Args[a.Name].(type) {
 	case string:
@@ -157,7 +157,7 @@ func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 	case 'v':
 		return once(func() []byte {
 			n := h.Mem().PointerSize()
-			b := make([]byte, (vectorLen+1)*n) // NULL ends it
+			b := make([]byte, (vectorLen+1)*n) // terminated by NULL
 			for i := range vectorLen {
 				text := h.Word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
 				endian.PutUint(h.Order(), b[i*n:(i+1)*n], h.UserString(text))
@@ -182,7 +182,7 @@ func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 	return 1 + h.Hash(role)%1000
 }
 
-// syscallReturn makes the value a system call returns when it succeeds.
+// syscallReturn returns the return value of a successful system call.
 func (h *Hooks) syscallReturn(c *Context, call string) error {
 	c.Returns = true
 	c.Ret = Arg{Name: "ret", slots: 1}
@@ -206,7 +206,7 @@ func (h *Hooks) syscallReturn(c *Context, call string) error {
 	return h.override(c, &c.Ret)
 }
 
-// syscallContext makes the context of a syscall program: its argument buffer.
+// syscallContext creates the context of a syscall program: its argument buffer.
 func (h *Hooks) syscallContext(c *Context) error {
 	data := c.spec.Bytes
 	if len(data) == 0 {

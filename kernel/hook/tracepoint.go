@@ -29,8 +29,8 @@ const maxRecordSize = 1 << 16
 
 const eventPrefix = "trace_event_raw_"
 
-// eventLayout finds the structure of an event's record: of its own name, of its class by the table, or of the class
-// whose recording function has the event's prototype and the most similar name.
+// eventLayout finds the struct of an event's record: the one named after it, that of its class by the table, or that of
+// the class whose recording function has the event's prototype and the most similar name.
 func (h *Hooks) eventLayout(name string) *object.Layout {
 	if l := h.LayoutNamed(eventPrefix + name); l != nil {
 		return l
@@ -67,7 +67,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// tracepointContext makes the record of a tracepoint, as the program of a perf event on it sees it.
+// tracepointContext creates the record of a tracepoint as a program on its perf event sees it.
 func (h *Hooks) tracepointContext(c *Context) error {
 	category, name := tracepointName(c.spec.AttachTo)
 	c.Func = name
@@ -104,7 +104,7 @@ func (h *Hooks) tracepointContext(c *Context) error {
 	return r.build()
 }
 
-// record is a trace record being made.
+// record is a trace record under construction.
 type record struct {
 	k     *Hooks
 	c     *Context
@@ -116,7 +116,7 @@ type record struct {
 	data  []byte          // dynamic part, after the structure
 }
 
-// newRecord makes an object outside guest memory to collect a record's bytes. The error is a [*TypeError].
+// newRecord creates an object outside guest memory that collects a record's bytes. The error is a [*TypeError].
 func (h *Hooks) newRecord(name string, l *object.Layout) (*object.Object, error) {
 	if l.Size > maxRecordSize {
 		return nil, &object.TypeError{Type: l.Name, Role: name, Why: fmt.Sprintf("has %d bytes, a trace record has at most %d", l.Size, maxRecordSize)}
@@ -169,7 +169,7 @@ func (r *record) build() error {
 		}
 	}
 	saved := k.Mode()
-	k.SetMode(object.ModeDefault) // what no rule knows still gets a value by name; only objects follow the mode
+	k.SetMode(object.ModeDefault) // fields without a rule still get a value by name; only objects follow the mode
 	fixed := append([]byte(nil), r.o.Present(0, r.l.Size)...)
 	k.SetMode(saved)
 	bytes := append(append(fixed, make([]byte, size-r.l.Size)...), r.data...)
@@ -177,7 +177,7 @@ func (r *record) build() error {
 	return r.c.allocate(bytes, true)
 }
 
-// common fills trace_entry.
+// common fills in trace_entry.
 func (r *record) common() {
 	pid, _ := r.k.PidTgid()
 	r.b.Num("ent.type", 100+r.k.Hash("event", r.event)%1500)
@@ -187,7 +187,7 @@ func (r *record) common() {
 	r.b.Num("ent.pid", uint64(pid))
 }
 
-// append adds a NUL-terminated string to the dynamic part and returns its offset in the record.
+// append adds a NUL-terminated string to the dynamic part and returns its offset in the record in bytes.
 func (r *record) append(text string, size uint64) uint64 {
 	at := size + uint64(len(r.data))
 	r.data = append(append(r.data, text...), 0)
@@ -197,13 +197,14 @@ func (r *record) append(text string, size uint64) uint64 {
 	return at
 }
 
-// dynamic sets a __data_loc: length in the upper, offset from the record's start in the lower 16 bits.
+// dynamic sets a __data_loc: the length in the upper 16 bits, the offset from the start of the record in the lower 16.
 func (r *record) dynamic(field, text string, size uint64) {
 	at := r.append(text, size)
 	r.b.Num(field, uint64(len(text)+1)<<16|at&0xffff)
 }
 
-// task returns the task the fields with a prefix speak of ("prev_", "parent_", ""): an argument of the event, else current.
+// task returns the task that fields with a prefix ("prev_", "parent_", "") refer to: an argument of the event, else
+// current.
 func (r *record) task(prefix string) *object.Object {
 	names := []string{strings.TrimSuffix(prefix, "_")}
 	if prefix == "" {
@@ -217,7 +218,7 @@ func (r *record) task(prefix string) *object.Object {
 	return r.k.Current()
 }
 
-// object returns the argument of a type, nil when the event has none.
+// object returns the argument of a type, or nil if the event has none.
 func (r *record) object(typ string) *object.Object {
 	for _, a := range r.args {
 		if a.Object != nil && a.Object.TypeName() == typ {
@@ -261,7 +262,7 @@ func (r *record) taskComm(prefix string) (string, error) {
 	return r.k.Comm(), nil
 }
 
-// member gives a field of the record its value, where a rule knows it; what remains gets a default by its name.
+// member sets a field of the record if a rule applies to it. The other fields get a default by name.
 func (r *record) member(m *btf.Member) {
 	k, b, name := r.k, r.b, m.Name
 	for _, prefix := range [...]string{"prev_", "next_", "parent_", "child_", ""} {
@@ -320,8 +321,8 @@ func (r *record) member(m *btf.Member) {
 	}
 }
 
-// network fills the fields of socket and packet events from the event's objects, so that they agree with what
-// a program reads from those.
+// network fills in the fields of socket and packet events from the event's objects, so that they agree with what a
+// program reads from those.
 func (r *record) network(name string) bool {
 	b := r.b
 	sk, skb := r.object("sock"), r.object("sk_buff")
@@ -383,7 +384,7 @@ func (r *record) network(name string) bool {
 	return true
 }
 
-// block fills the fields of block events from the request or bio.
+// block fills in the fields of block events from the request or bio.
 func (r *record) block(name string) bool {
 	if !strings.HasPrefix(r.event, "block_") {
 		return false
@@ -416,7 +417,7 @@ func (r *record) block(name string) bool {
 	return true
 }
 
-// syscallRecord makes the record of syscalls:sys_enter_CALL and sys_exit_CALL.
+// syscallRecord creates the record of syscalls:sys_enter_CALL or sys_exit_CALL.
 func (h *Hooks) syscallRecord(c *Context, event, call string) error {
 	l := h.LayoutNamed(eventPrefix + event)
 	if l == nil {
