@@ -91,7 +91,7 @@ func (c *benchCommand) bench(path string) error {
 		return err
 	}
 	if memory != nil {
-		// The type of a raw program means nothing: it must not keep it from being loaded.
+		// The type of a raw program is irrelevant: it must not prevent loading.
 		c.objects.types = append(c.objects.types, c.prog+"="+uapi.ProgTypeSyscall.String())
 		if obj, err = c.objects.open(path); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (c *benchCommand) bench(path string) error {
 	return report.WriteBench(c.stdout, doc)
 }
 
-// round keeps a tenth of a nanosecond.
+// round rounds to a tenth of a nanosecond.
 func round(ns float64) float64 { return math.Round(ns*10) / 10 }
 
 func programToMeasure(obj *loader.Object, name string) (string, error) {
@@ -165,7 +165,7 @@ func programToMeasure(obj *loader.Object, name string) (string, error) {
 	return name, nil
 }
 
-// benchFailure returns the error of a first run that did not end well.
+// benchFailure returns the error of a failed first run.
 func benchFailure(m *machine.Machine, r *machine.Result) error {
 	why := m.ProgramError(r.Program)
 	if r.Fault != nil {

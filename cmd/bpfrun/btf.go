@@ -30,7 +30,7 @@ func newBTFCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// openBTF reads one BTF named on the command line, on top of base when that is given.
+// openBTF reads one BTF file named on the command line, as split BTF if base is given.
 func (k *kernelFlags) openBTF(arg, base string) (*btf.Spec, error) {
 	sources, err := k.expand("", arg)
 	if err != nil {
@@ -60,7 +60,7 @@ func (k *kernelFlags) openBTF(arg, base string) (*btf.Spec, error) {
 	return spec, nil
 }
 
-// btfError gives what is wrong with a file its exit code.
+// btfError returns the error of a file with its exit code.
 func btfError(arg string, err error) error {
 	var u usageError
 	if errors.As(err, &u) {
@@ -72,7 +72,7 @@ func btfError(arg string, err error) error {
 	return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(arg), err)}
 }
 
-// lookup finds types by the names people use; a name that does not exist is a usage error.
+// lookup finds types by the names that users type. An unknown name is a usage error.
 func lookup(spec *btf.Spec, text string) ([]btf.ID, string, error) {
 	ids, path, err := spec.Lookup(text)
 	if err != nil {
@@ -328,7 +328,7 @@ file describes its own kernel in .BTF.base; for raw split BTF name that kernel w
 				return err
 			}
 			if split.DistilledBase() == nil && split.Base() != nil {
-				// Of the whole old kernel only what the module refers to has to be found again.
+				// Only the types of the old kernel that the module refers to have to be found in the new one.
 				if _, split, err = btf.Distill(split); err != nil {
 					return btfError(args[0], err)
 				}
@@ -346,7 +346,7 @@ file describes its own kernel in .BTF.base; for raw split BTF name that kernel w
 	return cmd
 }
 
-// isDirectory reports whether a path names a directory, or will: it ends in a separator.
+// isDirectory reports whether a path names an existing directory or ends in a separator.
 func isDirectory(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir() || path != "" && os.IsPathSeparator(path[len(path)-1])

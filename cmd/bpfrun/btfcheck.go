@@ -53,14 +53,14 @@ Exit code 3 when a release refuses the BTF.`,
 	return cmd
 }
 
-// checkTarget is a kernel that BTF is checked for.
+// checkTarget is a kernel that BTF is checked against.
 type checkTarget struct {
 	name     string
 	release  uapi.Release
 	inKernel func(btf.Kind, string) bool
 }
 
-// newestChecked is the release whose rules are used when none is named.
+// newestChecked is the release whose rules apply by default.
 const newestChecked = "7.2"
 
 func (c *btfCheckCommand) checkTargets(kernels []string) ([]checkTarget, error) {
@@ -137,7 +137,8 @@ func (c *btfCheckCommand) btfCheck(path string, kernels []string, asIs, sanitise
 	return report.WriteBTFCheck(c.stdout, doc)
 }
 
-// rawBTF reads the BTF of a file without judging it. object says that it is a BPF object's, as libbpf gives it to kernels.
+// rawBTF reads the BTF of a file without checking it. object reports that it is a BPF object's, in the form in which
+// libbpf passes it to kernels.
 func (c *btfCheckCommand) rawBTF(path string, asIs bool) (raw []byte, ptr int, object bool, err error) {
 	if path == "host" || path == "embedded" {
 		spec, err := c.kernels.openBTF(path, "")
@@ -167,7 +168,7 @@ func (c *btfCheckCommand) rawBTF(path string, asIs bool) (raw []byte, ptr int, o
 	}
 	obj, err := loader.OpenBytes(filepath.Base(path), data)
 	if errors.Is(err, loader.ErrNotObject) || errors.Is(err, loader.ErrBTF) {
-		return raw, ptr, false, nil // a kernel's or module's file, or BTF so malformed that only its rules say why
+		return raw, ptr, false, nil // a kernel or module, or BTF so malformed that only the rules explain why
 	}
 	if err != nil {
 		return nil, 0, false, codeError{exitLoad, err}

@@ -58,7 +58,7 @@ layout (the sizes of all kinds, which Linux reads from 7.2 on). optimized_func, 
 	return cmd
 }
 
-// options makes options of the flags; f is the file.
+// options converts the flags to options; f is the file.
 func (c *btfGenCommand) options(path string, f *elf.File) (fromdwarf.Options, error) {
 	opt := fromdwarf.Options{Features: fromdwarf.DefaultFeatures}
 	if c.features != "" {
@@ -91,7 +91,7 @@ func (c *btfGenCommand) options(path string, f *elf.File) (fromdwarf.Options, er
 	if err == nil {
 		var spec *btf.Spec
 		if s.IsResolved() {
-			// Its own BTF, which it was resolved with.
+			// The BTF in the file itself, which its ids refer to.
 			if spec, err = c.kernels.openBTF(path, c.base); err != nil {
 				return opt, err
 			}
@@ -165,7 +165,7 @@ func (c *btfGenCommand) run(path string) error {
 	return nil
 }
 
-// btfSections deduplicates types and returns .BTF, and .BTF.base if that is wanted.
+// btfSections deduplicates types and returns .BTF, and .BTF.base if requested.
 func btfSections(types *dedup.Types, order binary.ByteOrder, opt fromdwarf.Options, progress func(done, total int64) error) ([]fromdwarf.Section, error) {
 	raw, err := dedupTypes(types, order, progress)
 	if err == nil && opt.Features&fromdwarf.Layout != 0 && opt.Features&fromdwarf.DistilledBase == 0 {
@@ -185,7 +185,7 @@ func btfSections(types *dedup.Types, order binary.ByteOrder, opt fromdwarf.Optio
 	return []fromdwarf.Section{{Name: ".BTF", Content: own.Raw()}, {Name: ".BTF.base", Content: base.Raw()}}, nil
 }
 
-// copyWith writes a copy of an open file with sections.
+// copyWith writes a copy of an open file with additional sections.
 func copyWith(to, path string, file *os.File, sections []fromdwarf.Section) error {
 	info, err := file.Stat()
 	if err != nil {

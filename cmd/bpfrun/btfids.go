@@ -49,7 +49,7 @@ The BTF is the file's own, or that of --types; for a module, --base is the kerne
 	return cmd
 }
 
-// idFlags name the BTF that ids are of.
+// idFlags select the BTF that ids refer to.
 type idFlags struct{ types, base string }
 
 func (f *idFlags) add(cmd *cobra.Command) {
@@ -57,7 +57,7 @@ func (f *idFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.base, "base", "", "`BTF` of the kernel, when the types are the split BTF of a module")
 }
 
-// open reads a file's .BTF_ids and the BTF they are of.
+// open reads a file's .BTF_ids and the BTF they refer to.
 func (f *idFlags) open(kernels *kernelFlags, path string) (*ids.Section, *btf.Spec, error) {
 	file, err := os.ReadFile(path)
 	if err != nil {

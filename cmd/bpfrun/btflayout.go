@@ -81,7 +81,7 @@ members on two kernels side by side and marks with "!" what moved, changed or is
 	return cmd
 }
 
-// document writes where members are, on one kernel or on two.
+// document writes the layout of structs on one kernel, or compares two kernels.
 func (c *btfLayoutCommand) document(name string, on ...report.BTFOn) error {
 	doc, changed, err := report.NewBTFLayoutDocument(name, on...)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// completer offers words for the value of a flag or an argument. What cannot be opened offers nothing.
+// completer proposes values of a flag or an argument. It proposes nothing for files that do not open.
 type completer = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
 
-// complete makes completion of a command tree know programs, maps, variables, runs and kernels.
+// complete adds completion of programs, maps, variables, runs and kernels to a command tree.
 func complete(root *cobra.Command, objects *objectFlags) {
 	flags := map[string]completer{
 		"prog": ofObject(objects, "", programsOf), "no-load": ofObject(objects, "", programsOf), "attach": ofObject(objects, "=", programsOf),
@@ -34,7 +34,7 @@ func complete(root *cobra.Command, objects *objectFlags) {
 		set.VisitAll(func(f *pflag.Flag) {
 			if c := flags[f.Name]; c != nil && f.Value.Type() != "bool" {
 				if err := cmd.RegisterFlagCompletionFunc(f.Name, c); err != nil {
-					panic(err) // the flag is there, and is registered once
+					panic(err) // a bug: the flag exists and is registered once
 				}
 			}
 		})
@@ -64,7 +64,7 @@ func files(extensions ...string) completer {
 	}
 }
 
-// kernelNames returns the names that need no file, and those of the search path; files are offered beside them.
+// kernelNames returns the built-in names and those on the search path. Files are proposed in addition.
 func kernelNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	out := []string{"embedded\t" + embedded.Name, "host\tthe running kernel"}
 	for _, k := range kernels.Default().List() {
@@ -73,7 +73,7 @@ func kernelNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 	return out, cobra.ShellCompDirectiveDefault
 }
 
-// ofObject offers names of the object that is among the arguments.
+// ofObject proposes names from the object among the arguments.
 func ofObject(objects *objectFlags, suffix string, names func(*loader.Object) []string) completer {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		directive := cobra.ShellCompDirectiveNoFileComp
@@ -120,7 +120,7 @@ func variablesOf(obj *loader.Object) []string {
 	return out
 }
 
-// runs returns the names of runs in the scenario files that are named, by arguments or with -s.
+// runs returns the names of runs in the named scenario files, given as arguments or with -s.
 func runs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if f := cmd.Flags().Lookup("scenario"); f != nil && f.Value.String() != "" {
 		args = append(args, f.Value.String())

@@ -99,7 +99,7 @@ input, the memory r1 points to as an argument of hex bytes, r0 in hex on standar
 	return cmd
 }
 
-// pluginCode returns the exit code of a plain program that did not end.
+// pluginCode returns the exit code of a plain program that did not end normally.
 func pluginCode(err error) int {
 	var refused *isa.Refused
 	var faulted *isa.Faulted
@@ -118,13 +118,13 @@ func pluginCode(err error) int {
 	return exitBug
 }
 
-// decodeDocument is what conformance decode prints with --json.
+// decodeDocument is the JSON of conformance decode.
 type decodeDocument struct {
 	Schema  string             `json:"schema"`
 	Exit    int                `json:"exit"`
 	Error   any                `json:"error"`
 	Results []isa.DecodeResult `json:"results"`
-	// Agreement is present when the input has verdicts of a kernel.
+	// Agreement is set if the input contains verdicts of a kernel.
 	Agreement *decodeAgreement `json:"agreement,omitempty"`
 }
 

@@ -121,7 +121,7 @@ func orAccepted(err error) string {
 	return err.Error()
 }
 
-// hasType reports which types a kernel's BTF has.
+// hasType returns a function that reports whether a kernel's BTF has a type.
 func hasType(kernel *btf.Spec) btfcases.Kernel {
 	if kernel == nil {
 		return nil
@@ -132,8 +132,8 @@ func hasType(kernel *btf.Spec) btfcases.Kernel {
 	}
 }
 
-// btfSourceRaw returns the BTF of a source: one of the seeds, or of a file below a directory, of an object as libbpf gives it to
-// kernels.
+// btfSourceRaw returns the BTF of a source: a seed, or that of a file below a directory; an object's in the form in
+// which libbpf passes it to kernels.
 func btfSourceRaw(objects *objectFlags, seeds []btfcases.Source, root, name string) ([]byte, error) {
 	for _, s := range seeds {
 		if s.Name == name {

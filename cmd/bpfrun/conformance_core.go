@@ -148,7 +148,7 @@ func objectsBelow(dir string) ([]string, error) {
 	return out, err
 }
 
-// objectName returns an object's name in expectations: its path from the directory of --objects.
+// objectName returns an object's name in expectations: its path relative to the directory of --objects.
 func objectName(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -156,7 +156,8 @@ func objectName(dir, path string) string {
 	return filepath.Base(path)
 }
 
-// recordOwn records what bpfrun makes of the objects. What cannot be opened or loaded is named and left out.
+// recordOwn records bpfrun's relocations of the objects. Objects that cannot be opened or loaded are skipped with a
+// warning.
 func (c *recordCoreCommand) recordOwn(ctx context.Context, w io.Writer, paths []string, sources []btfSource) error {
 	for _, s := range sources {
 		target, err := c.kernels.target(s)
@@ -179,7 +180,7 @@ func (c *recordCoreCommand) recordOwn(ctx context.Context, w io.Writer, paths []
 	return nil
 }
 
-// recordLibbpf records what this system's libbpf makes of the objects.
+// recordLibbpf records the relocations of this system's libbpf.
 func (c *recordCoreCommand) recordLibbpf(ctx context.Context, w io.Writer, paths []string, sources []btfSource) error {
 	h, err := libbpf.Build(ctx, c.cc)
 	if err != nil {
@@ -210,7 +211,7 @@ func (c *recordCoreCommand) recordLibbpf(ctx context.Context, w io.Writer, paths
 	return nil
 }
 
-// rawFile writes the source's BTF, without compression, into a temporary file.
+// rawFile writes the source's BTF, uncompressed, to a temporary file.
 func (c *recordCoreCommand) rawFile(s btfSource) (path string, err error) {
 	spec, err := s.load(c.kernels.types())
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-// corpusDocument is what conformance corpus prints with --json.
+// corpusDocument is the JSON of conformance corpus.
 type corpusDocument struct {
 	Schema  string           `json:"schema"`
 	Exit    int              `json:"exit"`
@@ -26,7 +26,7 @@ type corpusDocument struct {
 	Rows    []*corpus.Row    `json:"rows"`
 }
 
-// corpusOptions say how the objects are measured and shown.
+// corpusOptions control how objects are measured and shown.
 type corpusOptions struct{ optional, brief bool }
 
 // conformanceCorpusCommand is bpfrun conformance corpus.
@@ -124,7 +124,7 @@ func corpusObjects(patterns []string) ([]string, error) {
 	return out, nil
 }
 
-// corpusOn measures all objects on one target, several at a time. Rows are in the order of the objects.
+// corpusOn measures all objects on one target concurrently. Rows are in the order of the objects.
 func (c *conformanceCorpusCommand) corpusOn(ctx context.Context, paths []string, s btfSource) ([]*corpus.Row, error) {
 	target, err := c.kernels.target(s)
 	if err != nil {

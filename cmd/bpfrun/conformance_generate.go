@@ -89,7 +89,7 @@ func (x *conformanceGenerateCommand) generate() error {
 		return err
 	}
 	cfg := isa.DifferentialConfig{Seed: x.sim.seed, First: x.first, Count: x.count, Generate: programs, Mutate: x.mutate}
-	if x.sim.engine != "auto" { // else all modes there are, in turn
+	if x.sim.engine != "auto" { // else all modes in turn
 		cfg.Modes = modes
 	}
 	if x.kernel {
@@ -142,7 +142,7 @@ func (x *conformanceGenerateCommand) generate() error {
 	return found.compared(comparisonDocument{Passed: r.Programs - min(r.Programs, r.Disagreeing+r.Rejected), Failed: r.Disagreeing, Skipped: r.Rejected}, summary)
 }
 
-// writeReasons prints why the kernel refused programs, most frequent first.
+// writeReasons prints the kernel's reasons for refusing programs, most frequent first.
 func writeReasons(c *console, m map[string]uint64) {
 	if !c.verbose {
 		return
@@ -210,7 +210,7 @@ conformance isa. Needs root; nothing is attached or pinned.`,
 	return cmd
 }
 
-// writeVectors writes a file of lines, compressed when its name says so.
+// writeVectors writes a file of lines, compressed if its name ends in .gz.
 func writeVectors(path string, data []byte) error {
 	w, err := createFile(path)
 	if err != nil {
@@ -233,7 +233,7 @@ type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
 
-// zipped closes the compressor and the file below it.
+// zipped closes the compressor and the underlying file.
 type zipped struct {
 	*gzip.Writer
 	file *os.File

@@ -77,7 +77,7 @@ func (c *conformanceKernelCommand) conformanceKernel(paths []string, objects str
 	return found.compared(comparisonDocument{Passed: uint64(total.Passed), Failed: uint64(total.Failed), Skipped: uint64(total.Refused)}, summary)
 }
 
-// recordedTarget returns a target that behaves as the kernel cases were recorded on.
+// recordedTarget returns a target that behaves like the kernel on which the cases were recorded.
 func (c *conformanceKernelCommand) recordedTarget(s btfSource, release string) (*loader.Target, error) {
 	t, err := c.kernels.target(s)
 	if err != nil || c.kernels.version != "" {

@@ -100,7 +100,7 @@ func (c *recordCasesCommand) recordCases(paths []string, dir string, compress, a
 	return nil
 }
 
-// recorded counts the cases of a file.
+// recorded counts the recorded cases of a file.
 func recorded(file *conformance.CaseFile) string {
 	refused, checks := 0, 0
 	for i := range file.Cases {
@@ -112,14 +112,14 @@ func recorded(file *conformance.CaseFile) string {
 	return fmt.Sprintf("%d cases, %d checks, %d cases refused by Linux %s", len(file.Cases), checks, refused, file.Kernel)
 }
 
-// soon is how many instructions a program may execute here to be run on a kernel unattended: one that keeps a kernel busy for
-// minutes keeps the machine busy.
+// soon is the instruction limit here for programs that may run unattended on a kernel: a program that runs for minutes
+// there blocks the machine.
 const soon = 100_000
 
-// outward are helpers with an effect on the machine that a recording must not have.
+// outward lists helpers that affect the whole machine and must not run in a recording.
 var outward = []string{"bpf_send_signal", "bpf_send_signal_thread", "bpf_probe_write_user", "bpf_override_return", "bpf_sys_bpf", "bpf_sys_close"}
 
-// endsSoon names the programs that end without a fault when they are run here.
+// endsSoon returns the names of the programs that end here without a fault.
 func (c *recordCasesCommand) endsSoon(ctx context.Context, obj *loader.Object, target *loader.Target) ([]string, error) {
 	opts := loader.LoadOptions{}
 	for _, p := range obj.Programs {

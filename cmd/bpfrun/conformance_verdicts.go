@@ -190,7 +190,8 @@ func (v *conformanceVerdictsCommand) document(r *verdicts.Report, found *finding
 	return report.WriteJSON(v.stdout, doc)
 }
 
-// minimise writes the shortest program found on which the running kernel and the verifier differ in the same way.
+// minimise writes the shortest program found for which the running kernel and the verifier still disagree in the same
+// way.
 func (v *conformanceVerdictsCommand) minimise(ctx context.Context, out io.Writer, enc *json.Encoder, c *verdicts.Comparison, limit time.Duration, sources []btfSource) error {
 	if c.Line.Generated == nil || c.Kind != verdicts.FalseAccept && c.Kind != verdicts.FalseRefusal && c.Kind != verdicts.CannotSay {
 		return nil
@@ -220,7 +221,7 @@ func (v *conformanceVerdictsCommand) minimise(ctx context.Context, out io.Writer
 	return enc.Encode(best)
 }
 
-// logTotals counts logs that were compared.
+// logTotals are the totals of compared logs.
 type logTotals struct{ programs, same, lines, equal int }
 
 // add compares a log, and prints the first line that differs.
@@ -239,11 +240,11 @@ func (n *logTotals) add(ctx context.Context, out io.Writer, r *verdicts.Replayer
 	return nil
 }
 
-// soundRuns counts runs of accepted programs.
+// soundRuns are the totals of runs of accepted programs.
 type soundRuns struct{ inputs, ran, notRun, bad int }
 
-// runAccepted runs a program that the kernel or the verifier accepts. Mutated programs of objects are left out: the machine runs
-// what an object holds.
+// runAccepted runs a program that the kernel or the verifier accepts. It skips mutated programs of objects, because the
+// machine runs objects unchanged.
 func (v *conformanceVerdictsCommand) runAccepted(ctx context.Context, out io.Writer, runs *soundRuns, replay *verdicts.Replayer, c *verdicts.Comparison, sources []btfSource) error {
 	l := c.Line
 	accepted := l.Verdict == verdicts.Accepted || c.Ours != nil && c.Ours.Outcome == verifier.Accepted
@@ -285,7 +286,7 @@ func (v *conformanceVerdictsCommand) runInputs(ctx context.Context, replay *verd
 	return sound.Run(ctx, l, target, v.sim.seed, inputs)
 }
 
-// releaseTarget describes the kernel a recording was made on by the types of the nearest kernel there are.
+// releaseTarget returns a target for the kernel of a recording, using the types of the nearest available kernel.
 func (c *conformanceVerdictsCommand) releaseTarget(sources []btfSource, release string) (*loader.Target, error) {
 	_, version, ok := loader.ParseRelease(release)
 	if !ok {
@@ -309,7 +310,7 @@ func (c *conformanceVerdictsCommand) releaseTarget(sources []btfSource, release 
 	}
 	t, err := c.kernels.target(sources[best])
 	if err == nil {
-		if version&0xff != 0 || t.Version>>8 != version>>8 { // Debian's names have no patch: that of the types stands
+		if version&0xff != 0 || t.Version>>8 != version>>8 { // Debian's names have no patch level: keep that of the types
 			loader.WithVersion(version)(t)
 		}
 		t.Release = release
@@ -448,7 +449,7 @@ func (c *recordVerdictsCommand) recordObjectVerdicts(ctx context.Context, paths 
 	return nil
 }
 
-// objectPaths lists objects: files as they are, of directories all *.o below.
+// objectPaths lists objects: files as given, and all *.o files below directories.
 func objectPaths(args []string) ([]string, error) {
 	var out []string
 	for _, arg := range args {

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-// console is where a command writes and how, and with what it exits.
+// console holds the output streams of a command, its output format and its exit code.
 type console struct {
 	stdout, stderr io.Writer
 	code           int
@@ -33,7 +33,7 @@ func (c *console) add(fs *pflag.FlagSet) {
 	fs.BoolVarP(&c.verbose, "verbose", "v", false, "also print kernel accesses, coverage and dead relocations")
 }
 
-// table returns how tables are written.
+// table returns the table options.
 func (c *console) table() (report.TableOptions, error) {
 	color, err := useColor(c.color, c.stdout)
 	return report.TableOptions{Color: color, Verbose: c.verbose, Quiet: c.quiet}, err
@@ -45,7 +45,7 @@ func (c *console) note(format string, args ...any) {
 	}
 }
 
-// warn writes a line that -q does not silence. Jobs that run side by side may call it.
+// warn writes a line that -q does not silence. It is safe for concurrent use.
 func (c *console) warn(format string, args ...any) {
 	c.notes.Lock()
 	defer c.notes.Unlock()
@@ -56,9 +56,9 @@ func (c *console) warn(format string, args ...any) {
 func (c *console) fail(err error) int {
 	code := exitCode(err)
 	if c.json {
-		_ = report.WriteJSON(c.stdout, report.NewErrorDocument(err, code)) // run looks at what could not be written
+		_ = report.WriteJSON(c.stdout, report.NewErrorDocument(err, code)) // run reports write errors
 	}
-	// errors.Join puts every problem on its own line.
+	// errors.Join puts every error on its own line.
 	for _, line := range strings.Split(err.Error(), "\n") {
 		fmt.Fprintf(c.stderr, "bpfrun: %s\n", line)
 	}

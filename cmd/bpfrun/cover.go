@@ -20,7 +20,7 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-// coverFlags are the flags of commands that can tell what was executed.
+// coverFlags are the flags of commands that collect coverage.
 type coverFlags struct {
 	on  bool
 	out []string
@@ -37,15 +37,15 @@ func (f *coverFlags) addOutputs(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.out, "cover-out", nil, "write coverage: lcov=`FILE`, html=DIR or json=FILE (for bpfrun cover merge); repeatable")
 }
 
-// coverage is what is collected and what becomes of it.
+// coverage collects coverage and writes the requested outputs.
 type coverage struct {
 	collector *cover.Collector
 	out       map[string]string
 	min       float64 // -1 for none
-	silent    bool    // no table: the document has its figures
+	silent    bool    // no table: the document contains the figures
 }
 
-// begin checks the flags; nil when nothing is to be collected.
+// begin checks the flags. It returns nil if no coverage is requested.
 func (f *coverFlags) begin() (*coverage, error) {
 	if !f.on && len(f.out) == 0 && f.min == "" {
 		return nil, nil
@@ -87,7 +87,7 @@ func coverOutputs(flags []string) (map[string]string, error) {
 	return files, nil
 }
 
-// sink returns what machines are given.
+// sink returns the collector for machines.
 func (c *coverage) sink() machine.CoverSink {
 	if c == nil {
 		return nil
@@ -122,7 +122,7 @@ func coverTotals(t cover.Totals) []report.Covered {
 	return out
 }
 
-// finish tells what was executed, writes the files asked for, and judges the minimum.
+// finish reports the coverage, writes the requested files, and checks the minimum.
 func (c *coverage) finish(con *console, w io.Writer) error {
 	if c == nil {
 		return nil
@@ -261,7 +261,7 @@ func (m *coverMergeCommand) merge(files []string) error {
 	return report.WriteJSON(m.stdout, newCoverDocument(all, m.code))
 }
 
-// coverDocument is the JSON of cover merge: what was executed of each source file and of all.
+// coverDocument is the JSON of cover merge: the coverage of each source file and the total.
 type coverDocument struct {
 	Schema   string      `json:"schema"`
 	Exit     int         `json:"exit"`
@@ -270,7 +270,7 @@ type coverDocument struct {
 	Unmapped []string    `json:"unmapped,omitempty"` // programs without line information
 }
 
-// coverFile is what was executed of a file. Dead instructions are unreachable on the kernels that ran, and do not count.
+// coverFile is the coverage of a file. Dead instructions are unreachable on the kernels that ran, and do not count.
 type coverFile struct {
 	Path         string     `json:"path,omitempty"`
 	Lines        coverCount `json:"lines"`

@@ -58,16 +58,16 @@ this command. Their launch request names the object to debug ("object") and any 
 	return cmd
 }
 
-// stdio is a client on two streams.
+// stdio is a connection over two streams.
 type stdio struct {
 	io.Reader
 	io.Writer
 }
 
-// notForEditors are options of bpfrun debug that make no sense without a terminal.
+// notForEditors are options of bpfrun debug that require a terminal.
 var notForEditors = []string{"command-file", "execute", "echo", "color", "json", "help", "quiet", "verbose"}
 
-// dapLauncher opens sessions as bpfrun debug does, with options by the names of its flags.
+// dapLauncher opens sessions like bpfrun debug. Options have the names of its flags.
 func dapLauncher() dap.Launcher {
 	l := dap.Launcher{Open: openLaunched}
 	root := newApp(nil, nil).rootCommand()
@@ -83,7 +83,7 @@ func dapLauncher() dap.Launcher {
 	return l
 }
 
-// openLaunched opens a session by the command line that its options make.
+// openLaunched opens a session from the equivalent command line of the options.
 func openLaunched(_ context.Context, object string, options []dap.Option, out io.Writer) (*dap.Launched, error) {
 	var launched *dap.Launched
 	a := newApp(out, out)
@@ -114,7 +114,7 @@ func (c *dapCommand) dapOn(rw io.ReadWriter) error {
 	return nil
 }
 
-// dapListen serves everyone who connects, until it is interrupted.
+// dapListen serves all connections until it is interrupted.
 func (c *dapCommand) dapListen() error {
 	addr, err := net.ResolveTCPAddr("tcp", c.listen)
 	if err != nil {

@@ -132,7 +132,7 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 	if d.opt, err = c.sim.scenarioOptions(c.objects, nil); err != nil {
 		return nil, err
 	}
-	d.opt.Engine = machine.EngineInterpreter // breakpoints are its
+	d.opt.Engine = machine.EngineInterpreter // only the interpreter supports breakpoints
 	cfg.Machine = d.opt.Config
 	if c.scenario != "" {
 		if d.file, err = scenario.ParseFile(c.scenario); err != nil {

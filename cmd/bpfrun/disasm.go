@@ -21,7 +21,7 @@ type disasmCommand struct {
 	sim *machineFlags
 
 	progs               []string
-	native              string // the processor, "" without native code
+	native              string // processor; empty without native code
 	raw, loops, bpftool bool
 }
 
@@ -75,7 +75,7 @@ func newDisasmCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that do not go together, and native code of what has none.
+// check refuses flags that exclude each other, and native code for objects that have none.
 func (c *disasmCommand) check(obj *loader.Object) error {
 	switch {
 	case c.loops && c.native == "":
@@ -96,7 +96,7 @@ func (c *disasmCommand) check(obj *loader.Object) error {
 	return nil
 }
 
-// document writes what disasm shows, as JSON.
+// document writes the disassembly as JSON.
 func (c *disasmCommand) document(obj *loader.Object) error {
 	if len(c.kernels.btf) == 0 {
 		return report.WriteJSON(c.stdout, report.NewDisasmDocument(obj, c.progs))

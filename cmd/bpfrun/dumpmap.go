@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-// checkDump refuses maps that the object does not have and layouts that do not exist.
+// checkDump refuses unknown maps and unknown formats.
 func (o runOptions) checkDump(obj *loader.Object) error {
 	switch report.MapFormat(o.dumpFormat) {
 	case report.MapPlain, report.MapJSON, report.MapPretty, "": // empty: not the run command
@@ -27,7 +27,7 @@ func (o runOptions) checkDump(obj *loader.Object) error {
 	return nil
 }
 
-// writeMaps writes maps before the table; beside a document to standard error.
+// writeMaps writes maps before the table, or to standard error if there is a document.
 func (c *runCommand) writeMaps(m *machine.Machine) error {
 	w := c.stdout
 	if c.json {
@@ -36,7 +36,7 @@ func (c *runCommand) writeMaps(m *machine.Machine) error {
 	for _, name := range c.dumpMaps {
 		b, ok := m.MapByName(name)
 		if !ok {
-			continue // it could not be created, which the table says
+			continue // not created; the table shows the reason
 		}
 		if err := report.WriteMapDump(w, m.Linked().Object.BTF, b, c.sim.cpus, report.MapFormat(c.dumpFormat)); err != nil {
 			return err

@@ -9,14 +9,14 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// differences collects what --engine both finds; machines that run at the same time report to it.
+// differences collects the differences found by --engine both. It is safe for concurrent use.
 type differences struct {
 	mu   sync.Mutex
 	seen map[string]bool
 	list []string
 }
 
-// most bounds how many differences are printed: one mistake in native code shows in many places.
+// most is the maximum number of differences printed: one error in native code appears in many places.
 const mostDifferences = 20
 
 func (d *differences) add(text string) {
@@ -31,7 +31,7 @@ func (d *differences) add(text string) {
 	}
 }
 
-// engineFor is --engine for machines; auto chooses native code if it pays.
+// engineFor returns the engine for machines; auto selects native code if it pays off.
 func (m *machineFlags) engineFor(pays bool) (machine.Engine, error) {
 	switch m.engine {
 	case "interp":
@@ -53,7 +53,7 @@ func (m *machineFlags) engineFor(pays bool) (machine.Engine, error) {
 	return 0, usagef("--engine %s: no such engine, want auto, interp, jit or both", m.engine)
 }
 
-// engineName returns what a machine runs on.
+// engineName returns the name of a machine's engine.
 func engineName(e machine.Engine) string {
 	switch {
 	case e == machine.EngineBoth:
@@ -64,8 +64,8 @@ func engineName(e machine.Engine) string {
 	return "interp"
 }
 
-// isaModes returns the ways vectors run: on the engine of the command line, on both one after the other. Native code runs as it is first
-// compiled, and again with loops optimised, which vectors do not run for long enough for.
+// isaModes returns the modes in which vectors run: on the engine of the command line, or on both in turn. Native code
+// runs as first compiled, and again with loops optimised, because vectors are too short to trigger that.
 func (m *machineFlags) isaModes() ([]isa.Mode, error) {
 	e, err := m.engineFor(false)
 	if err != nil {
@@ -81,7 +81,7 @@ func (m *machineFlags) isaModes() ([]isa.Mode, error) {
 	return append(modes, isa.JITModes[0], isa.JITModes[len(isa.JITModes)/2]), nil
 }
 
-// reportDifferences ends the command with what --engine both found: it is a mistake of bpfrun's.
+// reportDifferences ends the command with the differences found by --engine both, which are bugs in bpfrun.
 func (m *machineFlags) reportDifferences(c *console) {
 	for _, text := range m.differ.list {
 		fmt.Fprintf(c.stderr, "bpfrun: the engines differ: %s\n", text)

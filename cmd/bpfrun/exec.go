@@ -66,7 +66,7 @@ Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
 	return cmd
 }
 
-// exec runs a program under supervision.
+// exec runs a tool under supervision.
 func (c *execCommand) exec(args []string) error {
 	sources, err := c.kernels.sources()
 	if err != nil {
@@ -135,7 +135,7 @@ func readEvents(path string) (*bpfexec.Events, error) {
 	return ev, nil
 }
 
-// fireDocument is the JSON of fire: how many programs ran at the hook.
+// fireDocument is the JSON of fire: the number of programs that ran at the hook.
 type fireDocument struct {
 	Schema   string `json:"schema"`
 	Exit     int    `json:"exit"`

@@ -17,7 +17,7 @@ const (
 	exitInterrupted  = exitcode.Interrupted
 )
 
-// usageError is a wrong command line.
+// usageError is an error in the command line.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
@@ -26,7 +26,7 @@ func (e usageError) Exit() int     { return exitUsage }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// codeError carries an error with the exit code it causes.
+// codeError is an error with its exit code.
 type codeError struct {
 	code int
 	err  error
@@ -36,8 +36,8 @@ func (e codeError) Error() string { return e.err.Error() }
 func (e codeError) Unwrap() error { return e.err }
 func (e codeError) Exit() int     { return e.code }
 
-// exitCode returns the code of an error that ends a command. Errors cobra makes itself (an unknown
-// flag, a missing argument) are usage errors.
+// exitCode returns the exit code for an error that ends a command. Errors made by cobra (an unknown flag, a missing
+// argument) are usage errors.
 func exitCode(err error) int {
 	if code, ok := exitcode.Of(err); ok {
 		return code

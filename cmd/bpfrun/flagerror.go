@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// flagError words what is wrong with a flag, and says where a flag that the command does not have would belong.
+// flagError describes the error of a flag, and where an unknown flag may belong.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -36,7 +36,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w (see %s --help)", err, cmd.CommandPath())
 }
 
-// belongs identifies which flag may have been meant: the same one of run, when no command was named, or one with a similar name.
+// belongs finds the flag that may have been meant: the same flag of run if no command was given, or one with a similar
+// name.
 func belongs(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	name := unknown.GetSpecifiedName()
 	short := unknown.GetSpecifiedShortnames() != ""
@@ -61,7 +62,8 @@ func belongs(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	return "nearest: --" + strings.Join(near, ", --")
 }
 
-// edits returns how far a name may be from the one that was meant. Short names need more for their length: two letters that change places are two edits.
+// edits returns the maximum edit distance to a similar name. Short names allow more for their length, since transposing
+// two letters counts as two edits.
 func edits(name string) int {
 	if len(name) <= 3 {
 		return (len(name) + 1) / 2

@@ -13,8 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// flagGroups are the flags that all commands take, by what they are about. bpfrun help flags lists them; the help of a command only
-// names them.
+// flagGroups group the global flags by topic. bpfrun help flags describes them; the help of a command only names them.
 var flagGroups = []struct {
 	name, title string
 	flags       []string
@@ -37,7 +36,7 @@ var commandGroups = []struct {
 	{"Scenario files", []string{"scenario"}},
 }
 
-// usage prints how a command is used. Flags that all commands take are named in a few lines, not described again.
+// usage prints the usage of a command. Global flags are only named, not described again.
 func usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
@@ -62,7 +61,7 @@ func usage(cmd *cobra.Command) error {
 	return err
 }
 
-// ownFlags returns the flags of a command that other commands do not have.
+// ownFlags returns the flags of a command without the global ones.
 func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	shared := cmd.Root().PersistentFlags()
@@ -74,7 +73,7 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return own
 }
 
-// writeCommands lists the commands below a command.
+// writeCommands lists the subcommands of a command.
 func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	if !cmd.HasAvailableSubCommands() && !cmd.HasHelpSubCommands() {
 		return
@@ -132,7 +131,7 @@ func writeFlags(w io.Writer, root *cobra.Command) error {
 	return err
 }
 
-// noSubcommand refuses a word after a group of commands that is none of them.
+// noSubcommand refuses an unknown subcommand of a command group.
 func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -155,7 +154,8 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// refuseUnknownTopics makes bpfrun help NAME an error if there is no such command or help text; cobra would print the help of bpfrun itself.
+// refuseUnknownTopics makes bpfrun help NAME an error if there is no command or help text of that name; cobra would
+// print the help of bpfrun.
 func refuseUnknownTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == "help" })

@@ -56,7 +56,7 @@ func newInfoCommand(a *app) *cobra.Command {
 	}
 }
 
-// addVerdicts adds what the target's verifier says of every program.
+// addVerdicts adds the verdicts of the target's verifier on all programs.
 func (c *infoCommand) addVerdicts(ctx context.Context, doc *report.InfoDocument, l *loader.Linked) error {
 	judge := verifier.NewJudge(l, verifier.Options{})
 	if c.sim.noVerify || !judge.Knows() {

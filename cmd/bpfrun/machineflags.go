@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// machineFlags are the simulated machine that programs run on.
+// machineFlags configure the simulated machine.
 type machineFlags struct {
 	seed      uint64
 	seedGiven bool
@@ -20,7 +20,7 @@ type machineFlags struct {
 	strict    bool
 	noVerify  bool
 
-	differ differences // what --engine both found
+	differ differences // found by --engine both
 }
 
 func (m *machineFlags) add(fs *pflag.FlagSet) {
@@ -34,7 +34,7 @@ func (m *machineFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.noVerify, "no-verify", false, "run programs even if the verifier of the kernel's release would refuse them")
 }
 
-// config returns the machine that the flags describe. With pays the engine auto is native code.
+// config returns the configuration of the machine. If pays is true, the engine auto is native code.
 func (m *machineFlags) config(pays bool) (machine.Config, error) {
 	engine, err := m.engineFor(pays)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *machineFlags) config(pays bool) (machine.Config, error) {
 	return machine.Config{Seed: m.seed, CPUs: m.cpus, Boot: boot, MaxInsns: m.maxInsns, Strict: m.strict, Engine: engine, OnDifference: m.differ.add}, nil
 }
 
-// scenarioOptions returns the flags as scenarios take them.
+// scenarioOptions returns the flags as options of scenarios.
 func (m *machineFlags) scenarioOptions(objects *objectFlags, cover *coverage) (scenario.Options, error) {
 	cfg, err := m.config(false)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// Only `make man` builds with this tag: the renderer of manual pages has no place in the binary that users install.
+// Only `make man` builds with this tag, which keeps the renderer of manual pages out of the released binary.
 func init() {
 	extraCommands = append(extraCommands, func(root *cobra.Command) *cobra.Command {
 		return &cobra.Command{
@@ -21,7 +21,7 @@ func init() {
 				if err := os.MkdirAll(args[0], 0o755); err != nil {
 					return err
 				}
-				root.DisableAutoGenTag = true // pages do not depend on the day they were made
+				root.DisableAutoGenTag = true // pages must not contain the build date
 				return doc.GenManTree(root, &doc.GenManHeader{Title: "BPFRUN", Section: "1", Source: "bpfrun " + buildVersion(), Manual: "bpfrun"}, args[0])
 			},
 		}

@@ -28,7 +28,7 @@ type matrixOptions struct {
 	parallel int
 }
 
-// matrixInsns is how many instructions a run may take in a matrix, which makes one for each program on each kernel.
+// matrixInsns is the instruction limit of one run in a matrix, which runs each program on each kernel.
 const matrixInsns = 10_000_000
 
 // matrixCommand is bpfrun matrix.
@@ -163,7 +163,7 @@ func (c *matrixCommand) matrix(paths []string) error {
 	})
 }
 
-// matrixObjects opens the objects. One that does not open ends the command: it has no programs to make rows of.
+// matrixObjects opens the objects. An object that does not open ends the command: it has no programs to show as rows.
 func (c *matrixCommand) matrixObjects(paths []string) ([]*loader.Object, error) {
 	objects := make([]*loader.Object, len(paths))
 	for i, path := range paths {
@@ -175,8 +175,8 @@ func (c *matrixCommand) matrixObjects(paths []string) ([]*loader.Object, error) 
 	return objects, nil
 }
 
-// filesOf returns the paths of an object and its sources by their names without directories, relative to the working directory if they
-// are in it.
+// filesOf maps the base names of an object and its sources to paths, which are relative to the working directory if the
+// file is in it.
 func filesOf(o *loader.Object, objectPath string) map[string]string {
 	files := map[string]string{o.Name: filepath.ToSlash(filepath.Clean(objectPath))}
 	if o.Ext == nil {
@@ -199,7 +199,7 @@ func filesOf(o *loader.Object, objectPath string) map[string]string {
 	return files
 }
 
-// matrixKernels makes the columns. Names used twice are told apart by their paths.
+// matrixKernels returns the columns. Duplicate names are replaced by paths.
 func (c *matrixCommand) matrixKernels(sources []btfSource) []matrix.Kernel {
 	count := map[string]int{}
 	for _, s := range sources {
@@ -215,7 +215,7 @@ func (c *matrixCommand) matrixKernels(sources []btfSource) []matrix.Kernel {
 	return kernels
 }
 
-// findBase finds the kernel named by --base: the whole name or path, else the only name that holds the text.
+// findBase finds the kernel given by --base: by full name or path, else as the only name that contains the string.
 func findBase(kernels []matrix.Kernel, text string) (int, error) {
 	if text == "" {
 		return 0, nil
@@ -273,8 +273,8 @@ func outputs(flags []string, kinds ...string) (map[string]string, error) {
 	return files, nil
 }
 
-// checkWritable finds out before a long run that its report cannot be written. It leaves files as they are, and pipes and
-// devices alone.
+// checkWritable checks before a long run that its report can be written. It does not change existing files, and does
+// not open pipes or devices.
 func checkWritable(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// objectFlags are what a tool does to an object before it loads it.
+// objectFlags are the options of a loader between opening and loading an object.
 type objectFlags struct {
 	types         []string
 	mapSizes      []string
@@ -34,7 +34,7 @@ type objectFlags struct {
 	loader        string
 	optional      bool
 
-	strict *bool // of the machine's flags: nothing is taken that only some loaders take
+	strict *bool // one of the machine's flags: refuse what only some loaders accept
 }
 
 func (f *objectFlags) add(fs *pflag.FlagSet) {
@@ -84,7 +84,7 @@ func (f *objectFlags) open(path string) (*loader.Object, error) {
 	return obj, nil
 }
 
-// loadOptions collects what a tool does between opening and loading.
+// loadOptions collects the options for loading an open object.
 func (f *objectFlags) loadOptions() (loader.LoadOptions, error) {
 	var o loader.LoadOptions
 	sizes, err1 := pairs("map-size", f.mapSizes)
@@ -125,10 +125,10 @@ func (f *objectFlags) loadOptions() (loader.LoadOptions, error) {
 	return o, nil
 }
 
-// errStandsAlone means that a file is not what --module-btf and --base are for.
+// errStandsAlone: a file is not a module's BTF, as --module-btf and --base require.
 var errStandsAlone = errors.New("this is complete BTF, not the split BTF of a module")
 
-// target makes the target of a source, with modules, version, configuration and symbols as given.
+// target creates the target of a source, with the given modules, version, configuration and symbols.
 func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 	spec, err := s.load(k.types())
 	if err != nil {
@@ -154,7 +154,7 @@ func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 			err = errStandsAlone
 		}
 		if err != nil {
-			// A broken module must not stop a load; it is left out and said so.
+			// A broken module must not stop a load: it is dropped with a note.
 			k.warn("skipping module BTF %s: %v", path, err)
 			continue
 		}
@@ -190,7 +190,7 @@ func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 	return t, nil
 }
 
-// kfuncs are those that a kernel's or module's own file declares, nil when it does not tell.
+// kfuncs returns those declared by a kernel's or module's own file, or nil if the file does not list any.
 func (k *kernelFlags) kfuncs(path string, spec *btf.Spec) *proto.Declared {
 	d, err := kernels.Kfuncs(path, spec)
 	if err != nil {
@@ -199,7 +199,8 @@ func (k *kernelFlags) kfuncs(path string, spec *btf.Spec) *proto.Declared {
 	return d
 }
 
-// tellContradictions names kfuncs whose flags in the kernel's own file are not those of its release.
+// tellContradictions prints a note naming the kfuncs whose flags in the kernel's own file differ from those of its
+// release.
 func (k *kernelFlags) tellContradictions(t *loader.Target) {
 	const most = 5
 	all := t.Kfuncs.Contradictions(uapi.ReleaseOf(t.Version))
@@ -218,7 +219,7 @@ type linker struct {
 	objects *objectFlags
 }
 
-// linkOn links an object for one target, to be looked at: with all of its programs.
+// linkOn links all programs of an object for one target, for inspection only.
 func (l *linker) linkOn(obj *loader.Object, s btfSource) (*loader.Linked, error) {
 	target, err := l.kernels.target(s)
 	if err != nil {
@@ -227,7 +228,7 @@ func (l *linker) linkOn(obj *loader.Object, s btfSource) (*loader.Linked, error)
 	return l.linkAll(obj, target)
 }
 
-// linkAll links an object with all of its programs, optional ones too.
+// linkAll links all programs of an object, including optional ones.
 func (l *linker) linkAll(obj *loader.Object, target *loader.Target) (*loader.Linked, error) {
 	opts, err := l.objects.loadOptions()
 	if err != nil {
@@ -237,7 +238,7 @@ func (l *linker) linkAll(obj *loader.Object, target *loader.Target) (*loader.Lin
 	return load(obj, target, opts)
 }
 
-// linkTo links an object for a target that is loaded, to be run. Optional programs are among its programs when they are chosen.
+// linkTo links an object for a loaded target, to run it. Optional programs are included only if they are selected.
 func (l *linker) linkTo(obj *loader.Object, target *loader.Target, chosen ...string) (*loader.Linked, error) {
 	opts, err := l.objects.loadOptions()
 	if err != nil {
@@ -247,7 +248,7 @@ func (l *linker) linkTo(obj *loader.Object, target *loader.Target, chosen ...str
 	return load(obj, target, opts)
 }
 
-// load links an object; a mistake in the options is one of the command line.
+// load links an object. Errors in the options are usage errors.
 func load(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*loader.Linked, error) {
 	linked, err := obj.Load(target, opts)
 	switch {
@@ -269,7 +270,7 @@ func moduleName(path string) string {
 	return name
 }
 
-// hostRelease names the running kernel by its release.
+// hostRelease returns the release of the running kernel.
 func hostRelease() string {
 	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {
@@ -278,7 +279,7 @@ func hostRelease() string {
 	return "host " + strings.TrimSpace(string(b))
 }
 
-// maxTextFile limits the configuration and symbol files that are read.
+// maxTextFile limits the size in bytes of configuration and symbol files.
 const maxTextFile = 64 << 20
 
 func readLines(flag, path string, each func(line string)) error {
@@ -324,7 +325,7 @@ func readKconfig(path string) (map[string]string, error) {
 	return values, nil
 }
 
-// readKallsyms reads "ADDRESS TYPE NAME [module]" lines. The first address of a name stands.
+// readKallsyms reads "ADDRESS TYPE NAME [module]" lines. The first address of a name wins.
 func readKallsyms(path string) (map[string]uint64, error) {
 	syms := map[string]uint64{}
 	err := readLines("kallsyms", path, func(line string) {

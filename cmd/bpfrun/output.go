@@ -35,7 +35,7 @@ func verbatim(w io.Writer) io.Writer {
 	return w
 }
 
-// fileOf returns the file behind a writer, nil when there is none.
+// fileOf returns the file underlying a writer, or nil if there is none.
 func fileOf(w io.Writer) *os.File {
 	if o, ok := w.(*output); ok {
 		w = o.w

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// progressAfter is how long work takes before its progress is shown, and progressEvery how often it is then.
+// progressAfter is the delay before progress is shown, progressEvery the interval of updates.
 const (
 	progressAfter = 2 * time.Second
 	progressEvery = 200 * time.Millisecond
 )
 
-// progress counts the steps of long work on standard error, if that is a terminal. A nil progress shows nothing.
+// progress counts the steps of a long operation on standard error if that is a terminal. A nil progress shows nothing.
 type progress struct {
 	w           io.Writer
 	what        string
@@ -24,7 +24,7 @@ type progress struct {
 	once        sync.Once
 }
 
-// progress starts to count; total may be 0 when it is not known yet. Nothing is shown unless standard error is a terminal.
+// progress starts a count. total is 0 if it is not known yet. Nothing is shown unless standard error is a terminal.
 func (c *console) progress(what string, total int) *progress {
 	if c.quiet || !isTerminal(c.stderr) {
 		return nil
@@ -57,7 +57,7 @@ func newProgress(w io.Writer, what string, total int, after, every time.Duration
 			p.show()
 			select {
 			case <-p.stop:
-				fmt.Fprint(p.w, "\r\x1b[K") // nothing remains of it
+				fmt.Fprint(p.w, "\r\x1b[K") // clear the line
 				return
 			case <-tick.C:
 			}
@@ -81,14 +81,14 @@ func (p *progress) expect(n int) {
 	}
 }
 
-// add counts steps that are done; it may be called from several goroutines.
+// add counts finished steps. It is safe for concurrent use.
 func (p *progress) add(n int) {
 	if p != nil {
 		p.done.Add(int64(n))
 	}
 }
 
-// set describes how much is done of how much.
+// set shows done out of total.
 func (p *progress) set(done, total int) {
 	if p != nil {
 		p.done.Store(int64(done))

@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-// published are the documents of all commands. Those of conformance are here, since package report does not know what they report.
+// published lists the documents of all commands. Those of conformance are defined here, since package report does not
+// know their contents.
 func published() []report.Published {
 	return append(report.PublishedDocuments(),
 		report.Published{Command: "fire", Doc: fireDocument{}},
@@ -22,9 +23,9 @@ func published() []report.Published {
 	)
 }
 
-// comparisonDocument is the JSON of the conformance commands that compare results one by one, for all files together. Differences are what the text
-// output lists: an entry for each failure, and for each deviation on purpose. Skipped cases were not asked,
-// or the kernel refuses to load them.
+// comparisonDocument is the JSON of the conformance commands that compare individual results, for all files together.
+// Differences lists the entries of the text output: one for each failure and each deliberate deviation. Skipped cases
+// were not run, or the kernel refuses to load them.
 type comparisonDocument struct {
 	Schema      string   `json:"schema"`
 	Exit        int      `json:"exit"`
@@ -40,13 +41,15 @@ type verdictsDocument struct {
 	Schema  string          `json:"schema"`
 	Exit    int             `json:"exit"`
 	Kernels []verdictCounts `json:"kernels"`
-	// Differences are what the text output lists; -v adds refusals for another reason and counts of instructions that are far off.
+	// Differences lists the entries of the text output; -v adds refusals for another reason and large differences of
+	// instruction counts.
 	Differences []string   `json:"differences"`
 	Logs        *logCounts `json:"logs,omitempty"` // with --logs
 	Runs        *runCounts `json:"runs,omitempty"` // with --inputs
 }
 
-// verdictCounts are the verdicts of a kernel's recordings. NotJudged programs never reached that kernel's verifier; all others are Judged.
+// verdictCounts are the verdicts on a kernel's recordings. NotJudged programs never reached that kernel's verifier; all
+// others are Judged.
 type verdictCounts struct {
 	Kernel        string `json:"kernel"`
 	Judged        int    `json:"judged"`
@@ -57,7 +60,7 @@ type verdictCounts struct {
 	CannotSay     int    `json:"cannot_say"`
 	Failed        int    `json:"failed"`
 	BothRefuse    int    `json:"both_refuse"`
-	SameClass     int    `json:"same_class"` // of reason, of those that both refuse
+	SameClass     int    `json:"same_class"` // refused by both for the same class of reason
 	SameText      int    `json:"same_text"`
 	BothAccept    int    `json:"both_accept"`
 	Counted       int    `json:"counted"` // accepted by both, with the kernel's number of instructions processed
@@ -66,7 +69,7 @@ type verdictCounts struct {
 	Within1_5     int    `json:"within_factor_1_5"`
 }
 
-// logCounts compares logs line by line.
+// logCounts is the result of comparing logs line by line.
 type logCounts struct {
 	Programs   int `json:"programs"`
 	Same       int `json:"same"`
@@ -74,15 +77,16 @@ type logCounts struct {
 	EqualLines int `json:"equal_lines"`
 }
 
-// runCounts are the runs of accepted programs with random inputs.
+// runCounts is the result of running accepted programs with random inputs.
 type runCounts struct {
-	Inputs         int `json:"inputs"` // for each program
+	Inputs         int `json:"inputs"` // per program
 	Run            int `json:"run"`
 	NotSimulated   int `json:"not_simulated"`
 	Contradictions int `json:"contradictions"`
 }
 
-// findings is where a conformance command writes what it finds, an entry for each call of Write: standard output, or with --json a list.
+// findings receives the findings of a conformance command, one per call of Write. It is standard output, or with --json
+// a list.
 type findings struct {
 	*console
 
@@ -101,7 +105,7 @@ func (f *findings) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// compared ends a comparison: it sets the exit code, and writes the document or the line that sums up.
+// compared finishes a comparison: it sets the exit code, and writes the document or the summary line.
 func (f *findings) compared(doc comparisonDocument, summary string) error {
 	if doc.Failed > 0 {
 		f.code = exitExpectation
@@ -114,5 +118,5 @@ func (f *findings) compared(doc comparisonDocument, summary string) error {
 	return report.WriteJSON(f.stdout, doc)
 }
 
-// entries are the findings so far for a document, never nil.
+// entries returns the findings so far for a document, never nil.
 func (f *findings) entries() []string { return append([]string{}, f.list...) }

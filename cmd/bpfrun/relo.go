@@ -56,7 +56,7 @@ it finds any.`,
 	return cmd
 }
 
-// explainLog describes what a log about an object means.
+// explainLog describes the contents of a log about an object.
 func (c *reloCommand) explainLog(paths []string, path string) error {
 	if len(paths) != 1 {
 		return usagef("--explain takes one object, not %d", len(paths))
@@ -122,7 +122,7 @@ func (c *reloCommand) relo(paths []string) error {
 			doc := report.NewReloDocument(linked, s.Path)
 			for _, p := range doc.Programs {
 				if p.Optional && !c.objects.optional {
-					continue // shown, but nobody need load it on this kernel
+					continue // shown, but this kernel does not need it
 				}
 				for _, r := range p.Relocations {
 					if r.Result == "error" || r.Verdict == loader.Break.String() {
@@ -150,7 +150,7 @@ func (c *reloCommand) relo(paths []string) error {
 	return report.WriteJSON(c.stdout, all)
 }
 
-// link links an object for the one target that is named.
+// link links an object for the only target given.
 func (l *linker) link(obj *loader.Object) (*loader.Linked, string, error) {
 	sources, err := l.kernels.sources()
 	if err != nil {

@@ -31,7 +31,7 @@ func packetFlag(text string) ([]byte, error) {
 	return p, nil
 }
 
-// checkPackets checks the flags that say which packets programs get and where they go.
+// checkPackets checks the flags for the input and output of packets.
 func (o *runOptions) checkPackets(targets, objects int) error {
 	switch {
 	case o.pcap == "" && o.pcapIndex != 0:

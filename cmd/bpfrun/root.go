@@ -11,14 +11,14 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// app is one command line. Its parts are what several commands share: each command takes those it needs.
+// app is one command line. Its fields are what several commands share.
 type app struct {
 	console console
 	kernels kernelFlags
 	objects objectFlags
 	sim     machineFlags
 
-	// onSession takes what the command debug opens, and closes it; nil for a terminal.
+	// receives the session of debug and closes it; nil for a terminal
 	onSession func(s *debug.Session, program string) error
 }
 
@@ -30,7 +30,7 @@ func newApp(stdout, stderr io.Writer) *app {
 	return a
 }
 
-// linker links the objects of the command line for its kernels.
+// linker links the objects of the command line for the selected kernels.
 func (a *app) linker() linker { return linker{kernels: &a.kernels, objects: &a.objects} }
 
 const rootLong = `bpfrun runs an unmodified BPF object on the types of any kernel, without that kernel.
@@ -102,7 +102,7 @@ func (a *app) rootCommand() *cobra.Command {
 // extraCommands are commands of special builds.
 var extraCommands []func(root *cobra.Command) *cobra.Command
 
-// textCommands have no JSON, since what they write stands for itself.
+// textCommands have no JSON output, because their output is a format of its own.
 var textCommands = map[string]string{
 	"bpfrun btf c":                       "it writes a C header",
 	"bpfrun btf relocate":                "it writes a file of BTF",
@@ -126,7 +126,8 @@ var textCommands = map[string]string{
 	"bpfrun completion powershell":       "it writes a script",
 }
 
-// noEmptyFlags refuses --flag= of flags that take a text: an unset variable of a script would switch them off unnoticed.
+// noEmptyFlags refuses an empty --flag= for string flags: an unset variable in a script would silently disable the
+// flag.
 func noEmptyFlags(cmd *cobra.Command) error {
 	var empty error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -142,7 +143,7 @@ func pairs(flag string, values []string) (map[string]string, error) {
 	return pairsOf(flag, values, "NAME=VALUE")
 }
 
-// pairsOf is [pairs] with the forms that the flag takes, for the error.
+// pairsOf is [pairs], with the syntax of the flag for the error.
 func pairsOf(flag string, values []string, want string) (map[string]string, error) {
 	m := map[string]string{}
 	var errs []error
@@ -157,7 +158,7 @@ func pairsOf(flag string, values []string, want string) (map[string]string, erro
 	return m, errors.Join(errs...)
 }
 
-// atLeast returns the argument check of commands that work on n arguments or more.
+// atLeast returns the argument check of commands with n or more arguments.
 func atLeast(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
@@ -167,7 +168,7 @@ func atLeast(n int) cobra.PositionalArgs {
 	}
 }
 
-// exactly returns the argument check of commands that work on n arguments.
+// exactly returns the argument check of commands with n arguments.
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -177,7 +178,7 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
-// oneObject returns the argument check of commands that work on one object.
+// oneObject returns the argument check of commands with one object.
 func oneObject(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usagef("%s: want one object file, got %d arguments (see %s --help)", cmd.CommandPath(), len(args), cmd.CommandPath())

@@ -48,7 +48,7 @@ type runCommand struct {
 	sim *machineFlags
 	runOptions
 
-	collected *coverage // what --cover collects, nil for nothing
+	collected *coverage // receives coverage; nil without --cover
 }
 
 func makeRunCommand(a *app) *runCommand {
@@ -106,7 +106,7 @@ global variables. Without -p all programs run.`,
 	return cmd
 }
 
-// maxRepeat is how often a program runs at most: the reports of all runs are in memory.
+// maxRepeat limits the runs of one program: the reports of all runs are kept in memory.
 const maxRepeat = 100_000
 
 // runObjects runs objects on every target and prints a table or a document for each pair.
@@ -152,7 +152,7 @@ func (c *runCommand) runObjects(paths []string) error {
 			c.path = path
 			doc, err := c.runOn(ctx, obj, s, in, cfg)
 			if doc != nil && len(sources) > 1 {
-				err = nil // one kernel does not keep the object from the others
+				err = nil // an error on one kernel does not stop the others
 			}
 			if err != nil {
 				return err
@@ -192,7 +192,7 @@ func (o runOptions) input(cpu int) (machine.Input, error) {
 	return in, err
 }
 
-// checkInput refuses a packet or context that none of the programs to run would see.
+// checkInput refuses a packet or context that none of the selected programs would receive.
 func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 	for _, f := range []struct {
 		flag, value string
@@ -216,8 +216,8 @@ func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 	return nil
 }
 
-// runOn runs the object's programs on one target. A target that cannot be used, or for which the object does not link, gives both
-// an error and the document that says so.
+// runOn runs the object's programs on one target. If the target cannot be used, or the object does not link for it,
+// runOn returns both an error and a document with that error.
 func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, cfg machine.Config) (*report.RunDocument, error) {
 	if err := c.checkDump(obj); err != nil {
 		return nil, err
@@ -340,7 +340,7 @@ func programNames(obj *loader.Object) string {
 	return join(names)
 }
 
-// tryLine returns the command with flags that let programs pass the branches by which they ended.
+// tryLine returns a command line whose flags make programs pass the branches at which they returned.
 func (c *runCommand) tryLine(s btfSource, flags []string) string {
 	line := "bpfrun "
 	if len(c.progs) > 0 {
@@ -359,5 +359,5 @@ func (c *runCommand) tryLine(s btfSource, flags []string) string {
 	return line + " " + strings.Join(flags, " ")
 }
 
-// bigEndian is what commands say that would have to run a big-endian program.
+// bigEndian is the error for commands that would have to run a big-endian program.
 const bigEndian = "not simulated: " + machine.BigEndian + " (info, disasm and relo work)"

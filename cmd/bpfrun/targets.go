@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// kernelFlags choose the kernels whose types are used.
+// kernelFlags select the kernels whose types are used.
 type kernelFlags struct {
 	*console
 
@@ -33,7 +33,7 @@ type kernelFlags struct {
 	cacheOnce sync.Once
 	unpacked  *btffile.Cache // see types
 	path      *kernels.Path  // see kernelPath
-	told      atomic.Bool    // which kernel was chosen without --btf has been said
+	told      atomic.Bool    // the note about the kernel chosen without --btf has been printed
 }
 
 func (k *kernelFlags) add(fs *pflag.FlagSet) {
@@ -45,15 +45,15 @@ func (k *kernelFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&k.kallsyms, "kallsyms", "", "kernel symbols `FILE` in the format of /proc/kallsyms")
 }
 
-// btfSource is one kernel named by --btf. Its BTF is parsed when it is needed.
+// btfSource is one kernel named by --btf. Its BTF is parsed on first use.
 type btfSource struct {
 	kernels.Source
-	// implied is what to tell the user when no --btf named this kernel.
+	// implied is the note for the user if no --btf named this kernel.
 	implied string
 }
 
-// sources expands --btf. Without it the running kernel is used when it has BTF, else the
-// embedded kernel; which one is said on standard error.
+// sources expands --btf. Without it, the result is the running kernel if it has BTF, else the embedded kernel; a note
+// on standard error names it.
 func (k *kernelFlags) sources() ([]btfSource, error) {
 	if len(k.btf) == 0 {
 		if _, err := os.Stat(kernels.HostBTF); err == nil {
@@ -64,7 +64,7 @@ func (k *kernelFlags) sources() ([]btfSource, error) {
 	return k.expandAll("--btf ", k.btf)
 }
 
-// expandAll finds the kernels that several arguments name; flag stands before each in errors.
+// expandAll finds the kernels named by several arguments. Errors start with flag.
 func (k *kernelFlags) expandAll(flag string, args []string) ([]btfSource, error) {
 	var out []btfSource
 	for _, arg := range args {
@@ -83,8 +83,8 @@ func (k *kernelFlags) expandAll(flag string, args []string) ([]btfSource, error)
 	return out, nil
 }
 
-// sourcesFor returns the kernels a scenario file runs on: those of --btf, else those it names itself, else as [kernelFlags.sources]. The file may be
-// nil.
+// sourcesFor returns the kernels that a scenario file runs on: those of --btf, else those named in the file, else those
+// of [kernelFlags.sources]. file may be nil.
 func (k *kernelFlags) sourcesFor(f *scenario.File) ([]btfSource, error) {
 	if f == nil || len(f.Kernels) == 0 || len(k.btf) > 0 {
 		return k.sources()
@@ -100,7 +100,7 @@ func (k *kernelFlags) sourcesFor(f *scenario.File) ([]btfSource, error) {
 	return out, nil
 }
 
-// kernelPath returns where kernels are found by name.
+// kernelPath returns the search path for kernels given by name.
 func (k *kernelFlags) kernelPath() *kernels.Path {
 	if k.path == nil {
 		k.path = kernels.Default()
@@ -108,7 +108,7 @@ func (k *kernelFlags) kernelPath() *kernels.Path {
 	return k.path
 }
 
-// expand finds the kernels an argument names; flag stands before it in errors.
+// expand finds the kernels named by one argument. Errors start with flag.
 func (k *kernelFlags) expand(flag, arg string) ([]btfSource, error) {
 	found, err := k.kernelPath().Expand(arg)
 	switch {
@@ -124,7 +124,8 @@ func (k *kernelFlags) expand(flag, arg string) ([]btfSource, error) {
 	return out, nil
 }
 
-// isObject reports whether a file is a BPF object. The kernel's tests of CO-RE use objects as targets; for most people it is the wrong file.
+// isObject reports whether a file is a BPF object. The kernel's CO-RE tests use objects as targets, but for most users
+// it is a mistake.
 func isObject(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -143,8 +144,8 @@ func (s btfSource) load(cache *btffile.Cache) (*btf.Spec, error) {
 	return spec, err
 }
 
-// fitting leaves out the kernels that a glob or directory found and that have another byte order than any of the objects: nothing can be
-// said of them, and the user did not ask for each. Which were left out is noted once.
+// fitting drops kernels found by a glob or directory whose byte order differs from that of all objects: the user did
+// not ask for each of them, and programs cannot run there. It prints one note about the dropped kernels.
 func (k *kernelFlags) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSource {
 	if len(orders) == 0 {
 		return sources // no object could be opened; another error reports that

@@ -29,7 +29,7 @@ type testCommand struct {
 
 	testFlags
 
-	collected *coverage // what --cover collects, nil for nothing
+	collected *coverage // receives coverage; nil without --cover
 }
 
 func newTestCommand(a *app) *cobra.Command {
@@ -143,7 +143,7 @@ func (c *testCommand) test(paths []string) error {
 	return c.reportJobs(jobs, testReport{files: files, table: table, took: time.Since(start), seeds: c.seeds, stopped: running.Err() != nil})
 }
 
-// testSources returns the kernels of each file. Those of a glob or directory that no object fits are left out.
+// testSources returns the kernels of each file, without those of a glob or directory that fit none of its objects.
 func (c *testCommand) testSources(files []testrun.Chosen) ([][]kernels.Source, error) {
 	var orders []binary.ByteOrder
 	for _, f := range files {
@@ -178,7 +178,7 @@ func (c *testCommand) openKernel(s kernels.Source) (*loader.Target, error) {
 	return c.kernels.target(btfSource{Source: s})
 }
 
-// checkJobs opens every job for its mistakes, and returns them with those that parsing found.
+// checkJobs opens every job to find errors in the files, and returns these with the errors of parsing.
 func checkJobs(ctx context.Context, jobs []*testrun.Job, parsing error) error {
 	mistakes, err := testrun.Check(ctx, jobs, errors.Unwrap(parsing))
 	if err != nil {
@@ -191,7 +191,7 @@ func checkJobs(ctx context.Context, jobs []*testrun.Job, parsing error) error {
 	return nil
 }
 
-// testReport is how the results of tests are told.
+// testReport holds the options for reporting test results.
 type testReport struct {
 	files   map[string]string
 	table   report.TableOptions
@@ -200,7 +200,7 @@ type testReport struct {
 	stopped bool // by --fail-fast
 }
 
-// reportJobs prints what the jobs did, and writes the reports asked for.
+// reportJobs prints the results of the jobs and writes the requested reports.
 func (c *testCommand) reportJobs(jobs []*testrun.Job, r testReport) error {
 	var suites []*report.Suite
 	docs := report.Documents{Schema: report.Schema, Results: []*report.RunDocument{}}
@@ -292,8 +292,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// parseScenarios parses scenario files, and opens their objects. Mistakes of files are in mistakes, and the other files are returned all
-// the same; err is an object that cannot be loaded.
+// parseScenarios parses scenario files and opens their objects. mistakes holds the errors of individual files, which do
+// not affect the other files; err is an object that cannot be loaded.
 func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mistakes, err error) {
 	objects := map[string]*loader.Object{}
 	var errs []error
@@ -303,7 +303,7 @@ func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mista
 			errs = append(errs, err)
 		}
 		if f == nil {
-			continue // else what could be read is checked with the object
+			continue // else check what could be parsed against the object
 		}
 		obj := objects[f.Object]
 		if obj == nil {
@@ -325,7 +325,7 @@ func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mista
 	return out, mistakes, nil
 }
 
-// scenarioObject opens the object of a file; that it is missing is a mistake of the file.
+// scenarioObject opens the object of a file. A missing object is an error of the file.
 func (c *testCommand) scenarioObject(f *scenario.File) (*loader.Object, error) {
 	if _, err := os.Stat(f.Object); err != nil {
 		text := fmt.Sprintf("no object %s", f.Object)

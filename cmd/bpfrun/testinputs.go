@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/testrun"
 )
 
-// testInputs finds the scenario files and the objects with tests inside that arguments mean, and opens them. Mistakes in some files are
-// in mistakes, and do not keep the others from being returned.
+// testInputs finds the scenario files and the objects with tests that the arguments name, and opens them. Errors of
+// individual files are in mistakes, and do not affect the other files.
 func (c *testCommand) testInputs(args []string) (files, objects []testrun.Input, mistakes, err error) {
 	var scenarios, objs []string
 	for _, arg := range args {
@@ -34,9 +34,9 @@ func (c *testCommand) testInputs(args []string) (files, objects []testrun.Input,
 		var usage usageError
 		switch {
 		case errors.As(f.Err, &usage):
-			return nil, nil, nil, f.Err // the file, or a flag
+			return nil, nil, nil, f.Err // an error of the file or of a flag
 		case f.Err != nil && len(files) > 0 && len(objs) == 1:
-			continue // its scenario files say the same
+			continue // its scenario files have the same error
 		case f.Err != nil, f.Object != nil:
 			objects = append(objects, f)
 		}
@@ -47,8 +47,8 @@ func (c *testCommand) testInputs(args []string) (files, objects []testrun.Input,
 	return files, objects, mistakes, nil
 }
 
-// testObject opens an object for the tests in it. Without tests there is neither an object nor an error. That one object cannot
-// be used does not keep the others from being tested.
+// testObject opens an object for the tests it contains. Without tests, it returns neither an object nor an error. An
+// object that cannot be used does not affect the others.
 func (c *testCommand) testObject(path string) testrun.Input {
 	f := testrun.Input{Path: path}
 	obj, err := c.objects.open(path)
@@ -66,7 +66,7 @@ func (c *testCommand) testObject(path string) testrun.Input {
 	return f
 }
 
-// noTests describes where tests would have been.
+// noTests describes where tests were looked for.
 func noTests(args []string) error {
 	first := args[0]
 	if info, err := os.Stat(first); err == nil && !info.IsDir() && filepath.Ext(first) == ".o" {

@@ -26,7 +26,7 @@ type testFlags struct {
 // maxSeeds limits --seeds.
 const maxSeeds = 100_000
 
-// parse checks the flags and returns which tests they mean.
+// parse checks the flags and returns the selection of tests.
 func (f *testFlags) parse() (*testrun.Pick, error) {
 	p := &testrun.Pick{Shards: 1, Shard: 1}
 	if f.run != "" {
@@ -51,7 +51,7 @@ func (f *testFlags) parse() (*testrun.Pick, error) {
 	return p, nil
 }
 
-// nothing returns the outcome when no test was chosen: a mistake of --run, but an empty part of few tests is none.
+// nothing returns the outcome if no test is selected: an error for --run, but not for an empty shard.
 func (f *testFlags) nothing() error {
 	if f.run == "" || f.shard != "" {
 		return nil
@@ -59,7 +59,7 @@ func (f *testFlags) nothing() error {
 	return usagef("--run %q: no test matches (--list shows all tests)", f.run)
 }
 
-// listTests prints what was chosen.
+// listTests prints the selected tests.
 func (c *testCommand) listTests(files []testrun.Chosen) error {
 	list := &report.TestList{Schema: report.Schema, Files: []report.ListedFile{}}
 	for _, f := range files {

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// join lists names for a message, at most twelve.
+// join formats a list of at most twelve names for a message.
 func join(names []string) string {
 	const most = 12
 	if len(names) == 0 {
@@ -21,10 +21,10 @@ func join(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// maxFlagFile limits the files with memory or a context.
+// maxFlagFile limits the size in bytes of files with memory or a context.
 const maxFlagFile = 64 << 20
 
-// readFlagFile reads the file a flag names. It is never nil without an error.
+// readFlagFile reads the file named by a flag. Without an error, the result is not nil.
 func readFlagFile(flag, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

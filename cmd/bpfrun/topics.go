@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-// topics are help texts that belong to no command: bpfrun help NAME. They are written when asked for.
+// topics are help texts that belong to no command: bpfrun help NAME. They are generated on demand.
 var topics = []struct {
 	name, short string
 	write       func(w io.Writer, root *cobra.Command) error
@@ -19,7 +19,7 @@ var topics = []struct {
 	{"packets", "Packet expressions: layers, fields, payload, truncation", func(w io.Writer, _ *cobra.Command) error { return packet.WriteReference(w) }},
 }
 
-// topicCommands are commands that cannot be run and only have a help text.
+// topicCommands returns commands that cannot run and only have a help text.
 func topicCommands(c *console) []*cobra.Command {
 	var out []*cobra.Command
 	for _, t := range topics {

@@ -9,16 +9,16 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// judging holds the verdicts of the target's verifier on the programs of an object that is to be run.
+// judging holds the verdicts of the target's verifier on the programs of an object before it runs.
 type judging struct {
 	ctx    context.Context
 	linked *loader.Linked
-	judge  *verifier.Judge // nil: nobody is asked
-	chosen []string        // empty: all
-	whyNot string          // why nobody can be asked
+	judge  *verifier.Judge // nil: no verdicts
+	chosen []string        // empty: all programs
+	whyNot string          // why there are no verdicts
 }
 
-// judge asks the verifier of the object's target, unless --no-verify is given or its release is not known.
+// judge verifies programs for the object's target, unless --no-verify is given or the target's release is unknown.
 func (m *machineFlags) judge(ctx context.Context, l *loader.Linked, chosen []string) *judging {
 	v := &judging{ctx: ctx, linked: l, chosen: chosen}
 	j := verifier.NewJudge(l, verifier.Options{})
@@ -36,7 +36,7 @@ func (v *judging) refuses(lp *loader.LinkedProgram) error {
 	return v.judge.Refusal(v.ctx, lp)
 }
 
-// addTo adds the verdicts that were asked for to a document.
+// addTo adds the collected verdicts to a document.
 func (v *judging) addTo(doc *report.RunDocument, unverified bool) {
 	if v.judge == nil {
 		if !unverified {
@@ -49,7 +49,7 @@ func (v *judging) addTo(doc *report.RunDocument, unverified bool) {
 	}
 }
 
-// judge makes the functions for the options of tests, which are nil unless verdicts are asked for.
+// judge returns the functions for the options of tests; they are nil unless verdicts are requested.
 func judge(ctx context.Context, verify bool) func(*loader.Linked) func(*loader.LinkedProgram) error {
 	if !verify {
 		return nil

@@ -71,7 +71,7 @@ Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least o
 	return cmd
 }
 
-// explainVerifier describes what the logs of a verifier about an object mean.
+// explainVerifier is the description of verifier logs for an object.
 func (c *verifyCommand) explainVerifier(paths []string) error {
 	switch {
 	case len(paths) != 1:
@@ -192,7 +192,7 @@ func (c *verifyCommand) verify(paths []string) error {
 	return report.WriteJSON(c.stdout, all)
 }
 
-// verifyObject checks the programs of an object on one kernel.
+// verifyObject verifies the programs of an object for one kernel.
 func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s btfSource) (*report.VerifyDocument, error) {
 	names, err := verifiedPrograms(obj, c.programs)
 	if err != nil {
@@ -257,7 +257,7 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 	return doc, nil
 }
 
-// verifiedPrograms returns the programs to judge: those named, or all.
+// verifiedPrograms returns the programs to verify: those named, or all.
 func verifiedPrograms(obj *loader.Object, only []string) ([]string, error) {
 	var names []string
 	for _, p := range obj.Programs {

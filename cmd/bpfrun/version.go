@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-// version is set by release builds (-X main.version=1.2.3); others have what the Go command recorded.
+// version is set by release builds (-X main.version=1.2.3). Other builds use the version recorded by the Go command.
 var version string
 
 // buildVersion returns the release, else the module version and the commit of the build, else "(devel)".

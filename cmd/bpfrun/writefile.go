@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// writeFile writes a file whole or not at all: what is written first goes to a file beside it, which takes its place at the end. What is
-// no regular file, such as /dev/stdout, is written directly.
+// writeFile writes a file completely or not at all: it writes to a temporary file in the same directory and renames it
+// at the end. Anything but a regular file, such as /dev/stdout, is written directly.
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

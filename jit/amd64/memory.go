@@ -161,7 +161,7 @@ func (c *compiler) fillCode() {
 	c.constant(temp1, 0)
 	c.land(part)
 	c.rm(1, 0x8d, temp1, loc{base: temp1, index: rdi, disp: 0}, 0)
-	c.group(1, opSub, temp1, rdi) // clears the rest of the register, which held a byte
+	c.group(1, opSub, temp1, rdi) // clears the upper half of what was a byte
 	again = c.pos()
 	c.rm8(0x38, rax, at(rsi, -1))
 	start := c.jccNear(condNE)
