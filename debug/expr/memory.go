@@ -170,7 +170,8 @@ func (mo *Memory) isView(addr uint64) bool {
 // maxAddr is the highest address.
 const maxAddr = math.MaxUint64
 
-// Peek reads memory for the debugger: the access is not logged and triggers no watchpoint. The error is a *[MemoryError].
+// Peek reads memory for the debugger: the access is not logged and triggers no watchpoint. The error is a *[MemoryError], or a *[mem.Fault] for a
+// range that wraps around the end of the address space.
 func (mo *Memory) Peek(addr uint64, p []byte) error {
 	if len(p) == 0 {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// maxAliases limits how often a line is replaced.
+// maxAliases limits the number of alias expansions of a line.
 const maxAliases = 16
 
-// expand replaces the first word of a line while it is an alias.
+// expand replaces the first word of a line until it is no longer an alias.
 func (r *REPL) expand(line string) (string, error) {
 	for range maxAliases {
 		word, args := splitCommand(line)
@@ -21,7 +21,7 @@ func (r *REPL) expand(line string) (string, error) {
 		}
 		line = strings.TrimSpace(text + " " + args)
 		if first, _ := splitCommand(text); first == word {
-			return line, nil // an alias may put arguments to a command of its name
+			return line, nil // an alias may add arguments to the command of the same name
 		}
 	}
 	return "", fmt.Errorf("aliases are recursive")
@@ -71,7 +71,7 @@ func alias(r *REPL, _ context.Context, args string) error {
 	return nil
 }
 
-// find returns the command of a line, with aliases.
+// find returns the command of a line, after alias expansion.
 func (r *REPL) find(line string) (*command, error) {
 	line, err := r.expand(line)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *REPL) find(line string) (*command, error) {
 	return find(word)
 }
 
-// transcript begins or ends writing all that is typed and shown to a file.
+// transcribe starts or stops writing all input and output to a file.
 func transcribe(r *REPL, _ context.Context, args string) error {
 	switch args {
 	case "":
@@ -109,14 +109,14 @@ func transcribe(r *REPL, _ context.Context, args string) error {
 		return err
 	}
 	if r.log != nil {
-		_ = r.log.Close() // what could not be written of the one before is lost with it
+		_ = r.log.Close() // unwritten data of the previous transcript is lost
 	}
 	r.log = f
 	r.printf("The transcript goes to %s.\n", args)
 	return nil
 }
 
-// Close ends what the session of the user holds open.
+// Close closes the transcript.
 func (r *REPL) Close() error {
 	if r.log == nil {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// repeat describes what an empty line after a command does.
+// repeat is the effect of an empty line after a command.
 type repeat uint8
 
 const (
-	never repeat = iota // nothing
-	same                // the same again
-	bare                // the command again without its arguments
+	never repeat = iota // no effect
+	same                // repeat with the same arguments
+	bare                // repeat without arguments
 )
 
 // command is a row of the command table.
@@ -29,14 +29,14 @@ type command struct {
 	long    string // more lines
 	repeat  repeat
 	run     func(r *REPL, ctx context.Context, args string) error
-	// complete offers words for the last word of the arguments.
+	// complete returns completions for the last word of the arguments.
 	complete func(r *REPL, word string) []string
 }
 
-// topics in the order of help.
+// topics in the order shown by help.
 var topics = []string{"running", "going back", "stopping", "looking", "changing", "other"}
 
-// table holds all commands. It is filled at start because help refers to it.
+// table holds all commands. It is filled at startup because help refers to it.
 var table []*command
 
 func init() {
@@ -48,7 +48,7 @@ func init() {
 	}
 }
 
-// find returns the command a word means: a name, an alias, or the beginning of only one name.
+// find returns the command with a name, an alias, or a unique prefix of a name.
 func find(word string) (*command, error) {
 	var starts []*command
 	for _, c := range table {
@@ -81,7 +81,7 @@ func find(word string) (*command, error) {
 	return nil, fmt.Errorf("%q is ambiguous: %s", word, strings.Join(names, ", "))
 }
 
-// words returns the names and aliases of all commands, in the order of the table.
+// words returns the names and aliases of all commands in table order.
 func words() []string {
 	var out []string
 	for _, c := range table {
@@ -169,7 +169,7 @@ func WriteCommands(w io.Writer) {
 
 func escape(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
-// IsCommand reports whether a line begins with a command, or an alias of the user.
+// IsCommand reports whether a line begins with a command or a user-defined alias.
 func (r *REPL) IsCommand(line string) bool {
 	word, _ := splitCommand(strings.TrimSpace(line))
 	_, err := r.find(word)

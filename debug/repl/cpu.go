@@ -37,7 +37,7 @@ var cpuCommand = &command{
 	},
 }
 
-// standing tells where the CPU that was chosen stands.
+// standing reports the current position of the selected CPU.
 func (r *REPL) standing() error {
 	x := r.s.CPUs()[r.s.CPU()]
 	switch x.State {
@@ -59,7 +59,7 @@ func endText(x debug.CPUInfo) string {
 	return fmt.Sprintf("%s returned %d after %d instructions.", x.Program, int32(uint32(x.Result.Ret)), x.Insns)
 }
 
-// infoCPUs lists what each CPU does.
+// infoCPUs lists the state of each CPU.
 func infoCPUs(r *REPL, _ string) error {
 	var list []string
 	for _, x := range r.s.CPUs() {
@@ -82,7 +82,7 @@ func infoCPUs(r *REPL, _ string) error {
 	return r.lines(list, "")
 }
 
-// cutCPU cuts "cpu N" off the end of a text, or "on cpu N"; -1 is that there is none.
+// cutCPU splits "cpu N" or "on cpu N" off the end of a text; cpu is -1 if there is none.
 func cutCPU(text string) (rest string, cpu int, err error) {
 	words := strings.Fields(text)
 	n := len(words)

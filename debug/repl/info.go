@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// infoTable holds what info can list.
+// infoTable holds the subcommands of info.
 var infoTable = map[string]struct {
 	short string
 	run   func(r *REPL, args string) error
@@ -45,7 +45,7 @@ var infoTable = map[string]struct {
 	"variables":   {"global variables and their values", infoVariables},
 }
 
-// infoShort are the letters hands know for what is not the only name that begins so.
+// infoShort maps familiar abbreviations to subcommands that they do not select uniquely.
 var infoShort = map[string]string{
 	"a": "args", "b": "breakpoints", "br": "breakpoints", "break": "breakpoints", "c": "checkpoints", "e": "events", "f": "frame", "h": "helpers", "k": "kernel", "l": "locals",
 	"lo": "locals", "m": "maps", "p": "packet", "r": "registers", "s": "stack", "v": "variables", "w": "watchpoints", "func": "functions", "fu": "functions",
@@ -254,7 +254,7 @@ func infoFunctions(r *REPL, text string) error {
 	return r.lines(having(r.s.Functions(), text), "No functions.")
 }
 
-// having leaves of a list what contains a text.
+// having returns the elements of a list that contain a text.
 func having(list []string, text string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return !strings.Contains(s, text) })
 }
@@ -394,7 +394,7 @@ func infoLocals(r *REPL, _ string) error {
 	return r.lines(list, "No local variables are visible here.")
 }
 
-// plural counts things.
+// plural formats a count with its noun.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// listing is where the next list continues.
+// listing is the position where the next list continues.
 type listing struct {
 	file        string
 	first, next uint32
@@ -33,7 +33,7 @@ func list(r *REPL, _ context.Context, args string) error {
 		from, to = max(r.list.first, r.lineCount()+1)-r.lineCount(), r.list.first-1
 	default:
 		if a, b, ok := strings.Cut(args, ","); ok {
-			name := "" // of a file
+			name := "" // the file
 			if i := strings.LastIndexByte(a, ':'); i > 0 {
 				name, a = strings.TrimSpace(a[:i]), a[i+1:]
 			}

@@ -25,7 +25,7 @@ var lookCommands = []*command{
 				return err
 			}
 			if expr == "" {
-				expr = "$" // the last value again
+				expr = "$" // repeat the last value
 			}
 			v, err := r.value(expr)
 			if err != nil {
@@ -160,7 +160,7 @@ var lookCommands = []*command{
 		run: func(r *REPL, _ context.Context, args string) error {
 			p := r.s.Here()
 			before, behind := 6, 12
-			for strings.HasPrefix(args, "/") { // gdb's /m /r /s say nothing here
+			for strings.HasPrefix(args, "/") { // gdb's /m, /r and /s are ignored
 				word, rest, _ := strings.Cut(args, " ")
 				if strings.Contains(word, "f") {
 					before, behind = 1<<20, 1<<20
@@ -297,14 +297,14 @@ func undisplay(r *REPL, _ context.Context, args string) error {
 	return nil
 }
 
-// single returns the only place a location means.
+// single returns the place of a location that must have exactly one.
 func (r *REPL) single(location string) (debug.Place, error) {
 	places, _, err := r.s.Locate(location)
 	if err != nil {
 		return debug.Place{}, err
 	}
 	if len(places) > 1 {
-		// One that is in the running program is meant.
+		// Prefer the place in the running program.
 		here := r.s.Here().Prog
 		var mine []debug.Place
 		for _, p := range places {
@@ -320,7 +320,7 @@ func (r *REPL) single(location string) (debug.Place, error) {
 	return places[0], nil
 }
 
-// slot returns the instruction an expression means: $pc, a number of a slot, a location.
+// slot returns the instruction that an expression denotes: $pc, a slot number, or a location.
 func (r *REPL) slot(expr string) (debug.Place, error) {
 	here := r.s.Here()
 	if v, err := r.s.Eval(expr); err == nil {
@@ -335,7 +335,7 @@ func (r *REPL) slot(expr string) (debug.Place, error) {
 	return r.single(expr)
 }
 
-// value evaluates an expression, or makes an assignment.
+// value evaluates an expression or makes an assignment.
 func (r *REPL) value(expr string) (*debug.Value, error) {
 	if r.s.IsAssignment(expr) {
 		return r.s.Assign(expr)
@@ -343,7 +343,7 @@ func (r *REPL) value(expr string) (*debug.Value, error) {
 	return r.s.Eval(expr)
 }
 
-// format cuts "/x" off the arguments.
+// format splits "/x" off the arguments.
 func format(args string) (opt debug.FormatOptions, rest string, err error) {
 	if !strings.HasPrefix(args, "/") {
 		return opt, args, nil
@@ -362,10 +362,10 @@ func format(args string) (opt debug.FormatOptions, rest string, err error) {
 	return opt, strings.TrimSpace(rest), nil
 }
 
-// localsOf shows the variables of a function that is active.
+// localsOf shows the variables of an active function.
 func (r *REPL) localsOf(level int) {
 	was := r.s.SelectedFrame()
-	defer func() { _ = r.s.SelectFrame(was) }() // it was selected a moment ago
+	defer func() { _ = r.s.SelectFrame(was) }() // it was selected before
 	if err := r.s.SelectFrame(level); err != nil {
 		return
 	}
@@ -392,13 +392,13 @@ func (r *REPL) selectFrame(n int) error {
 	return nil
 }
 
-// examined is how x showed memory last.
+// examined holds the settings of the last x command.
 type examined struct {
 	letter byte
 	size   int
 }
 
-// examine is x/NFU.
+// examine runs x/NFU.
 func examine(r *REPL, _ context.Context, args string) error {
 	n, letter, size := 1, r.examined.letter, r.examined.size
 	if size == 0 {

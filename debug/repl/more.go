@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// runMoreCommands are further ways to run.
+// runMoreCommands are further commands that run the program.
 var runMoreCommands = []*command{
 	{
 		name: "advance", args: "LOCATION", topic: "running", short: "run to a location, or to where the function returns", repeat: same,
@@ -173,7 +173,7 @@ var lookMoreCommands = []*command{
 	},
 }
 
-// printfCommand is C's printf for what the debugger knows.
+// printfCommand is C's printf with the debugger's expressions as arguments.
 func printfCommand(r *REPL, _ context.Context, args string) error {
 	if !strings.HasPrefix(args, `"`) {
 		return errors.New(`printf: want "FORMAT", EXPR...`)
@@ -244,7 +244,7 @@ func printfCommand(r *REPL, _ context.Context, args string) error {
 	return nil
 }
 
-// splitArgs splits at the commas that are not inside brackets or quotes.
+// splitArgs splits at the commas outside brackets and quotes.
 func splitArgs(text string) []string {
 	var out []string
 	depth, quote, from := 0, byte(0), 0
@@ -322,7 +322,7 @@ var otherMoreCommands = []*command{
 	},
 }
 
-// files offers names of files.
+// files completes file names.
 func files(_ *REPL, word string) []string {
 	found, err := filepath.Glob(globEscape(word) + "*")
 	if err != nil {
@@ -331,7 +331,7 @@ func files(_ *REPL, word string) []string {
 	return found
 }
 
-// globEscape makes a text match itself.
+// globEscape escapes a text so that it matches only itself.
 func globEscape(s string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }

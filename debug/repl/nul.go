@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// withoutNUL leaves NUL bytes out, which Ctrl-Space sends. The readline library takes one for the end of its input.
+// withoutNUL removes NUL bytes, which Ctrl-Space sends: the readline library treats them as the end of its input.
 type withoutNUL struct{ io.ReadCloser }
 
 func (r withoutNUL) Read(p []byte) (int, error) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// option is something set and show change and tell.
+// option is an option of set and show.
 type option struct {
 	short string
 	get   func(r *REPL) string
@@ -34,7 +34,7 @@ func parseOnOff(value string, to *bool) error {
 	return nil
 }
 
-// options by name.
+// options are the options of set and show, by name.
 var options = map[string]option{
 	"color": {
 		"colours", func(r *REPL) string { return onOff(r.cfg.Color) },
@@ -76,7 +76,7 @@ var options = map[string]option{
 	},
 }
 
-// optionAliases are gdb's names.
+// optionAliases maps gdb's names to options.
 var optionAliases = map[string]string{"pagination": "pager", "exec-direction": "direction", "style": "color"}
 
 func findOption(word string) (option, string, bool) {
@@ -96,7 +96,7 @@ func optionNames() []string {
 	return out
 }
 
-// setCommand assigns, or changes an option.
+// setCommand makes an assignment or changes an option.
 func setCommand(r *REPL, _ context.Context, args string) error {
 	word, rest := splitCommand(args)
 	switch word {

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// maxSourced is how deep files may source others.
+// maxSourced limits the nesting of sourced files.
 const maxSourced = 10
 
 var otherCommands = []*command{
@@ -58,7 +58,7 @@ func commandNames() []string {
 	return out
 }
 
-// locations offers functions, helpers and files.
+// locations completes functions, helpers and files.
 func locations(r *REPL, _ string) []string {
 	out := append(r.s.Functions(), r.s.HelperNames()...)
 	out = append(out, r.s.InlinedFunctions()...)
@@ -68,7 +68,7 @@ func locations(r *REPL, _ string) []string {
 	return append(out, "core")
 }
 
-// names offers what expressions can begin with, and after "." and "->" members.
+// names completes the names at the start of an expression and, after "." and "->", members.
 func names(r *REPL, word string) []string {
 	for _, tag := range []string{"struct ", "union ", "enum "} {
 		if i := strings.LastIndex(word, tag); i >= 0 && !strings.ContainsAny(word[i+len(tag):], " *)") {
@@ -79,7 +79,7 @@ func names(r *REPL, word string) []string {
 			return out
 		}
 	}
-	at := 0 // where the last expression begins
+	at := 0 // start of the last expression
 	for i, c := range word {
 		if strings.ContainsRune(" (!~+*/%&|^<=,?:[", c) || c == '-' && !strings.HasPrefix(word[i:], "->") || c == '>' && (i == 0 || word[i-1] != '-') {
 			at = i + 1
@@ -102,11 +102,11 @@ func names(r *REPL, word string) []string {
 	return out
 }
 
-// Do completes a line: it implements readline.AutoCompleter.
+// Do implements readline.AutoCompleter.
 func (r *REPL) Do(line []rune, pos int) (ends [][]rune, length int) {
 	list, length := r.Complete(string(line[:pos]))
 	if len(list) == 1 && !strings.ContainsAny(strings.TrimLeft(string(line[:pos]), " \t"), " \t") {
-		list[0] += " " // a command, behind which arguments follow
+		list[0] += " " // separates a command from its arguments
 	}
 	for _, e := range list {
 		ends = append(ends, []rune(e))
@@ -114,10 +114,10 @@ func (r *REPL) Do(line []rune, pos int) (ends [][]rune, length int) {
 	return ends, length
 }
 
-// maxOffered is how many completions are offered at once.
+// maxOffered is the largest number of completions offered at once.
 const maxOffered = 200
 
-// Complete returns how the text before the cursor can continue, and how many of its last characters the completions share.
+// Complete returns the possible continuations of the text before the cursor, and how many of its last characters the completions share.
 func (r *REPL) Complete(text string) (ends []string, length int) {
 	text = strings.TrimLeft(text, " \t")
 	word, args := text, ""

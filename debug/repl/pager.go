@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// pager stops after each screenful and asks. It is for one command.
+// pager pauses after each screenful of one command's output.
 type pager struct {
 	out    io.Writer
 	height int
-	// ask waits for the user: false ends the output.
+	// ask waits for the user; false discards the rest of the output.
 	ask  func() bool
 	line int
 	over bool

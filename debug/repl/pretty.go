@@ -9,23 +9,23 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// printing are the options of set print.
+// printing holds the options of set print.
 type printing struct {
 	pretty   bool
 	elements int // 0 for the default
 }
 
-// widest is up to which length an aggregate without inner ones stays on its line.
+// widest is the length, in bytes, up to which an aggregate without nested ones stays on one line.
 const widest = 60
 
-// pretty writes a value over several lines: the members of a struct one a line, as far as one line does not do.
+// pretty formats a value over several lines if necessary, with one struct member per line.
 func pretty(text string) string {
 	var b strings.Builder
 	layOut(&b, text, 0)
 	return b.String()
 }
 
-// layOut writes a value that begins after an indentation of so many levels.
+// layOut formats a value that begins at an indentation level.
 func layOut(b *strings.Builder, text string, level int) {
 	head, inner, tail, ok := aggregate(text)
 	if !ok || len(text) <= widest && !strings.ContainsAny(inner, "{") {
@@ -33,7 +33,7 @@ func layOut(b *strings.Builder, text string, level int) {
 		return
 	}
 	parts := splitArgs(inner)
-	if open := head[len(head)-1]; open == '[' && !strings.ContainsAny(inner, "{") { // numbers stay together
+	if open := head[len(head)-1]; open == '[' && !strings.ContainsAny(inner, "{") { // keep numbers together
 		b.WriteString(text)
 		return
 	}
@@ -48,7 +48,7 @@ func layOut(b *strings.Builder, text string, level int) {
 	b.WriteString("\n" + strings.Repeat("  ", level) + tail)
 }
 
-// aggregate cuts a value at the brackets of the first aggregate in it, if that reaches to its end: "x = {" "a = 1" "}".
+// aggregate splits a value at the brackets of its first aggregate, if that extends to the end: "x = {" "a = 1" "}".
 func aggregate(text string) (head, inner, tail string, ok bool) {
 	quote := byte(0)
 	for i := 0; i < len(text); i++ {
@@ -74,7 +74,7 @@ func aggregate(text string) (head, inner, tail string, ok bool) {
 	return "", "", "", false
 }
 
-// shownValue returns a value as the options of set print have it.
+// shownValue formats a value with the options of set print.
 func (r *REPL) shownValue(v *debug.Value, opt debug.FormatOptions) string {
 	if opt.Elements == 0 {
 		opt.Elements = r.print.elements
@@ -86,7 +86,7 @@ func (r *REPL) shownValue(v *debug.Value, opt debug.FormatOptions) string {
 	return text
 }
 
-// setPrint is set print OPTION VALUE.
+// setPrint runs set print OPTION VALUE.
 func (r *REPL) setPrint(args string) error {
 	word, value := splitCommand(args)
 	switch word {

@@ -1,8 +1,7 @@
-// Package repl is the debugger's command line: it reads commands, carries them out with a debug.Session, and writes what
-// happened. It reads from a terminal with editing, history and completion, and as well from a pipe or a file.
+// Package repl is the debugger's command line: it reads commands, executes them with a debug.Session, and reports the results. It reads from a
+// terminal with line editing, history and completion, or from a pipe or file.
 //
-// Start from [New] and [REPL.Run]. All commands are in one table, from which help and the documentation are
-// made.
+// Start from [New] and [REPL.Run]. All commands are in one table, from which help and the documentation are generated.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package repl
@@ -23,21 +22,21 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// Config describes where a REPL reads and writes.
+// Config configures a REPL.
 type Config struct {
 	In  io.Reader
 	Out io.Writer
-	// Terminal means that In and Out are a terminal: lines are edited there.
+	// Terminal means that In and Out are a terminal: lines can be edited.
 	Terminal bool
-	// Echo writes each command line that is not typed, so that the output is a transcript.
+	// Echo writes each command line that was not typed, so that the output is a transcript.
 	Echo bool
-	// HistoryFile keeps command lines between sessions, "" for none.
+	// HistoryFile keeps the command history between sessions, "" for none.
 	HistoryFile string
-	// Height returns the lines of the terminal, for the pager; nil for no pager.
+	// Height returns the number of lines of the terminal, for the pager; nil for no pager.
 	Height func() int
-	// Width returns its columns, for the full screen; nil for 80.
+	// Width returns the number of columns of the terminal, for the full-screen mode; nil for 80.
 	Width func() int
-	// Color marks what is shown with terminal colours.
+	// Color enables terminal colours.
 	Color bool
 }
 
@@ -48,15 +47,15 @@ type REPL struct {
 	s    *debug.Session
 	cfg  Config
 	out  io.Writer
-	last string // the line that an empty line repeats
+	last string // repeated by an empty line
 	quit bool
-	// failed counts commands that could not be carried out.
+	// failed counts failed commands.
 	failed   int
-	depth    int // of source
+	depth    int // nesting of sourced files
 	list     listing
 	shown    []display
 	nextID   int
-	shownAt  uint64 // where the next x continues
+	shownAt  uint64 // address at which the next x continues
 	examined examined
 
 	aliases  map[string]string
@@ -64,15 +63,15 @@ type REPL struct {
 	print    printing
 	screen   *screen // nil without a terminal
 	paging   bool
-	ask      func() bool // at the end of a screenful, nil without a terminal
+	ask      func() bool // waits at the end of a screenful, nil without a terminal
 	log      *os.File    // the transcript
-	// collecting takes the lines of a command that has several, up to "end".
+	// collecting receives the lines of a multi-line command, up to "end".
 	collecting func(line string) error
-	// queue are commands of breakpoints that are still to be carried out.
+	// queue holds the pending commands of breakpoints.
 	queue []string
 }
 
-// New makes a REPL for a session.
+// New creates a REPL for a session.
 func New(s *debug.Session, cfg Config) *REPL {
 	r := &REPL{s: s, cfg: cfg, aliases: map[string]string{}, listSize: listed, paging: true}
 	r.out = visible.Writer{W: &tee{r, cfg.Out}}
@@ -80,7 +79,7 @@ func New(s *debug.Session, cfg Config) *REPL {
 	return r
 }
 
-// Failed returns how many commands could not be carried out.
+// Failed returns the number of failed commands.
 func (r *REPL) Failed() int { return r.failed }
 
 // tee writes to the user and to the transcript.
@@ -96,14 +95,14 @@ func (t *tee) Write(b []byte) (int, error) {
 	return t.to.Write(b)
 }
 
-// typed notes a line of the user in the transcript.
+// typed records a line of user input in the transcript.
 func (r *REPL) typed(line string) {
 	if r.log != nil {
 		fmt.Fprintf(r.log, "%s%s\n", r.prompt(), line)
 	}
 }
 
-// prompt returns what a line is asked for with.
+// prompt returns the prompt for the next line.
 func (r *REPL) prompt() string {
 	if r.collecting != nil {
 		return "> "
@@ -116,7 +115,7 @@ func (r *REPL) prompt() string {
 
 func (r *REPL) printf(format string, args ...any) { fmt.Fprintf(r.out, format, args...) }
 
-// Run reads and carries out commands up to the end of the input or quit. The error is one of reading.
+// Run reads and executes commands until quit or the end of the input. The error is a read error.
 func (r *REPL) Run(ctx context.Context) error {
 	if r.cfg.Terminal {
 		return r.interactive(ctx)
@@ -126,7 +125,7 @@ func (r *REPL) Run(ctx context.Context) error {
 
 const maxLine = 1 << 20
 
-// script carries out the lines of a reader; with strict it stops at the first one that fails.
+// script executes the lines of a reader; if strict is set, it stops at the first that fails.
 func (r *REPL) script(ctx context.Context, in io.Reader, strict bool) error {
 	sc := bufio.NewScanner(in)
 	sc.Buffer(nil, maxLine)
@@ -158,15 +157,15 @@ func (r *REPL) interactive(ctx context.Context) error {
 	rl, err := readline.NewEx(&readline.Config{
 		Prompt: prompt, HistoryFile: r.cfg.HistoryFile, AutoComplete: r, Stdin: withoutNUL{in}, Stdout: r.cfg.Out,
 		HistorySearchFold: true, InterruptPrompt: "^C", EOFPrompt: "quit",
-		// Saved below: the library saves a line at the time it hands it out, answers to the pager too.
+		// Saved below: the library would also save answers to the pager.
 		DisableAutoSaveHistory: true,
 	})
 	if err != nil {
 		return err
 	}
 	defer rl.Close()
-	// Commands write to the terminal itself, which is in its usual mode while no line is read. The library's writer may believe that one still is, and
-	// put the prompt between two pieces of output.
+	// Commands write directly to the terminal, which is in cooked mode while no line is read. The library's writer may assume that a line is still
+	// being read, and insert the prompt between two pieces of output.
 	r.screen = &screen{out: r.cfg.Out, size: r.size}
 	defer r.screen.turn(false)
 	defer onResize(func() {
@@ -179,13 +178,13 @@ func (r *REPL) interactive(ctx context.Context) error {
 		line, err := rl.Readline()
 		return err == nil && !strings.HasPrefix(strings.TrimSpace(line), "q")
 	}
-	// Interrupts are taken during the whole session, or one that comes just before or after a command runs would end it.
+	// Handle interrupts during the entire session: one just before or after a command would otherwise end it.
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
 	for !r.quit && ctx.Err() == nil {
 		select {
-		case <-interrupts: // too late for the command before
+		case <-interrupts: // too late for the previous command
 		default:
 		}
 		r.show()
@@ -204,7 +203,7 @@ func (r *REPL) interactive(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		_ = rl.SaveHistory(line) // the line is remembered even if the file cannot be written
+		_ = rl.SaveHistory(line) // keep the line even if the file cannot be written
 		if err := r.interruptible(ctx, interrupts, line); err != nil {
 			r.report(err)
 		}
@@ -212,7 +211,7 @@ func (r *REPL) interactive(ctx context.Context) error {
 	return nil
 }
 
-// size is that of the terminal.
+// size returns the size of the terminal in columns and lines.
 func (r *REPL) size() (width, height int) {
 	width, height = 80, 24
 	if r.cfg.Width != nil {
@@ -224,7 +223,7 @@ func (r *REPL) size() (width, height int) {
 	return width, height
 }
 
-// interruptible carries out a command line that an interrupt stops.
+// interruptible executes a command line that an interrupt can stop.
 func (r *REPL) interruptible(ctx context.Context, interrupts <-chan os.Signal, line string) error {
 	run, stop := context.WithCancel(ctx)
 	defer stop()
@@ -238,8 +237,8 @@ func (r *REPL) interruptible(ctx context.Context, interrupts <-chan os.Signal, l
 	return r.Execute(run, line)
 }
 
-// Execute carries out one command line, and the commands of breakpoints it comes to. An empty line repeats the last command, where that
-// makes sense. A canceled context interrupts what runs.
+// Execute executes one command line and the commands of the breakpoints it stops at. An empty line repeats the last command if that command is
+// repeatable. Canceling the context interrupts execution.
 func (r *REPL) Execute(ctx context.Context, line string) error {
 	line = strings.TrimSpace(line)
 	if r.collecting != nil {
@@ -270,7 +269,7 @@ func (r *REPL) Execute(ctx context.Context, line string) error {
 	return nil
 }
 
-// one carries out one command.
+// one executes one command.
 func (r *REPL) one(ctx context.Context, line string) error {
 	full, err := r.expand(line)
 	if err != nil {
@@ -299,7 +298,7 @@ func (r *REPL) one(ctx context.Context, line string) error {
 	return c.run(r, ctx, args)
 }
 
-// splitCommand cuts the first word off; what follows a slash belongs to the arguments, as in p/x.
+// splitCommand splits off the first word; a slash and what follows belong to the arguments, as in p/x.
 func splitCommand(line string) (word, args string) {
 	i := 0
 	for i < len(line) && line[i] != ' ' && line[i] != '\t' && line[i] != '/' {
@@ -308,7 +307,7 @@ func splitCommand(line string) (word, args string) {
 	return line[:i], strings.TrimSpace(line[i:])
 }
 
-// colours of a terminal.
+// Terminal colours.
 const (
 	red    = "31"
 	green  = "32"
@@ -323,7 +322,7 @@ func (r *REPL) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// Command executes a line that nobody typed, which Config.Echo writes first.
+// Command executes a line that was not typed; with Config.Echo, it writes the line first.
 func (r *REPL) Command(ctx context.Context, line string) error {
 	if r.cfg.Echo {
 		r.printf("%s%s\n", r.prompt(), line)

@@ -2,5 +2,5 @@
 
 package repl
 
-// onResize does nothing: the next command draws the screen again.
+// onResize does nothing: the next command redraws the screen.
 func onResize(func()) (stop func()) { return func() {} }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// onResize calls f whenever the terminal has another size, until stop is called.
+// onResize calls f whenever the terminal is resized, until stop is called.
 func onResize(f func()) (stop func()) {
 	c := make(chan os.Signal, 1)
 	done := make(chan struct{})

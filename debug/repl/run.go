@@ -158,7 +158,7 @@ func until(r *REPL, ctx context.Context, args string) error {
 	return r.stop(st, err)
 }
 
-// backward makes a command of the other direction.
+// backward defines the reverse form of a command.
 func backward(name string, aliases ...string) *command {
 	var forward *command
 	for _, c := range runCommands {
@@ -214,7 +214,7 @@ func count(args string) (int, error) {
 	return n, nil
 }
 
-// repeated steps as often as the argument says, as long as nothing else stops the program.
+// repeated steps as often as the argument demands, unless something else stops the program.
 func (r *REPL) repeated(ctx context.Context, args string, step func(context.Context) (*debug.Stop, error)) error {
 	n, err := count(args)
 	if err != nil {
@@ -229,7 +229,7 @@ func (r *REPL) repeated(ctx context.Context, args string, step func(context.Cont
 	return nil
 }
 
-// times continues n times: only the last stop is told, unless it is not a breakpoint.
+// times continues n times; it reports only the last stop, or the first that is not at a breakpoint.
 func (r *REPL) times(ctx context.Context, n int, run func(context.Context) (*debug.Stop, error)) error {
 	for i := range n {
 		st, err := run(ctx)
@@ -240,10 +240,10 @@ func (r *REPL) times(ctx context.Context, n int, run func(context.Context) (*deb
 	return nil
 }
 
-// stop tells why and where the session stands.
+// stop reports the reason for a stop and its location.
 func (r *REPL) stop(st *debug.Stop, err error) error { return r.tell(st, err, false) }
 
-// stopInsn is stop after a step of instructions, which shows the next one.
+// stopInsn is stop after an instruction step: it shows the next instruction.
 func (r *REPL) stopInsn(st *debug.Stop, err error) error { return r.tell(st, err, true) }
 
 func (r *REPL) tell(st *debug.Stop, err error, insn bool) error {
@@ -318,7 +318,7 @@ func (r *REPL) watchHit(w debug.WatchHit) {
 	}
 }
 
-// exited tells what a run did.
+// exited reports the result of a run.
 func (r *REPL) exited(st *debug.Stop) {
 	res := st.Result
 	text := fmt.Sprintf("%s returned %d after %d instructions", res.Program, int32(uint32(res.Ret)), res.Insns)
@@ -340,7 +340,7 @@ func (r *REPL) exited(st *debug.Stop) {
 	}
 }
 
-// here shows the selected frame: function, line, text.
+// here shows the selected frame: function, line, source text.
 func (r *REPL) here(insn bool) {
 	frames, err := r.s.Frames()
 	if err != nil {

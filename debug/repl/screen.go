@@ -11,33 +11,33 @@ import (
 	"unicode/utf8"
 )
 
-// screen is the full-screen mode: source and registers above, watches and the output of commands below them, and the command line at the bottom. What it
-// shows is made after each command; a new size lays it out again.
+// screen is the full-screen mode: source and registers at the top, then watches and command output, and the command line at the bottom. Its contents
+// are collected after each command; resizing the terminal lays them out again.
 type screen struct {
 	mu    sync.Mutex
 	on    bool
 	out   io.Writer // the terminal
 	size  func() (width, height int)
 	state panes
-	lines []string // output of commands, the last ones
-	part  []byte   // of a line
+	lines []string // the last lines of command output
+	part  []byte   // the incomplete last line
 }
 
-// panes is what a stop shows, whatever the size.
+// panes holds the contents shown at a stop, independent of the size.
 type panes struct {
 	title  string
 	source []string // around the current line
-	at     int      // which of them is the current one
+	at     int      // index of the current line in source
 	regs   []string
 	watch  []string
 }
 
 // Sizes of the full screen.
 const (
-	keptLines  = 500 // of output
-	aroundLine = 100 // lines of source to both sides
-	sideWidth  = 34  // of the registers
-	narrow     = 76  // from which width on there are registers
+	keptLines  = 500 // lines of output
+	aroundLine = 100 // lines of source on each side of the current one
+	sideWidth  = 34  // width of the registers
+	narrow     = 76  // minimum width that shows registers
 )
 
 var tuiCommand = &command{
@@ -58,7 +58,7 @@ var tuiCommand = &command{
 	},
 }
 
-// turn begins or ends the mode: it has the terminal's other screen.
+// turn enters or leaves the mode, which uses the terminal's alternate screen.
 func (x *screen) turn(on bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,10 +71,10 @@ func (x *screen) turn(on bool) {
 		text = "\x1b[?1049h\x1b[2J"
 		x.lines, x.part = nil, nil
 	}
-	_, _ = io.WriteString(x.out, text) // a terminal that is gone ends the session when it is read
+	_, _ = io.WriteString(x.out, text) // if the terminal is gone, the next read ends the session
 }
 
-// Write takes output of commands while the mode is on.
+// Write collects the output of commands while the mode is on.
 func (x *screen) Write(b []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -96,7 +96,7 @@ func (x *screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// show notes what the session shows now, and draws it.
+// show records what the session shows now and draws it.
 func (r *REPL) show() {
 	if r.screen == nil || !r.screen.on {
 		return
@@ -160,7 +160,7 @@ func (r *REPL) panes() panes {
 	return p
 }
 
-// draw writes the whole screen but for its last line, where the cursor is then.
+// draw draws the screen except for the last line, and leaves the cursor there.
 func (x *screen) draw() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -177,7 +177,7 @@ func (x *screen) draw() {
 	_, _ = io.WriteString(x.out, b.String()) // as in turn
 }
 
-// layout makes all lines but the last: title, source beside registers, watches, a rule, output.
+// layout returns all lines except the last: title, source beside registers, watches, a rule, output.
 func (x *screen) layout(w, h int) []string {
 	rows := h - 1
 	watch := min(len(x.state.watch), rows/4)
@@ -226,12 +226,12 @@ func (x *screen) layout(w, h int) []string {
 	return out
 }
 
-// fit makes a line as wide as its place: tabs become spaces, and what would do something to the terminal is left out.
+// fit makes a line w columns wide: tabs become spaces, colours are dropped, and control characters become dots.
 func fit(text string, w int) string {
 	var b strings.Builder
 	n := 0
 	for i := 0; i < len(text) && n < w; {
-		if rest := text[i:]; strings.HasPrefix(rest, "\x1b[") { // a colour
+		if rest := text[i:]; strings.HasPrefix(rest, "\x1b[") { // a colour sequence
 			if end := strings.IndexByte(rest, 'm'); end > 0 {
 				i += end + 1
 				continue

@@ -113,7 +113,7 @@ var stopCommands = []*command{
 	},
 }
 
-// points returns the breakpoints and watchpoints that are named, all for none.
+// points parses the numbers of breakpoints and watchpoints; empty for all.
 func (r *REPL) points(args string) ([]int, error) {
 	words := strings.FieldsFunc(args, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' })
 	if len(words) > 0 && (strings.HasPrefix("breakpoints", words[0]) || strings.HasPrefix("watchpoints", words[0])) {
@@ -149,7 +149,7 @@ func (r *REPL) points(args string) ([]int, error) {
 	return out, nil
 }
 
-// commandsOf gives a breakpoint commands.
+// commandsOf sets the commands of a breakpoint.
 func commandsOf(r *REPL, _ context.Context, args string) error {
 	word, rest := splitCommand(args)
 	list := r.s.Breakpoints()
@@ -200,7 +200,7 @@ func (r *REPL) setCommands(b *debug.Breakpoint, lines []string) error {
 	return nil
 }
 
-// silent as the first command of a breakpoint keeps its stop from being told.
+// silent as a breakpoint's first command suppresses the report of its stop.
 const silent = "silent"
 
 func number(what, word string) (int, error) {
@@ -233,12 +233,12 @@ func (r *REPL) breakAt(args string, temporary bool) error {
 		return err
 	}
 	if conditional && cond == "" {
-		_ = r.s.Delete(b.ID) // it was made a moment ago
+		_ = r.s.Delete(b.ID) // just created
 		return errors.New("break: no condition after if")
 	}
 	if cond != "" {
 		if err := r.s.SetCondition(b.ID, cond); err != nil {
-			_ = r.s.Delete(b.ID) // it was made a moment ago
+			_ = r.s.Delete(b.ID) // just created
 			return err
 		}
 	}
@@ -300,7 +300,7 @@ func (r *REPL) able(args string, on bool) error {
 	return nil
 }
 
-// describe writes a breakpoint in a list.
+// describe formats a breakpoint for a list.
 func describe(b *debug.Breakpoint) string {
 	var notes []string
 	if b.Temporary {

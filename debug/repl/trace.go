@@ -39,7 +39,7 @@ var traceCommand = &command{
 	complete: func(*REPL, string) []string { return append(debug.TracingNames(), "off") },
 }
 
-// traced writes one thing that was traced.
+// traced prints one traced event.
 func (r *REPL) traced(t debug.Traced) {
 	indent := strings.Repeat("  ", t.Depth)
 	switch t.Kind {

@@ -88,7 +88,7 @@ func (r *REPL) abstractState(a *debug.Abstract, v *verifier.StateView, regs []de
 		g := &v.Regs[i]
 		value, ok := a.Values[i]
 		if g.Text == "" {
-			continue // the program may not read it
+			continue // not readable for the program
 		}
 		now := "-"
 		if ok {

@@ -32,7 +32,7 @@ var whyCommand = &command{
 	complete: names,
 }
 
-// origins writes the steps a value came by: a chain stays at one depth, branches go deeper.
+// origins prints the steps of an origin: a chain stays at one indentation, branches are indented.
 func (r *REPL) origins(o *debug.Origin, depth int, last string) {
 	for len(o.From) == 1 {
 		o = o.From[0]
@@ -44,7 +44,7 @@ func (r *REPL) origins(o *debug.Origin, depth int, last string) {
 	}
 }
 
-// origin writes one step, with its source line where that is another one.
+// origin prints one step, with its source line if it differs from the last one.
 func (r *REPL) origin(o *debug.Origin, depth int, mark, last string) (line string) {
 	indent := strings.Repeat("  ", depth)
 	if o.Place.Prog == nil {
