@@ -19,10 +19,10 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Cache keeps the raw BTF of compressed files, since decompressing a kernel's BTF takes ten times as long as parsing it.
-// Entries lie in a directory, named by the SHA-256 of the compressed content, so that renamed and copied files are found again and a
-// changed file is not. Processes may share a directory: entries are written aside and renamed, and one that is damaged
-// is dropped and made again. A nil Cache works and keeps nothing; a directory that cannot be used is not an error either.
+// Cache stores the raw BTF of compressed files, since decompressing a kernel's BTF takes ten times as long as parsing it.
+// Entries are files in a directory, named by the SHA-256 of the compressed content: renamed and copied files are found again, changed files
+// are not. Processes may share a directory: entries are written to temporary files and renamed, and damaged ones are removed and
+// written again. A nil Cache stores nothing; an unusable directory is not an error.
 type Cache struct {
 	dir   string
 	limit int64
@@ -32,22 +32,20 @@ type Cache struct {
 }
 
 const (
-	// DefaultLimit is how many bytes a cache holds before the entries that were used longest ago are removed: the BTF
-	// of about a hundred kernels.
+	// DefaultLimit is the size in bytes above which a cache removes the least recently used entries: the BTF of about a hundred kernels.
 	DefaultLimit = 512 << 20
-	// entrySuffix is the extension of entries, stale what an unfinished one is removed after.
+	// entrySuffix is the extension of entries, stale the age at which unfinished ones are removed.
 	entrySuffix = ".btf"
 	stale       = time.Hour
-	// refresh is how old an entry's time of use may be before it is renewed.
+	// refresh is the age at which an entry's time of last use is renewed.
 	refresh = 24 * time.Hour
 )
 
-// entryMagic starts each entry; the number is the version of the format. A CRC-32C of the BTF follows, 4 bytes little
-// endian, then the BTF.
+// entryMagic starts each entry; the number is the format's version. A CRC-32C of the BTF follows, 4 bytes little-endian, then the BTF.
 var entryMagic = []byte("bpfrun-btf-1")
 
-// NewCache returns a cache in a directory, which is made when something is stored. It holds at most limit bytes, or
-// DefaultLimit if limit is 0.
+// NewCache returns a cache in a directory, which is created when the first entry is stored. It holds at most limit bytes, or DefaultLimit if
+// limit is 0.
 func NewCache(dir string, limit int64) *Cache {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -55,7 +53,7 @@ func NewCache(dir string, limit int64) *Cache {
 	return &Cache{dir: dir, limit: limit, loading: map[string]chan struct{}{}}
 }
 
-// Load is [Load] with the raw BTF of compressed files taken from the cache, or put there.
+// Load is [Load] that takes the raw BTF of compressed files from the cache or adds it.
 func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
 	data, err := container(path)
 	if err != nil {
@@ -126,7 +124,7 @@ func (c *Cache) enter(key string) (leave func()) {
 
 func (c *Cache) path(key string) string { return filepath.Join(c.dir, key+entrySuffix) }
 
-// get returns the raw BTF of an entry, nil when there is none or it is damaged.
+// get returns the raw BTF of an entry, nil when it is missing or damaged.
 func (c *Cache) get(key string) []byte {
 	path := c.path(key)
 	fi, err := os.Lstat(path)
@@ -150,7 +148,7 @@ func (c *Cache) get(key string) []byte {
 
 func (c *Cache) drop(key string) { _ = os.Remove(c.path(key)) }
 
-// put stores raw BTF, and makes room. Nothing depends on its success.
+// put stores raw BTF and evicts old entries. Failures are ignored.
 func (c *Cache) put(key string, raw []byte) {
 	if int64(len(raw)) > c.limit || os.MkdirAll(c.dir, 0o700) != nil {
 		return
@@ -174,7 +172,7 @@ func (c *Cache) put(key string, raw []byte) {
 	c.evict()
 }
 
-// evict removes the entries used longest ago until the rest is within the limit, and what unfinished writers left.
+// evict removes the least recently used entries until the rest is within the limit, and stale unfinished ones.
 func (c *Cache) evict() {
 	list, err := os.ReadDir(c.dir)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// minKernelBTF is below the size of any kernel's BTF and above anything else that looks like a header by chance.
+	// minKernelBTF is smaller than any kernel's BTF and larger than data that looks like a header by chance.
 	minKernelBTF = 1 << 20
-	// maxImage limits kernel images and what they expand to.
+	// maxImage limits the bytes of kernel images, compressed and decompressed.
 	maxImage = 512 << 20
-	// maxStreams limits how many places that look like a compressed stream are tried, of each kind: real images have a few.
+	// maxStreams limits the candidate streams tried for each compression format; real images have a few.
 	maxStreams = 64
 )
 
@@ -29,8 +29,8 @@ func isImage(data []byte) bool {
 	return at(0x1fe, "\x55\xaa") || at(56, "ARM\x64") || at(56, "RSC\x05") || at(0x24, "\x18\x28\x6f\x01") || at(0, "MZ") && at(4, "zimg")
 }
 
-// KernelBTF returns the raw BTF of a kernel image as it is booted: plain, or a decompressor followed by a gzip, xz, zstd or LZ4 stream. All
-// streams whose magic numbers occur are tried. The error is btf.ErrNoBTF: the kernel was built without BTF, or is compressed in another way
+// KernelBTF returns the raw BTF of a bootable kernel image: plain, or a decompressor followed by a gzip, xz, zstd or LZ4 stream. It tries
+// every stream whose magic number occurs. The error is btf.ErrNoBTF: the kernel was built without BTF or is compressed in another format
 // (bzip2, lzma, lzo).
 func KernelBTF(image []byte) ([]byte, error) {
 	if raw := findBTF(image); raw != nil {
@@ -60,8 +60,7 @@ func KernelBTF(image []byte) ([]byte, error) {
 	return nil, failure(btf.ErrNoBTF, "no BTF in the kernel image: it was built without CONFIG_DEBUG_INFO_BTF, or its compression is not supported (gzip, xz, zstd and LZ4 are)")
 }
 
-// findBTF looks for a BTF header (magic 0xeb9f, version 1, flags 0, header length 24) and returns header, types and
-// strings, in the byte order they are in.
+// findBTF searches for a BTF header (magic 0xeb9f, version 1, flags 0, header length 24) and returns the raw BTF, in its own byte order.
 func findBTF(b []byte) []byte {
 	for _, bo := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		head := make([]byte, 8)
@@ -99,7 +98,7 @@ func cutBTF(b []byte, bo binary.ByteOrder) []byte {
 	return b[:end]
 }
 
-// The streams are followed by other bytes, so every expander keeps what it got before an error.
+// The streams are followed by other bytes, so every decompressor returns what it has when an error occurs.
 
 func gunzip(b []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(b))

@@ -10,10 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Load reads BTF from a file, told by content and not by name: what [btf.Load] reads, and that compressed with xz, gzip or
-// zstd, tar archives of it like BTFHub's .btf.tar.xz, of which the first entry with BTF is taken, kernel images (vmlinuz), and Debian
-// packages with a kernel. base is the Spec that
-// split BTF continues, else nil.
+// Load reads BTF from a file, whose format it detects by content: what [btf.Load] reads, optionally compressed with xz, gzip or zstd;
+// tar archives such as BTFHub's .btf.tar.xz, whose first file with BTF is taken; kernel images (vmlinuz); and Debian packages with a kernel.
+// base is the Spec that split BTF continues, otherwise nil.
 func Load(path string, base *btf.Spec) (*btf.Spec, error) { return (*Cache)(nil).Load(path, base) }
 
 // LoadBytes is [Load] for the content of a file. name is used in messages and as the Spec's source name.
@@ -21,7 +20,7 @@ func LoadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, error) {
 	return (*Cache)(nil).loadBytes(name, data, base)
 }
 
-// container returns the content of a file that is compressed or an archive, nil for other files.
+// container returns the content of a compressed file or archive, nil for other files.
 func container(path string) (_ []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -31,7 +30,7 @@ func container(path string) (_ []byte, err error) {
 	start := make([]byte, tarHeader)
 	n, err := io.ReadFull(f, start)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) || !isContainer(start[:n]) {
-		return nil, nil // btf.Load gives the error
+		return nil, nil // btf.Load reports the error
 	}
 	data := bytes.NewBuffer(start[:n])
 	if fi, err := f.Stat(); err == nil {

@@ -2,11 +2,11 @@ package btffile
 
 import "encoding/binary"
 
-// lz4BlockSize is the most one block of the legacy format expands to.
+// lz4BlockSize is the maximum decompressed size of a block of the legacy format.
 const lz4BlockSize = 8 << 20
 
-// unlz4 expands a stream of the legacy LZ4 frame format, which the kernel uses: the magic number, then blocks, each
-// after its compressed size. It returns what it got when the stream ends or is followed by something else.
+// unlz4 decompresses a stream of the legacy LZ4 frame format, which the kernel uses: the magic number, then blocks, each after its
+// compressed size. It returns the data up to the end of the stream or the first bytes that are not a block.
 func unlz4(b []byte) []byte {
 	var out []byte
 	for b = b[4:]; len(b) > 4; {
@@ -24,7 +24,7 @@ func unlz4(b []byte) []byte {
 	return out
 }
 
-// lz4Block appends the expansion of one block to out. Matches reach back within the block only.
+// lz4Block appends one decompressed block to out. Matches refer to the same block only.
 func lz4Block(out, b []byte) ([]byte, bool) {
 	start := len(out)
 	length := func(nibble int) (int, bool) {

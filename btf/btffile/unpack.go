@@ -17,17 +17,15 @@ import (
 )
 
 const (
-	// maxUnpacked limits decompressed data: a vmlinux with debug information
-	// has less.
+	// maxUnpacked limits decompressed bytes; a vmlinux with debug information has fewer.
 	maxUnpacked = 1 << 30
-	// tarHeader is the size of the header of a file in an archive.
+	// tarHeader is the size in bytes of a file's header in a tar archive.
 	tarHeader = 512
-	// maxLayers limits containers inside containers.
+	// maxLayers limits nested containers.
 	maxLayers = 4
-	// maxWindow limits what a decompressor remembers: xz and zstd allocate what
-	// the file asks for. xz -9 has 64 MiB, zstd --ultra --long 128 MiB.
+	// maxWindow limits a decompressor's window in bytes, which the file chooses. xz -9 uses 64 MiB, zstd --ultra --long 128 MiB.
 	maxWindow = 128 << 20
-	// chunkSize is how much decompressed data is read at a time.
+	// chunkSize is the number of decompressed bytes read at a time.
 	chunkSize = 4 << 20
 )
 
@@ -38,17 +36,15 @@ var (
 	magicTar  = []byte("ustar")
 )
 
-// content is what was inside all containers: raw BTF, or something whose
-// magic bytes are not those of BTF, in raw; or an ELF file.
+// content is the innermost content: an ELF file, or in raw anything else, BTF or not.
 type content struct {
 	raw []byte
 	elf io.ReaderAt
-	len int64 // of the ELF file
+	len int64 // size of the ELF file
 }
 
-// unpack removes compression and archives, by content, until BTF or ELF shows.
-// What shows is judged by its first bytes before the rest is decompressed: data
-// that is neither is cut off after them.
+// unpack removes compression and archives, detected by content, until it finds BTF or ELF. It checks the first bytes before it decompresses
+// the rest: other data is truncated after them.
 func unpack(data []byte) (content, error) {
 	if isELF(data) {
 		return content{elf: bytes.NewReader(data), len: int64(len(data))}, nil
@@ -107,7 +103,7 @@ func isContainer(data []byte) bool {
 	return bytes.HasPrefix(data, magicXZ) || bytes.HasPrefix(data, magicGzip) || bytes.HasPrefix(data, magicZstd) || isTar(data) || isDeb(data) || isImage(data)
 }
 
-// openLayer opens one container. done frees what it holds.
+// openLayer opens one container. done releases its resources.
 func openLayer(r *bufio.Reader) (inner io.Reader, done func(), err error) {
 	start, err := r.Peek(tarHeader)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -142,16 +138,15 @@ func openLayer(r *bufio.Reader) (inner io.Reader, done func(), err error) {
 	return &bounded{r: inner, what: what, left: maxUnpacked}, done, nil
 }
 
-// xzDictionary returns the size of the dictionary that the first block of an xz
-// stream asks for (the .xz file format, sections 3.1 and 5.3.1), 0 when the
-// block has other filters than LZMA2 or is cut off.
+// xzDictionary returns the dictionary size in bytes of an xz stream's first block (the .xz file format, sections 3.1 and 5.3.1), 0 when the
+// block has filters other than LZMA2 or is truncated.
 func xzDictionary(start []byte) int64 {
 	const streamHeader, sizesPresent, lzma2 = 12, 0xc0, 0x21
 	if len(start) < streamHeader+2 {
 		return 0
 	}
 	flags, filter := start[streamHeader+1], start[streamHeader+2:]
-	for f := flags & sizesPresent; f != 0; f &= f - 1 { // the sizes of the block, as variable length numbers
+	for f := flags & sizesPresent; f != 0; f &= f - 1 { // sizes of the block, variable-length integers
 		for len(filter) > 0 && filter[0]&0x80 != 0 {
 			filter = filter[1:]
 		}
@@ -163,15 +158,15 @@ func xzDictionary(start []byte) int64 {
 	return dictionarySize(filter[2])
 }
 
-// dictionarySize returns the size of the dictionary that LZMA2's property byte stands for (section 5.3.1).
+// dictionarySize decodes LZMA2's property byte to a dictionary size in bytes (section 5.3.1).
 func dictionarySize(bits byte) int64 { return (2 | int64(bits&1)) << (min(bits, 40)/2 + 11) }
 
-// bounded reads at most left bytes, and says in errors what was unpacked.
+// bounded reads at most left bytes; its errors name what was unpacked.
 type bounded struct {
 	r    io.Reader
 	what string
 	left int64
-	err  error // the first one, which decompressors do not repeat
+	err  error // the first error, which decompressors do not repeat
 }
 
 // Read implements io.Reader.
@@ -197,7 +192,7 @@ func (b *bounded) read(p []byte) (int, error) {
 	return n, failure(btf.ErrTruncated, "%s: %v after %d bytes", b.what, err, maxUnpacked-b.left)
 }
 
-// unpackError gives an error of a decompressor a kind.
+// unpackError wraps an error of a decompressor in the error kind it means.
 func unpackError(err error) error {
 	if errors.Is(err, btf.ErrTooLarge) || errors.Is(err, btf.ErrTruncated) {
 		return err
@@ -205,8 +200,7 @@ func unpackError(err error) error {
 	return failure(btf.ErrTruncated, "%v", err)
 }
 
-// untar finds the first file of an archive that looks like BTF, ELF or
-// something compressed.
+// untar finds the first file of an archive that looks like BTF, ELF or a compressed file.
 func untar(r io.Reader) (io.Reader, func(), error) {
 	t := tar.NewReader(r)
 	for {
@@ -232,15 +226,13 @@ func untar(r io.Reader) (io.Reader, func(), error) {
 	}
 }
 
-// chunks are bytes in pieces of chunkSize. Unlike a buffer that grows, reading
-// them needs no more memory than they have.
+// chunks hold bytes in pieces of chunkSize. Unlike a growing buffer, reading them needs no extra memory.
 type chunks struct {
 	list [][]byte
 	len  int64
 }
 
-// readToEnd reads the innermost layer, and what the others have after it, so
-// that they find out whether their checksums hold.
+// readToEnd reads the innermost layer and then the rest of the others, so that they verify their checksums.
 func readToEnd(layers []io.Reader, limit int64) (*chunks, error) {
 	c, err := readChunks(layers[len(layers)-1], limit)
 	for i := len(layers) - 2; i >= 0 && err == nil; i-- {
@@ -249,7 +241,7 @@ func readToEnd(layers []io.Reader, limit int64) (*chunks, error) {
 	return c, err
 }
 
-// readChunks reads to the end, at most limit bytes.
+// readChunks reads to the end, and at most limit bytes.
 func readChunks(r io.Reader, limit int64) (*chunks, error) {
 	c := &chunks{}
 	for {

@@ -16,43 +16,43 @@ const (
 	maxNameOff  = 0x00ffffff
 	maxDepth    = 32
 	headerSize  = 24
-	layoutSize  = 32 // a header with the layout section's place
+	layoutSize  = 32 // a header with the layout section's fields
 	typeSize    = 12
 	narrowVlen  = 0xffff // without WideInfo
 	maxUint32   = 1<<32 - 1
 	shortNames  = 128
 	longNames   = 512
-	notSupp     = uapi.Errno(524) // ENOTSUPP, which user space has no name for
+	notSupp     = uapi.Errno(524) // ENOTSUPP, which user space headers do not define
 	bitsPerU128 = 128
 )
 
-// Options say for which kernel BTF is judged.
+// Options select the kernel whose rules apply.
 type Options struct {
 	// Release of the kernel; 0 is the newest.
 	Release Release
-	// PointerSize is the kernel's in bytes; 0 is 8.
+	// PointerSize is the kernel's pointer size in bytes; 0 is 8.
 	PointerSize int
 	// InKernel, when set, reports whether the kernel's own BTF has a type of that kind and name: kptrs to such types need a destructor.
 	InKernel func(kind btf.Kind, name string) bool
 }
 
-// Problem is the first rule that BTF breaks, in the order in which the kernel looks.
+// Problem is the first rule that BTF breaks, in the order of the kernel's checks.
 type Problem struct {
 	Rule Rule
-	// ID, Kind and Name are of the type concerned; 0 for the file as a whole.
+	// ID, Kind and Name describe the type; they are zero for the file as a whole.
 	ID   btf.ID
 	Kind btf.Kind
 	Name string
-	// Entry is the member, enumerator, parameter or variable concerned, -1 if none.
+	// Entry is the index of the member, enumerator, parameter or variable, -1 if none.
 	Entry  int
 	Detail string
 	// Errno is what BPF_BTF_LOAD returns.
 	Errno uapi.Errno
-	// Unsafe means that some kernels do not survive such BTF; it must not be given to one.
+	// Unsafe means that such BTF crashes some kernels; do not load it.
 	Unsafe bool
 }
 
-// Error names the type, the rule and what was found.
+// Error names the type, the rule and the value that breaks it.
 func (p *Problem) Error() string {
 	var b strings.Builder
 	if p.ID != 0 {
@@ -69,7 +69,7 @@ func (p *Problem) Error() string {
 	return b.String()
 }
 
-// ErrnoName returns the name of what BPF_BTF_LOAD returns.
+// ErrnoName returns the name of Errno.
 func (p *Problem) ErrnoName() string { return errnoName(p.Errno) }
 
 func errnoName(e uapi.Errno) string {
@@ -79,7 +79,7 @@ func errnoName(e uapi.Errno) string {
 	return e.Error()
 }
 
-// typ is a type as the kernel keeps it: its three words and what follows them.
+// typ is a type as the kernel keeps it: its three words and the data that follows.
 type typ struct {
 	name, info, third uint32
 	kind              btf.Kind
@@ -102,14 +102,12 @@ type checker struct {
 
 	resolver
 	metas []meta
-	// empty has, for structs without special fields, how deep structs are nested in them; height is that of the struct
-	// being walked.
+	// empty holds the nesting depth of structs without special fields; height is the depth of the struct being walked.
 	empty  map[uint32]int
 	height int
 }
 
-// BTF checks raw BTF as BPF_BTF_LOAD of a kernel does, of which it takes the byte order. It returns nil when the kernel accepts it,
-// else a *[Problem].
+// BTF checks raw BTF as BPF_BTF_LOAD of a kernel with the same byte order does. It returns nil when the kernel accepts it, otherwise a [*Problem].
 func BTF(raw []byte, opts Options) error {
 	c := newChecker(raw, opts)
 	for _, step := range []func() *Problem{
@@ -145,7 +143,7 @@ func fileProblem(rule Rule, errno uapi.Errno, format string, args ...any) *Probl
 	return &Problem{Rule: rule, Entry: -1, Errno: errno, Detail: fmt.Sprintf(format, args...)}
 }
 
-// problem returns one of a type that was read, with errno EINVAL.
+// problem returns a Problem of the type with that id, with errno EINVAL.
 func (c *checker) problem(id btf.ID, rule Rule, format string, args ...any) *Problem {
 	return c.entryProblem(id, -1, rule, format, args...)
 }
@@ -168,7 +166,7 @@ func (c *checker) shown(off uint32) string {
 
 func (c *checker) u32(b []byte) uint32 { return c.order.Uint32(b) }
 
-// header checks what btf_parse_hdr and btf_check_sec_info check.
+// header checks the header (btf_parse_hdr, btf_check_sec_info).
 func (c *checker) header() *Problem {
 	n := uint32(len(c.raw))
 	if len(c.raw) > maxSize {
@@ -214,7 +212,7 @@ type section struct {
 	off, len uint32
 }
 
-// sections checks that sections follow each other and fill the file.
+// sections checks that sections are adjacent and fill the file.
 func (c *checker) sections(expected uint32) *Problem {
 	secs := []section{{"types", c.typeOff, c.typeLen}, {"strings", c.strOff, c.strLen}}
 	if c.layoutBytes != 0 {
@@ -284,7 +282,7 @@ func (c *checker) layout() *Problem {
 	return nil
 }
 
-// byID returns a type, nil when there is none.
+// byID returns a type, or nil.
 func (c *checker) byID(id uint32) *typ {
 	if id >= uint32(len(c.types)) {
 		return nil

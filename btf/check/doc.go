@@ -1,11 +1,10 @@
-// Package check judges BTF as BPF_BTF_LOAD of a release of Linux does, and makes from an object's BTF what libbpf would give to that
-// release.
+// Package check checks BTF as BPF_BTF_LOAD of a Linux release does, and rewrites an object's BTF as libbpf does for that release.
 //
-// It knows the rules of kernel/bpf/btf.c from 5.10 on: headers, sections and limits, what each kind may look like, whether every
-// reference leads to a type that can be resolved, and the special fields (bpf_spin_lock, bpf_list_head, kptrs). What releases
-// do differently is one table of facts. It does not read ELF files and does not know programs.
+// It knows the rules of kernel/bpf/btf.c from 5.10 on: headers, sections and limits, the encoding of each kind, whether every
+// reference resolves, and the special fields (bpf_spin_lock, bpf_list_head, kptrs). One table of facts holds the differences
+// between releases. It does not read ELF files or programs.
 //
-// Start from [BTF], which returns a [*Problem] or nil, and [Sanitise].
+// Start at [BTF], which returns a [*Problem] or nil, and [Sanitise].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package check

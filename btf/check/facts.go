@@ -8,10 +8,10 @@ import (
 // Release is a release of Linux.
 type Release = uapi.Release
 
-// Fact is something that releases do differently when they check BTF.
+// Fact is a check of BTF that differs between releases.
 type Fact uint8
 
-// Facts. Each names what newer releases do unless it says otherwise.
+// Facts. Each describes newer releases unless it says otherwise.
 const (
 	// EmptySections: a DATASEC may have no variables.
 	EmptySections Fact = iota
@@ -36,33 +36,33 @@ const (
 	PrintableSections
 	// AttributeTags: DECL_TAG and TYPE_TAG may have the kind_flag.
 	AttributeTags
-	// OwnedFields: structs with locks and list heads are judged.
+	// OwnedFields: structs with locks and list heads are checked.
 	OwnedFields
-	// OwnedTrees, OwnedRefcounts: so are those with nodes and roots of red-black trees, and with reference counts.
+	// OwnedTrees, OwnedRefcounts: structs with nodes and roots of red-black trees, or with reference counts, are checked too.
 	OwnedTrees
 	OwnedRefcounts
-	// OwnedKptrs: so are those with kptrs.
+	// OwnedKptrs: structs with kptrs are checked too.
 	OwnedKptrs
-	// NestedFields: fields are looked for in members of members and in arrays.
+	// NestedFields: fields are searched for in nested members and in arrays.
 	NestedFields
-	// ElevenFields: a struct may have 11 such fields instead of 10.
+	// ElevenFields: a struct may have 11 special fields instead of 10.
 	ElevenFields
 	// UniqueRefcounts: a struct has at most one bpf_refcount.
 	UniqueRefcounts
-	// UniqueNested: fields of nested structs count for the struct around them.
+	// UniqueNested: fields of nested structs count towards the enclosing struct.
 	UniqueNested
 	// UniqueTags: two decl tags "contains:" for one member are an error.
 	UniqueTags
 	// PercpuKptrs, UserPtrs: the type tags percpu_kptr and uptr.
 	PercpuKptrs
 	UserPtrs
-	// LooseKptrTags: a kptr's tag may be anywhere among the modifiers of what the pointer points to.
+	// LooseKptrTags: a kptr's tag may be anywhere among the modifiers of the pointee.
 	LooseKptrTags
 	// ResilientLocks: bpf_res_spin_lock.
 	ResilientLocks
-	// OwnershipDepth: chains of owners are at most eight structs long.
+	// OwnershipDepth: ownership chains have at most eight structs.
 	OwnershipDepth
-	// LayoutSection: there may be a section that describes kinds.
+	// LayoutSection: a section may describe the sizes of kinds.
 	LayoutSection
 	// WideInfo: the info word has 24 bits for vlen and 7 for the kind, none unused.
 	WideInfo
@@ -73,9 +73,9 @@ const (
 // row identifies which releases a fact holds for.
 type row struct {
 	from Release
-	// until, when set, is the first release without it.
+	// until, when set, is the first release in which it no longer holds.
 	until Release
-	// also holds releases before from that took it into their stable updates.
+	// also lists stable series before from that backported it.
 	also []Release
 	what string
 }
@@ -115,7 +115,7 @@ var (
 	}
 )
 
-// In reports whether the fact holds for a release; an unknown release is the newest.
+// In reports whether the fact holds for a release; 0 means the newest.
 func (f Fact) In(release Release) bool {
 	row := &rows[f]
 	if row.until != 0 && (release == 0 || release >= row.until) {
@@ -132,10 +132,10 @@ func (f Fact) In(release Release) bool {
 	return false
 }
 
-// String describes what the fact is.
+// String describes the fact.
 func (f Fact) String() string { return rows[f].what }
 
-// kindFacts are the kinds that were not always known.
+// kindFacts maps kinds that were added later to the facts that allow them.
 var kindFacts = map[btf.Kind]Fact{
 	btf.KindFloat: KindFloat, btf.KindDeclTag: KindDeclTag, btf.KindTypeTag: KindTypeTag, btf.KindEnum64: KindEnum64,
 }

@@ -28,18 +28,18 @@ const (
 	nodes = listNode | rbNode
 )
 
-// fieldKind is a struct whose name makes a member such a field. Sizes and alignments are those of include/uapi/linux/bpf.h.
+// fieldKind is a struct type whose members are special fields. Sizes and alignments are those of include/uapi/linux/bpf.h.
 type fieldKind struct {
 	kind        field
 	name        string
 	size, align uint32
 	since       Fact
-	// unique fields are at most once in a struct; from is the fact that makes them so.
+	// unique fields occur at most once in a struct; from is the fact that makes them unique.
 	unique bool
 	from   Fact
 }
 
-// fieldKinds are those that BPF_BTF_LOAD looks for: timers and work queues are judged with maps.
+// fieldKinds are the fields that BPF_BTF_LOAD checks; timers and work queues are checked when maps are created.
 var fieldKinds = []fieldKind{
 	{kind: spinLock, name: "bpf_spin_lock", size: 4, align: 4, since: OwnedFields, unique: true, from: OwnedFields},
 	{kind: resLock, name: "bpf_res_spin_lock", size: 4, align: 4, since: ResilientLocks, unique: true, from: ResilientLocks},
@@ -50,7 +50,7 @@ var fieldKinds = []fieldKind{
 	{kind: refcount, name: "bpf_refcount", size: 4, align: 4, since: OwnedRefcounts, unique: true, from: UniqueRefcounts},
 }
 
-// marks are the structs whose presence as a member makes the kernel look at a struct; not the resilient lock.
+// marks reports whether a member of this kind makes the kernel check the struct's fields; a resilient lock does not.
 func (k *fieldKind) marks() bool { return k.kind != resLock }
 
 func fieldSize(f field) uint32 {
@@ -62,25 +62,25 @@ func fieldSize(f field) uint32 {
 	return 8
 }
 
-// found is a field of a struct.
+// found is a special field of a struct.
 type found struct {
 	kind field
 	off  uint32
-	// value is the struct a root or kptr leads to; node the name of its node.
+	// value is the struct that a root or kptr refers to; node is the name of its node.
 	value uint32
 	node  string
-	// foreign means that a kptr leads to a type of the kernel.
+	// foreign means that a kptr refers to a kernel type.
 	foreign bool
 }
 
-// meta is a struct with such fields (struct btf_struct_meta).
+// meta is a struct with special fields (struct btf_struct_meta).
 type meta struct {
 	id     uint32
 	mask   field
 	fields []found
 }
 
-// kptrTag returns the kind of kptr that a type tag declares.
+// kptrTag returns the kind of kptr that a type tag declares, 0 if none.
 func (c *checker) kptrTag(s string) field {
 	switch {
 	case s == "kptr_untrusted":
@@ -95,7 +95,7 @@ func (c *checker) kptrTag(s string) field {
 	return 0
 }
 
-// errField is why a field is refused.
+// errField is the reason why a field is refused.
 type errField struct {
 	errno  uapi.Errno
 	detail string
@@ -149,7 +149,7 @@ func (c *checker) ownedFields() *Problem {
 	return c.ownership()
 }
 
-// structNamed returns the first STRUCT of a name.
+// structNamed returns the id of the first STRUCT with a name, 0 if there is none.
 func (c *checker) structNamed(name string) uint32 {
 	for id := 1; id < len(c.types); id++ {
 		if t := &c.types[id]; t.kind == btf.KindStruct {
@@ -176,7 +176,7 @@ func (c *checker) fieldProblem(id uint32, e *errField) *Problem {
 	return p
 }
 
-// fieldsOf finds the fields of a struct and what they lead to (btf_parse_fields).
+// fieldsOf finds a struct's special fields and the types they refer to (btf_parse_fields).
 func (c *checker) fieldsOf(id uint32, t *typ) *Problem {
 	room := 10
 	if c.has(ElevenFields) {
@@ -249,7 +249,7 @@ func (c *checker) inStruct(t *typ, mask field, room, level int, seen *field) ([]
 	return list, nil
 }
 
-// fieldType is btf_get_field_type; 0 is none.
+// fieldType is btf_get_field_type; kind 0 means none.
 func (c *checker) fieldType(t *typ, mask field, seen *field) (kind field, size, align uint32, e *errField) {
 	name := c.nameOf(t)
 	for i := range fieldKinds {
@@ -307,7 +307,7 @@ func (c *checker) inMember(st *typ, id uint32, idx int, off uint32, mask field, 
 		c.height = 0
 		list, e := c.inStruct(t, mask, room, level+1, seen)
 		if e == nil && len(list) == 0 && *seen == before {
-			// The kernel looks again each time, which takes ever longer for structs in structs.
+			// The kernel repeats this walk for each struct, which takes exponential time for nested structs.
 			c.empty[id] = c.height
 		}
 		c.height = max(above, 1+c.height)
@@ -346,7 +346,7 @@ func (c *checker) inMember(st *typ, id uint32, idx int, off uint32, mask field, 
 	return repeat([]found{*f}, n, room, size)
 }
 
-// repeat is btf_repeat_fields: the fields of an array's elements.
+// repeat is btf_repeat_fields: it repeats the fields of an array's element for all elements.
 func repeat(list []found, n uint32, room int, size uint32) ([]found, *errField) {
 	if n <= 1 {
 		return list, nil
@@ -358,7 +358,7 @@ func repeat(list []found, n uint32, room int, size uint32) ([]found, *errField) 
 	}
 	if total := uint64(len(list)) * uint64(n); total > uint64(room) {
 		e := refuse(uapi.E2BIG, "an array has too many special fields")
-		e.unsafe = total > maxUint32 // some kernels count them in 32 bits and write far outside their table
+		e.unsafe = total > maxUint32 // some kernels count in 32 bits and write far outside their table
 		return nil, e
 	}
 	one := len(list)
@@ -455,7 +455,7 @@ func (c *checker) root(st *typ, idx int, off uint32, kind field) (*found, *errFi
 	return &found{kind: kind, off: off, value: id, node: node}, nil
 }
 
-// leadsTo checks what a kptr or root leads to (btf_parse_kptr, btf_parse_graph_root).
+// leadsTo checks the type that a kptr or root refers to (btf_parse_kptr, btf_parse_graph_root).
 func (c *checker) leadsTo(f *found) *errField {
 	to := c.byID(f.value)
 	switch {
@@ -487,7 +487,7 @@ func (c *checker) leadsTo(f *found) *errField {
 			if n.kind != btf.KindStruct || c.nameOf(n) != want {
 				return refuse(uapi.EINVAL, "the node "+f.node+" is not a struct "+want)
 			}
-			// The kernel reads the offset with the kind_flag of the node's type.
+			// The kernel decodes the offset with the kind_flag of the node's type.
 			if off := bitOffset(n, m); off%8 != 0 || off/8%align != 0 {
 				return refuse(uapi.EINVAL, "the node "+f.node+" is not aligned")
 			}
@@ -507,7 +507,7 @@ func (c *checker) memberName(m member) string {
 	return s
 }
 
-// destructors are the kernel's types that a kptr may own, and the releases they came with (register_btf_id_dtor_kfuncs).
+// destructors are the kernel types that a kptr may own, with the releases that added them (register_btf_id_dtor_kfuncs).
 var destructors = map[string]Release{
 	"task_struct": r(6, 2), "cgroup": r(6, 2), "bpf_cpumask": r(6, 3), "bpf_crypto_ctx": r(6, 10), "sk_buff": r(6, 16),
 }
@@ -517,7 +517,7 @@ func destructible(name string, release Release) bool {
 	return ok && release.Has(from)
 }
 
-// ownership checks that structs do not own each other in circles or too deep.
+// ownership checks that ownership between structs has no cycles and is not too deep.
 func (c *checker) ownership() *Problem {
 	byID := map[uint32]int{}
 	for i := range c.metas {
@@ -559,7 +559,7 @@ func (c *checker) ownerProblem(id uint32, errno uapi.Errno, format string, args 
 	return p
 }
 
-// owners is btf_ownership_depth: how deep what a struct owns is, negative when too deep.
+// owners is btf_ownership_depth: the depth of ownership below a struct, negative when it is too deep.
 func (c *checker) owners(byID map[uint32]int, depth []int, i, left int) int {
 	if left == 0 {
 		return -1

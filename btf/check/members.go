@@ -2,7 +2,7 @@ package check
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// memberCheck checks that a member fits its struct: check_member of the member's kind, or check_kflag_member when the struct has the
+// memberCheck checks that a member fits into its struct: check_member of the member's kind, or check_kflag_member if the struct has the
 // kind_flag.
 func (c *checker) memberCheck(id uint32, s *typ, i int, m member) *Problem {
 	t, tid := c.byID(m.typ), m.typ
@@ -53,7 +53,7 @@ func (c *checker) memberCheck(id uint32, s *typ, i int, m member) *Problem {
 
 type badMember func(rule Rule, format string, args ...any) *Problem
 
-// fits checks that bits at a place are inside a struct and can be read with 128 bits.
+// fits checks that bits at an offset are inside a struct and can be read with 128 bits.
 func fits(s *typ, off, bits uint32, bad badMember) *Problem {
 	n := bits + off%8
 	if n > bitsPerU128 {
@@ -91,7 +91,7 @@ func (c *checker) intFlagMember(s, t *typ, m member, bad badMember) *Problem {
 }
 
 func enumFlagMember(s *typ, m member, bad badMember) *Problem {
-	// The kernel takes enums for 32 bits here, whatever their size.
+	// The kernel assumes 32-bit enums here, whatever their size.
 	const enumBits = 32
 	width, off := m.off>>24, m.off&0xffffff
 	switch {

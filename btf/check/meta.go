@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// metaAll reads the types and checks each by itself (btf_check_all_metas).
+// metaAll reads all types and checks each on its own (btf_check_all_metas).
 func (c *checker) metaAll() *Problem {
 	switch {
 	case c.typeOff%4 != 0:
@@ -25,7 +25,7 @@ func (c *checker) metaAll() *Problem {
 			}
 			return p
 		}
-		if len(c.types) < maxType { // those that follow are not kept, and nothing can refer to them
+		if len(c.types) < maxType { // types beyond the limit are not kept, and nothing can refer to them
 			c.types = append(c.types, *t)
 		}
 		b = b[used:]
@@ -33,7 +33,7 @@ func (c *checker) metaAll() *Problem {
 	return nil
 }
 
-// meta reads one type (btf_check_meta). t is nil when not even its words could be read.
+// meta reads one type and returns the bytes it used (btf_check_meta). t is nil when its header is truncated.
 func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 	if len(b) < typeSize {
 		return nil, 0, c.problem(id, RuleTruncated, "%d bytes are left, a type has %d", len(b), typeSize)
@@ -43,7 +43,7 @@ func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 	t.flag, t.vlen = info.Flag(), info.Vlen()
 	kind := uint32(info.Kind())
 	if !c.has(WideInfo) {
-		// The kernel refuses bits that are not used before it looks at the others.
+		// The kernel checks unused bits first.
 		kind &= 0x1f
 		t.vlen &= narrowVlen
 		mask := uint32(0x9f00ffff)
@@ -85,10 +85,10 @@ func extra(k btf.Kind, vlen uint32) uint64 {
 	return uint64(fixed) + uint64(entry)*uint64(vlen)
 }
 
-// shape is what the checks of kinds have in common.
+// shape holds the checks that kinds have in common.
 type shape struct {
 	name nameRule
-	// entries: vlen counts entries, or says something else.
+	// entries: vlen counts entries; otherwise it has another meaning.
 	entries bool
 	// flag: the kind_flag may be set.
 	flag bool
@@ -127,7 +127,7 @@ var shapes = map[btf.Kind]shape{
 	btf.KindEnum64:    {name: nameOptional, entries: true, flag: true},
 }
 
-// flagAllowed reports whether a type of that kind may have the kind_flag in this release.
+// flagAllowed reports whether a type of kind k may have the kind_flag in this release.
 func (c *checker) flagAllowed(k btf.Kind) bool {
 	switch k {
 	case btf.KindEnum:
@@ -138,7 +138,7 @@ func (c *checker) flagAllowed(k btf.Kind) bool {
 	return shapes[k].flag
 }
 
-// kindMeta checks a type by itself: the check_meta of its kind.
+// kindMeta checks a type on its own, as the check_meta of its kind does.
 func (c *checker) kindMeta(id btf.ID, t *typ) *Problem {
 	s := shapes[t.kind]
 	if t.vlen != 0 && !s.entries {
@@ -241,7 +241,7 @@ func (c *checker) badName(id btf.ID, off uint32) *Problem {
 
 func (c *checker) nameExists(off uint32) bool { return off <= maxNameOff && off < uint32(len(c.strs)) }
 
-// letter, digit and printable are those of the kernel's lib/ctype.c, which knows Latin-1.
+// letter, digit and printable follow the kernel's lib/ctype.c, which includes Latin-1.
 func letter(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0xc0 && b != 0xd7 && b != 0xf7
 }
@@ -299,7 +299,7 @@ func (c *checker) intMeta(id btf.ID, t *typ) *Problem {
 	return nil
 }
 
-// regular reports whether an INT is not a bit field: 1, 2, 4, 8 or 16 bytes at offset 0.
+// regular reports whether an INT is not a bit-field: 1, 2, 4, 8 or 16 bytes at offset 0.
 func (c *checker) regular(t *typ) bool {
 	v := c.u32(t.body)
 	switch v & 0xff {
@@ -322,7 +322,7 @@ func (c *checker) arrayMeta(id btf.ID, t *typ) *Problem {
 	return nil
 }
 
-// member is an entry of a STRUCT or UNION; off is the whole word.
+// member is an entry of a STRUCT or UNION; off is the whole offset word.
 type member struct{ name, typ, off uint32 }
 
 func (c *checker) member(t *typ, i int) member {
@@ -330,7 +330,7 @@ func (c *checker) member(t *typ, i int) member {
 	return member{c.u32(b), c.u32(b[4:]), c.u32(b[8:])}
 }
 
-// bitOffset returns a member's offset in bits as the kind_flag of t, which need not be its struct, has it.
+// bitOffset returns a member's offset in bits, decoded with the kind_flag of t, which need not be the member's struct.
 func bitOffset(t *typ, m member) uint32 {
 	if t.flag {
 		return m.off & 0xffffff

@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// mode is what a resolution that is under way stops at (enum resolve_mode).
+// mode determines where the current resolution stops (enum resolve_mode).
 type mode uint8
 
 const (
@@ -27,8 +27,8 @@ type vertex struct {
 	next int // entry to continue with
 }
 
-// resolver is the state of the walk over references (btf_check_all_types). It keeps, as the kernel does, for each type the id of what
-// it stands for and the size of arrays.
+// resolver is the state of the walk over references (btf_check_all_types). Like the kernel, it keeps for each type the id it resolves to
+// and the size of arrays.
 type resolver struct {
 	visits []visit
 	ids    []uint32
@@ -39,7 +39,7 @@ type resolver struct {
 
 func (c *checker) isModifier(t *typ) bool { return t.kind.IsMod() }
 
-// noSize reports whether a type has no size; nil has none.
+// noSize reports whether a type has no size; a missing type has none.
 func (c *checker) noSize(t *typ) bool {
 	if t == nil {
 		return true
@@ -51,7 +51,7 @@ func (c *checker) noSize(t *typ) bool {
 	return false
 }
 
-// sourceOnly reports whether nothing may refer to a type while references are resolved.
+// sourceOnly reports whether no type may refer to this one while references are resolved.
 func sourceOnly(t *typ) bool {
 	return t.kind == btf.KindVar || t.kind == btf.KindDeclTag || t.kind == btf.KindDatasec
 }
@@ -66,7 +66,7 @@ func (c *checker) needsResolve(t *typ) bool {
 	return c.isModifier(t)
 }
 
-// sink reports whether the resolution under way ends at a type.
+// sink reports whether the current resolution ends at a type.
 func (c *checker) sink(t *typ) bool {
 	switch c.mode {
 	case modePtr:
@@ -77,7 +77,7 @@ func (c *checker) sink(t *typ) bool {
 	return !c.needsResolve(t)
 }
 
-// pending reports whether a type has to be resolved before the one that refers to it.
+// pending reports whether a type must be resolved before the one that refers to it.
 func (c *checker) pending(id uint32, t *typ) bool { return !c.sink(t) && c.visits[id] != resolved }
 
 func (c *checker) push(id uint32) *Problem {
@@ -110,7 +110,7 @@ func (c *checker) pop(id, size uint32) {
 	c.ids[v.id], c.sizes[v.id], c.visits[v.id] = id, size, resolved
 }
 
-// sized follows what a type stands for to one with a size (btf_type_id_size). t is nil when there is none, and sizedID is id then.
+// sized resolves a type to one with a size (btf_type_id_size). If there is none, t is nil and sizedID is id.
 func (c *checker) sized(id uint32) (t *typ, sizedID, size uint32) {
 	t, sizedID = c.byID(id), id
 	if c.noSize(t) {
@@ -133,7 +133,7 @@ func (c *checker) sized(id uint32) (t *typ, sizedID, size uint32) {
 	return t, sizedID, size
 }
 
-// resolveAll follows all references.
+// resolveAll resolves all references.
 func (c *checker) resolveAll() *Problem {
 	n := len(c.types)
 	c.visits, c.ids, c.sizes = make([]visit, n), make([]uint32, n), make([]uint32, n)
@@ -177,7 +177,7 @@ func (c *checker) resolve(id uint32) *Problem {
 	return nil
 }
 
-// resolvedWell is the kernel's last check of a type (btf_resolve_valid).
+// resolvedWell is the kernel's final check of a type (btf_resolve_valid).
 func (c *checker) resolvedWell(id uint32, t *typ) bool {
 	switch {
 	case c.visits[id] != resolved:
@@ -196,7 +196,7 @@ func (c *checker) resolvedWell(id uint32, t *typ) bool {
 	return false
 }
 
-// step continues the type on top of the stack: the resolve of its kind.
+// step continues the type on top of the stack with the resolve function of its kind.
 func (c *checker) step(v vertex, t *typ) *Problem {
 	switch t.kind {
 	case btf.KindPtr:
@@ -232,7 +232,7 @@ func (c *checker) badRef(v vertex, id uint32) *Problem {
 	return c.problem(btf.ID(v.id), RuleReference, "may not refer to [%d] %s", id, t.kind)
 }
 
-// again pushes the pointer that a modifier stands for when it has to be followed too: it was passed over while members were resolved.
+// again pushes the pointer that a modifier resolves to if it was skipped while members were resolved.
 func (c *checker) again(id uint32) (*Problem, bool) {
 	if t := c.byID(id); !c.isModifier(t) {
 		return nil, false
@@ -330,7 +330,7 @@ func (c *checker) arrayStep(v vertex, t *typ) *Problem {
 
 // structStep is btf_struct_resolve.
 func (c *checker) structStep(v vertex, t *typ) *Problem {
-	if v.next > 0 { // what was pushed last is resolved now
+	if v.next > 0 { // the member pushed last is resolved now
 		m := c.member(t, v.next-1)
 		if p := c.memberCheck(v.id, t, v.next-1, m); p != nil {
 			return p
@@ -364,7 +364,7 @@ func (c *checker) datasecStep(v vertex, t *typ) *Problem {
 			return c.entryProblem(btf.ID(v.id), i, RuleSection, "type %d is not a variable", s.typ)
 		}
 		if c.pending(s.typ, vt) {
-			// The kernel does not look at the size of this one again.
+			// The kernel does not check the size of this one again.
 			c.stack[len(c.stack)-1].next = i + 1
 			return c.push(s.typ)
 		}

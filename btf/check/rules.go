@@ -37,7 +37,7 @@ const (
 	numRules
 )
 
-// ruleRows name each rule and say what to do about it.
+// ruleRows holds each rule's name and advice.
 var ruleRows = [numRules]struct{ name, advice string }{
 	RuleLimit:     {"limit", "the kernel's limit is 16 MiB; remove types that the programs do not use (bpfrun btf min)"},
 	RuleHeader:    {"header", "regenerate the file with a tool that writes BTF version 1"},
@@ -69,8 +69,8 @@ var ruleRows = [numRules]struct{ name, advice string }{
 	RuleOwnership: {"ownership", "a struct that is both owned and an owner may not own further owners"},
 }
 
-// String returns the rule's name, "loop".
+// String returns the rule's name, such as "loop".
 func (r Rule) String() string { return ruleRows[r].name }
 
-// Advice describes what to do about BTF that breaks the rule.
+// Advice says how to fix BTF that breaks the rule.
 func (r Rule) Advice() string { return ruleRows[r].advice }

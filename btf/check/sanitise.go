@@ -9,9 +9,9 @@ import (
 
 // Change is one replacement that libbpf makes for an older kernel.
 type Change struct {
-	// From is the kind that was replaced, Count how many types of it.
+	// From is the kind that was replaced, Count the number of replaced types.
 	From btf.Kind
-	// What describes what was done: "ENUM64 became a UNION".
+	// What describes the replacement: "ENUM64 became a UNION".
 	What  string
 	Count int
 }
@@ -19,9 +19,9 @@ type Change struct {
 // String returns "3 ENUM64 became a UNION".
 func (c Change) String() string { return fmt.Sprintf("%d %s", c.Count, c.What) }
 
-// Sanitise returns BTF as libbpf gives it to a kernel of that release: kinds and names the kernel does not know are replaced
-// (bpf_object__sanitize_btf). raw is not changed; without anything to replace it is returned itself. The error is what [BTF] would
-// find in the header or in the sizes of types, after which nothing can be replaced.
+// Sanitise returns BTF as libbpf loads it into a kernel of that release: kinds and names that the kernel does not know are replaced
+// (bpf_object__sanitize_btf). raw is not modified; without replacements it is returned itself. It fails with the [*Problem] that [BTF] finds in
+// the header or in the sizes of types, since nothing can be replaced then.
 func Sanitise(raw []byte, release Release) ([]byte, []Change, error) {
 	c := newChecker(raw, Options{})
 	for _, step := range []func() *Problem{c.header, c.strings} {
@@ -60,7 +60,7 @@ func (s *sanitiser) note(kind btf.Kind, what string) {
 	}
 }
 
-// header leaves the layout section out for kernels that do not know it.
+// header drops the layout section for kernels that do not know it.
 func (s *sanitiser) header(raw []byte) {
 	if LayoutSection.In(s.release) || s.hdrLen < layoutSize || s.layoutBytes == 0 && s.layOff == 0 {
 		return
@@ -80,7 +80,7 @@ func (s *sanitiser) types() error {
 	at := s.hdrLen + s.typeOff
 	end := at + s.typeLen
 	count := uint32(0)
-	var unions []uint32 // places of members whose type is the placeholder
+	var unions []uint32 // offsets of members whose type is the placeholder
 	for ; at < end; count++ {
 		if end-at < typeSize {
 			return s.problem(btf.ID(count+1), RuleTruncated, "%d bytes are left, a type has %d", end-at, typeSize)
@@ -106,7 +106,7 @@ func (s *sanitiser) types() error {
 	return nil
 }
 
-// replace changes the type at a place of the output, and returns where ids of the placeholder belong.
+// replace replaces the type at an offset of the output and returns the offsets to fill with the placeholder's id.
 func (s *sanitiser) replace(at uint32, info btf.Info) (unions []uint32) {
 	kind, vlen := info.Kind(), info.Vlen()
 	lacks := func(f Fact) bool { return !f.In(s.release) }
@@ -119,7 +119,7 @@ func (s *sanitiser) replace(at uint32, info btf.Info) (unions []uint32) {
 		s.put(at+12, 8)
 		s.note(kind, "DECL_TAG became an INT of one byte")
 	case kind == btf.KindDatasec && lacks(PrintableSections) && s.byteAt(name) == '?':
-		// libbpf asks the kernel whether it takes a name with a question mark.
+		// libbpf probes whether the kernel accepts a name with a question mark.
 		s.out[s.hdrLen+s.strOff+name] = '_'
 		s.note(kind, "DATASEC has _ instead of ? in its name")
 	case kind == btf.KindFloat && lacks(KindFloat):
@@ -152,7 +152,7 @@ func (s *sanitiser) byteAt(name uint32) byte {
 	return s.out[s.hdrLen+s.strOff+name]
 }
 
-// addPlaceholder appends the INT that members of former ENUM64 have, after the types that end at a place.
+// addPlaceholder appends the INT that members of former ENUM64 have, after the types, which end at offset end.
 func (s *sanitiser) addPlaceholder(end uint32) {
 	const name = "enum64_placeholder\x00"
 	var t [16]byte

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Maker turns types of DWARF into BTF.
+// Maker converts DWARF types to BTF.
 type Maker struct {
 	data *dwarf.Data
 	b    *btf.Builder
@@ -16,18 +16,18 @@ type Maker struct {
 	num  btf.ID // index type of arrays
 }
 
-// NewMaker returns a Maker of types that continue those of base, which may be nil.
+// NewMaker returns a Maker whose types continue those of base, which may be nil.
 func NewMaker(data *dwarf.Data, base *btf.Spec) *Maker {
 	m := &Maker{data: data, b: btf.NewBuilder(base), ids: map[dwarf.Type]btf.ID{}, offs: map[dwarf.Offset]btf.ID{}}
-	// The first INT that is some spelling of long says how large pointers are.
+	// Readers take the pointer size from the first INT named as a long.
 	m.num = m.b.Int("unsigned long", 8, 0)
 	return m
 }
 
-// Spec returns the types that were made.
+// Spec returns the types made so far.
 func (m *Maker) Spec(order binary.ByteOrder) (*btf.Spec, error) { return m.b.Spec(order) }
 
-// At returns the type of an entry, 0 (void) when it cannot be read.
+// At returns the id of the type at a DWARF entry, 0 (void) when it cannot be read.
 func (m *Maker) At(off dwarf.Offset) btf.ID {
 	if id, ok := m.offs[off]; ok {
 		return id
@@ -53,7 +53,7 @@ func (m *Maker) make(t dwarf.Type) btf.ID {
 		return m.composite(t)
 	case *dwarf.PtrType:
 		id = m.b.Add(btf.Type{Kind: btf.KindPtr})
-		m.ids[t] = id // before the pointee, which may lead back here
+		m.ids[t] = id // set before the pointee is made, which may refer back to this pointer
 		m.b.Set(id, btf.Type{Kind: btf.KindPtr, Ref: m.make(t.Type)})
 		return id
 	case *dwarf.TypedefType:

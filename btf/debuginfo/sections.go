@@ -9,17 +9,17 @@ import (
 
 // Relocation types of BPF (llvm/BinaryFormat/ELFRelocs/BPF.def).
 const (
-	relocInsn64   = 1 // also of data, before LLVM 13
+	relocInsn64   = 1 // also for data before LLVM 13
 	relocAbs64    = 2
 	relocAbs32    = 3
 	relocNoDyld32 = 4
-	relocInsn32   = 10 // also of data, before LLVM 13
+	relocInsn32   = 10 // also for data before LLVM 13
 )
 
-// SectionShift places code sections apart: in an object file all of them begin at address 0. Section n is at n << SectionShift.
+// SectionShift separates code sections, all of which start at address 0 in an object file: section n is placed at n << SectionShift.
 const SectionShift = 32
 
-// maxSection limits the sections that are read.
+// maxSection limits the bytes of a section.
 const maxSection = 256 << 20
 
 // Sections returns the .debug_ sections of an object by name, relocated.
@@ -35,7 +35,7 @@ func Sections(f *elf.File) (map[string][]byte, error) {
 	return out, nil
 }
 
-// Data opens the DWARF of sections.
+// Data parses the sections as DWARF.
 func Data(sec map[string][]byte) (*dwarf.Data, error) {
 	d, err := dwarf.New(sec["abbrev"], nil, nil, sec["info"], sec["line"], nil, sec["ranges"], sec["str"])
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package debuginfo reads the types of BPF objects from DWARF. Compilers put into BTF only what maps, functions and global variables
-// lead to: the struct a program sends through a ring buffer is in DWARF alone.
+// Package debuginfo reads the types of BPF objects from DWARF. Compilers emit BTF only for types that maps, functions and global variables
+// refer to; a struct that a program sends through a ring buffer is described by DWARF alone.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package debuginfo
@@ -14,15 +14,15 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Limits of what is read for the sake of types.
+// Limits of the DWARF that is read.
 const (
-	maxInfo    = 4 << 20 // of .debug_info
+	maxInfo    = 4 << 20 // bytes of .debug_info
 	maxEntries = 1 << 20
 )
 
-// Structs returns base with the named structs of an object's DWARF after its types, and nil when there is none to add. A struct
-// that base has under the same name and of the same size is left out, and so are those of headers that declare one of the kernel's
-// types, by their names: such a header (vmlinux.h) describes a kernel, not what the object is about.
+// Structs returns base with the named structs of an object's DWARF appended, or nil when there are none to add. It leaves out structs that
+// base has with the same name and size, and the structs of headers that declare one of the kernel types named by kernels: such a header (vmlinux.h)
+// describes a kernel, not the object.
 func Structs(object []byte, base *btf.Spec, kernels map[string]bool) (*btf.Spec, error) {
 	f, err := elf.NewFile(bytes.NewReader(object))
 	if err != nil {
@@ -91,7 +91,7 @@ func declared(data *dwarf.Data) ([]declaration, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case n > maxEntries: // damaged data can make the reader stay where it is
+		case n > maxEntries: // damaged DWARF can keep the reader at one offset
 			return nil, errors.New("DWARF: too many entries")
 		case e == nil:
 			return out, nil
@@ -108,7 +108,7 @@ func declared(data *dwarf.Data) ([]declaration, error) {
 	}
 }
 
-// source returns the number of the file a unit was compiled from, -1 when it is not told.
+// source returns the number of the file that a unit was compiled from, -1 if unknown.
 func source(data *dwarf.Data, cu *dwarf.Entry) int64 {
 	name, _ := cu.Val(dwarf.AttrName).(string)
 	lines, err := data.LineReader(cu)
@@ -123,7 +123,7 @@ func source(data *dwarf.Data, cu *dwarf.Entry) int64 {
 	return -1
 }
 
-// key tells structs of several compilation units apart.
+// key identifies a struct across compilation units.
 type key struct {
 	name string
 	size int64

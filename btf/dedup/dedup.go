@@ -13,13 +13,13 @@ const (
 	inProgress = unmapped - 1
 )
 
-// deduper is the state of one run (struct btf_dedup of libbpf). Each type is mapped to the one that stands for it.
+// deduper is the state of one run (struct btf_dedup of libbpf). It maps each type to its canonical type.
 type deduper struct {
 	*Types
 	to []uint32
-	// heads and next chain types that stand for themselves by a hash of what is compared first, the newest first; 0 ends a chain.
+	// heads and next chain canonical types by hash, newest first; 0 ends a chain.
 	heads, next []uint32
-	// hypot maps, while two structs are compared, types of the one to those of the other; list holds the mapped ones.
+	// hypot maps types of one graph to types of the other while two structs are compared; list holds the mapped ones.
 	hypot       []uint32
 	list        []uint32
 	adjustCanon bool
@@ -28,8 +28,8 @@ type deduper struct {
 	stack       []uint32
 }
 
-// Dedup merges equal types. Progress, when not nil, is called now and then with how much of the work is done; an error of it ends the
-// work. Types are lost when Dedup fails.
+// Dedup merges equal types. Progress, when not nil, is called from time to time with the work done and the total; if it returns an error, Dedup stops
+// and returns that error. When Dedup fails, the types are lost.
 func (t *Types) Dedup(progress func(done, total int) error) error {
 	if err := t.checkRefs(); err != nil {
 		return err
@@ -78,12 +78,12 @@ func mix(h uint64, v uint32) uint64 {
 	return h ^ h>>29
 }
 
-// hash is of what two types need to have in common to be compared.
+// hash covers what two types must have in common to be compared.
 func hash(w []uint32) uint64 {
 	h := mix(0, w[0])
 	switch kindOf(w) {
 	case btf.KindEnum, btf.KindEnum64:
-		return mix(h, 1) // of either kind and any size: a declaration has neither
+		return mix(h, 1) // a declaration has neither kind nor size, so neither is hashed
 	case btf.KindStruct, btf.KindUnion:
 		h = mix(mix(h, w[1]), w[2])
 		for i := 3; i < len(w); i += 3 {
@@ -102,7 +102,7 @@ func (d *deduper) add(id uint32) {
 	d.next[id], *head = *head, id
 }
 
-// find returns the newest candidate for which same holds.
+// find returns the newest candidate that satisfies same.
 func (d *deduper) find(w []uint32, same func(cand []uint32, id uint32) bool) (uint32, bool) {
 	for id := *d.head(w); id != 0; id = d.next[id] {
 		if same(d.Of(id), id) {
@@ -112,7 +112,7 @@ func (d *deduper) find(w []uint32, same func(cand []uint32, id uint32) bool) (ui
 	return 0, false
 }
 
-// head returns the chain of the types that may equal one.
+// head returns the head of the chain of types that may equal w.
 func (d *deduper) head(w []uint32) *uint32 { return &d.heads[hash(w)&uint64(len(d.heads)-1)] }
 
 func isEnum(w []uint32) bool    { return kindOf(w).IsEnum() }
@@ -126,7 +126,7 @@ func compatEnum(a, b []uint32) bool {
 	return a[0] == b[0] && isEnum(a) && isEnum(b)
 }
 
-// shallowEqual compares structs without the types of members.
+// shallowEqual compares structs, ignoring the types of members.
 func shallowEqual(a, b []uint32) bool {
 	if !common(a, b) {
 		return false
@@ -139,7 +139,7 @@ func shallowEqual(a, b []uint32) bool {
 	return true
 }
 
-// primitive is btf_dedup_prim_type: types that refer to no others.
+// primitive is btf_dedup_prim_type: it merges types that refer to no others.
 func (d *deduper) primitive(id uint32) error {
 	w := d.Of(id)
 	to := id
@@ -157,7 +157,7 @@ func (d *deduper) primitive(id uint32) error {
 				if enumDecl(w) {
 					return true
 				}
-				d.to[cid] = id // the declaration found earlier is of this enum
+				d.to[cid] = id // the earlier declaration is of this enum
 			}
 			return false
 		})
@@ -174,7 +174,7 @@ func (d *deduper) primitive(id uint32) error {
 	return nil
 }
 
-// resolve follows a type to what stands for it.
+// resolve returns the canonical type of a type.
 func (d *deduper) resolve(id uint32) uint32 {
 	for d.to[id] < inProgress && d.to[id] != id {
 		id = d.to[id]
@@ -182,7 +182,7 @@ func (d *deduper) resolve(id uint32) uint32 {
 	return id
 }
 
-// resolveFwd follows a declaration to what it was found to declare.
+// resolveFwd is resolve that also follows a declaration to its definition.
 func (d *deduper) resolveFwd(id uint32) uint32 {
 	orig := id
 	if d.Kind(id) != btf.KindFwd {
@@ -242,7 +242,7 @@ func (d *deduper) clear() {
 	d.adjustCanon = false
 }
 
-// fwdKind returns what a FWD declares.
+// fwdKind returns the kind that a FWD declares.
 func fwdKind(w []uint32) btf.Kind {
 	if flagOf(w) {
 		return btf.KindUnion
@@ -250,17 +250,17 @@ func fwdKind(w []uint32) btf.Kind {
 	return btf.KindStruct
 }
 
-// maxNesting limits recursion over types that refer to each other.
+// maxNesting limits the recursion over types that refer to each other.
 const maxNesting = 100000
 
-// equivalent is btf_dedup_is_equiv: whether two graphs of types are equal, if each pair met on the way is.
+// equivalent is btf_dedup_is_equiv: whether two type graphs are equal, assuming that each pair met on the way is.
 func (d *deduper) equivalent(cand, canon uint32) (bool, error) {
 	if d.resolve(cand) == d.resolve(canon) {
 		return true, nil
 	}
 	canon = d.resolveFwd(canon)
 	if h := d.hypot[canon]; h != unmapped {
-		// Compilers write an anonymous struct, array or pointer more than once.
+		// Compilers emit an anonymous struct, array or pointer more than once.
 		return h == cand || d.sameArray(h, cand) || d.sameStruct(h, cand, 0) || d.samePtr(h, cand), nil
 	}
 	if d.depth++; d.depth > maxNesting {
@@ -273,7 +273,7 @@ func (d *deduper) equivalent(cand, canon uint32) (bool, error) {
 	return eq, err
 }
 
-// sameGraph compares two types, and what they refer to with equivalent.
+// sameGraph compares two types and, with equivalent, the types they refer to.
 func (d *deduper) sameGraph(cand, canon uint32) (bool, error) {
 	a, b := d.Of(cand), d.Of(canon)
 	if a[0] != b[0] {
@@ -285,7 +285,7 @@ func (d *deduper) sameGraph(cand, canon uint32) (bool, error) {
 			return fwdKind(a) == kb, nil
 		}
 		if fwdKind(b) == ka && canon < d.first {
-			d.adjustCanon = true // a base cannot be changed
+			d.adjustCanon = true // the base cannot be changed
 		}
 		return fwdKind(b) == ka, nil
 	}
@@ -365,7 +365,7 @@ func (d *deduper) sameStruct(x, y uint32, depth int) bool {
 	return true
 }
 
-// merge keeps what a comparison that succeeded found out (btf_dedup_merge_hypot_map).
+// merge records the mapping of a successful comparison (btf_dedup_merge_hypot_map).
 func (d *deduper) merge() {
 	for _, canon := range d.list {
 		t, c := d.resolve(d.hypot[canon]), d.resolve(canon)
@@ -385,7 +385,7 @@ func (d *deduper) merge() {
 	}
 }
 
-// forwards gives declarations the one struct or union of their name (btf_dedup_resolve_fwds).
+// forwards resolves declarations whose name only one struct or union has (btf_dedup_resolve_fwds).
 func (d *deduper) forwards() {
 	names := map[uint32]uint32{}
 	for id := uint32(1); id < d.NextID(); id++ {
@@ -410,7 +410,7 @@ func (d *deduper) forwards() {
 	}
 }
 
-// reference is btf_dedup_ref_type for one type and all it needs first, without recursion.
+// reference is btf_dedup_ref_type for one type and all types that must come first, without recursion.
 func (d *deduper) reference(id uint32) error {
 	stack := append(d.stack[:0], id)
 	defer func() { d.stack = stack[:0] }()
@@ -449,7 +449,7 @@ func (d *deduper) reference(id uint32) error {
 	return nil
 }
 
-// compact leaves out types that others stand for, and renumbers the rest.
+// compact removes merged types and renumbers the rest.
 func (d *deduper) compact() {
 	n := d.NextID()
 	fresh := make([]uint32, n)

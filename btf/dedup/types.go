@@ -1,7 +1,7 @@
-// Package dedup merges equal types of BTF as libbpf's btf__dedup does: types of several compilation units become one each, and forward
-// declarations what they declare. It works on BTF of its own or on what continues a base (split BTF).
+// Package dedup merges equal types of BTF as libbpf's btf__dedup does: equal types of several compilation units become one, and forward
+// declarations become the types they declare. It works on self-contained BTF and on BTF that continues a base (split BTF).
 //
-// Start from [Of], or from [New] and [Types.Add], then [Types.Dedup] and [Types.Marshal].
+// Start at [Of], or at [New] and [Types.Add]; then call [Types.Dedup] and [Types.Marshal].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package dedup
@@ -15,11 +15,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// Kinds of errors; test with errors.Is.
+// Errors; test with [errors.Is].
 var (
-	// ErrLoop: types that refer to each other where one of them would have to be named first.
+	// ErrLoop: a reference cycle that contains no struct or union.
 	ErrLoop = errors.New("loop of types that no struct breaks")
-	// ErrTooMany: more types than ids.
+	// ErrTooMany: there are more types than ids.
 	ErrTooMany = errors.New("too many types")
 	// ErrBadID: a reference to a type that does not exist.
 	ErrBadID = errors.New("reference to a type that does not exist")
@@ -28,19 +28,19 @@ var (
 // maxTypes limits the types of one BTF (BTF_MAX_NR_TYPES of libbpf).
 const maxTypes = 0x7fffffff
 
-// Types is BTF that is being made: types as words, and their strings.
+// Types is BTF under construction: types as words, and their strings.
 type Types struct {
 	base  *btf.Spec
 	first uint32
-	// words holds all types, those of the base too, one after another; at their places. Place 0 is that of void.
+	// words holds all types one after another, including the base's; at has their indexes. Index 0 is void.
 	words []uint32
 	at    []uint32
 	strs  map[string]uint32
 	table []byte // own strings
-	start uint32 // where they start
+	start uint32 // offset of the first own string
 }
 
-// New returns no types, which continue a base if that is not nil.
+// New returns an empty set of types that continues base if that is not nil.
 func New(base *btf.Spec) (*Types, error) {
 	t := &Types{base: base, first: 1, at: []uint32{0}, words: []uint32{0, 0, 0}, strs: map[string]uint32{"": 0}, table: []byte{0}}
 	if base == nil {
@@ -61,7 +61,7 @@ func New(base *btf.Spec) (*Types, error) {
 	return t, nil
 }
 
-// Of returns the types of BTF, which continue its base.
+// Of returns the types of spec, which continue its base if it has one.
 func Of(spec *btf.Spec) (*Types, error) {
 	t, err := New(spec.Base())
 	if err != nil {
@@ -75,7 +75,7 @@ func Of(spec *btf.Spec) (*Types, error) {
 	return t, nil
 }
 
-// Str returns the offset of a string, which is added if it is new.
+// Str returns the offset of a string, adding it if it is new.
 func (t *Types) Str(s string) uint32 {
 	if off, ok := t.strs[s]; ok {
 		return off
@@ -86,7 +86,7 @@ func (t *Types) Str(s string) uint32 {
 	return off
 }
 
-// StrBytes is Str of bytes, which are copied if they are new.
+// StrBytes is Str for bytes, which are copied if they are new.
 func (t *Types) StrBytes(s []byte) uint32 {
 	if off, ok := t.strs[string(s)]; ok {
 		return off
@@ -97,12 +97,12 @@ func (t *Types) StrBytes(s []byte) uint32 {
 // NextID returns the id of the next type.
 func (t *Types) NextID() uint32 { return uint32(len(t.at)) }
 
-// Info makes the second word of a type.
+// Info returns the second word of a type.
 func Info(kind btf.Kind, vlen int, flag bool) uint32 {
 	return uint32(btf.MakeInfo(kind, vlen, flag))
 }
 
-// Add appends a type as words: name, info, size or type, and what follows. References are checked by Dedup and Marshal.
+// Add appends a type and returns its id. The words are name, info, size or type, and the kind's data. Dedup and Marshal check references.
 func (t *Types) Add(words ...uint32) uint32 {
 	id := t.NextID()
 	t.at = append(t.at, uint32(len(t.words)))
@@ -113,7 +113,7 @@ func (t *Types) Add(words ...uint32) uint32 {
 // Extend appends words to the last type.
 func (t *Types) Extend(words ...uint32) { t.words = append(t.words, words...) }
 
-// Of returns the words of a type, which may be changed.
+// Of returns the words of a type, which the caller may change.
 func (t *Types) Of(id uint32) []uint32 {
 	end := len(t.words)
 	if int(id)+1 < len(t.at) {
@@ -122,10 +122,10 @@ func (t *Types) Of(id uint32) []uint32 {
 	return t.words[t.at[id]:end:end]
 }
 
-// Own reports the number of types without the base's.
+// Own returns the number of types without the base's.
 func (t *Types) Own() int { return len(t.at) - int(t.first) }
 
-// First returns the id of the first type that is not the base's.
+// First returns the id of the first type after the base's.
 func (t *Types) First() uint32 { return t.first }
 
 // Kind returns the kind of a type.
@@ -181,7 +181,7 @@ func (t *Types) addType(x *btf.Type) error {
 	return nil
 }
 
-// eachRef calls f with each word of a type that is the id of another one.
+// eachRef calls f for each word of a type that holds a type id.
 func eachRef(w []uint32, f func(*uint32)) {
 	switch kindOf(w) {
 	case btf.KindPtr, btf.KindTypedef, btf.KindVolatile, btf.KindConst, btf.KindRestrict, btf.KindFunc, btf.KindVar, btf.KindDeclTag, btf.KindTypeTag:
@@ -205,7 +205,7 @@ func eachRef(w []uint32, f func(*uint32)) {
 	}
 }
 
-// eachName calls f with each word of a type that is the offset of a string.
+// eachName calls f for each word of a type that holds a string offset.
 func eachName(w []uint32, f func(*uint32)) {
 	f(&w[0])
 	stride := 0
@@ -220,7 +220,7 @@ func eachName(w []uint32, f func(*uint32)) {
 	}
 }
 
-// checkRefs fails when a type refers to one that does not exist.
+// checkRefs returns ErrBadID when a type refers to one that does not exist.
 func (t *Types) checkRefs() error {
 	n := t.NextID()
 	for id := t.first; id < n; id++ {
@@ -237,7 +237,7 @@ func (t *Types) checkRefs() error {
 	return nil
 }
 
-// Marshal returns raw BTF of the types without the base's; only strings that are used are written.
+// Marshal returns the types without the base's as raw BTF, with only the strings they use. It returns ErrBadID for a reference to a missing type.
 func (t *Types) Marshal(bo binary.ByteOrder) ([]byte, error) {
 	order := binary.AppendByteOrder(binary.LittleEndian)
 	if endian.IsBig(bo) {

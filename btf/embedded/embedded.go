@@ -1,6 +1,4 @@
-// Package embedded holds the BTF of one kernel inside the program, so that an
-// object runs without any BTF at hand. It knows no other kernel; start from
-// [Spec].
+// Package embedded contains the BTF of one kernel, so that objects run without a BTF file. Start at [Spec].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package embedded
@@ -14,7 +12,7 @@ import (
 )
 
 const (
-	// Name is how the kernel is called in output.
+	// Name is the kernel's name in output.
 	Name = "linux-6.12.107-amd64"
 	// Release is its release as `uname -r` prints it.
 	Release = "6.12.107+deb13-amd64"

@@ -55,11 +55,11 @@ const (
 	formGNURefAlt     = 0x1f20
 	formGNUStrpAlt    = 0x1f21
 
-	// formSkip stands for adjacent attributes of known size that nothing asks for.
+	// formSkip stands for adjacent attributes of known size that are not needed.
 	formSkip = 0xffff
 )
 
-// use is what an attribute is read for.
+// use is the purpose an attribute is read for.
 type use uint8
 
 const (
@@ -86,7 +86,7 @@ const (
 	useSpecification
 )
 
-// uses maps attributes to what they are read for.
+// uses maps attributes to their use.
 var uses = map[dwarf.Attr]use{
 	dwarf.AttrName: useName, dwarf.AttrType: useType, dwarf.AttrAbstractOrigin: useOrigin, dwarf.AttrSpecification: useSpecification, dwarf.AttrByteSize: useSize,
 	dwarf.AttrEncoding: useEncoding, dwarf.AttrConstValue: useConst, dwarf.AttrBitSize: useBitSize, dwarf.AttrBitOffset: useBitOffset,
@@ -95,17 +95,17 @@ var uses = map[dwarf.Attr]use{
 	dwarf.AttrCount: useCount, dwarf.AttrUpperBound: useUpperBound, dwarf.AttrStrOffsetsBase: useStrOffsets, dwarf.AttrAddrBase: useAddrBase,
 }
 
-// tagClass decides what becomes of a DIE.
+// tagClass decides how a DIE is handled.
 type tagClass uint8
 
 const (
-	classOther   tagClass = iota // children are looked at
-	classSkipped                 // nor are children
+	classOther   tagClass = iota // skipped, but children are read
+	classSkipped                 // skipped with its children
 	classUnit
 	classType
 	classFunction
 	classVariable
-	classPart // of its parent: a member, enumerator, parameter or tag
+	classPart // part of its parent: a member, enumerator, parameter or tag
 	classDimension
 )
 
@@ -132,7 +132,7 @@ func classOf(tag dwarf.Tag) tagClass {
 		return classDimension
 	case dwarf.TagCompileUnit, dwarf.TagPartialUnit, dwarf.TagTypeUnit:
 		return classUnit
-	case dwarf.TagInlinedSubroutine, dwarf.TagCallSite, tagGNUCallSite: // of no interest, and many
+	case dwarf.TagInlinedSubroutine, dwarf.TagCallSite, tagGNUCallSite: // not needed, and frequent
 		return classSkipped
 	}
 	return classOther
@@ -145,7 +145,7 @@ type field struct {
 	value int64 // of formImplicitConst; the number of bytes of formSkip
 }
 
-// abbrev is a kind of DIE.
+// abbrev is an entry of an abbreviation table.
 type abbrev struct {
 	tag      dwarf.Tag
 	class    tagClass
@@ -153,7 +153,7 @@ type abbrev struct {
 	fields   []field
 }
 
-// abbrevKey names a table of abbreviations and what the sizes of its forms depend on.
+// abbrevKey identifies an abbreviation table and the parameters that its form sizes depend on.
 type abbrevKey struct {
 	off      uint64
 	version  uint16
@@ -161,7 +161,7 @@ type abbrevKey struct {
 	offSize  uint8
 }
 
-// abbrevs is a table by code. Codes are mostly 1, 2, 3...; others are in rest.
+// abbrevs is an abbreviation table by code. Codes are mostly 1, 2, 3...; others are in rest.
 type abbrevs struct {
 	list []abbrev
 	rest map[uint64]abbrev
@@ -177,7 +177,7 @@ func (t *abbrevs) find(code uint64) *abbrev {
 	return nil
 }
 
-// fixedSize is that of a form whose size does not depend on its bytes, or -1.
+// fixedSize returns the size in bytes of a form whose size does not depend on the data, or -1.
 func (k abbrevKey) fixedSize(form uint16) int {
 	switch form {
 	case formFlagPresent, formImplicitConst:
@@ -207,7 +207,7 @@ func (k abbrevKey) fixedSize(form uint16) int {
 	return -1
 }
 
-// parseAbbrevs reads the table at an offset of .debug_abbrev.
+// parseAbbrevs parses the table at an offset of .debug_abbrev.
 func parseAbbrevs(section []byte, key abbrevKey) (*abbrevs, error) {
 	if key.off > uint64(len(section)) {
 		return nil, fmt.Errorf("%w: abbreviations at %#x of %#x bytes", ErrMalformed, key.off, len(section))
@@ -277,7 +277,7 @@ func crossReferences(section []byte) bool {
 			case formImplicitConst:
 				c.sleb()
 			case formRefAddr, formRefSig8:
-				// An imported unit alone refers to nothing by itself.
+				// Importing a unit is not a reference by itself.
 				return true
 			}
 			if attr == 0 && form == 0 {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// ErrSupplementary reports DWARF that refers to a supplementary file.
+// ErrSupplementary is returned for DWARF that refers to a supplementary file.
 var ErrSupplementary = errors.New("DWARF refers to a supplementary file (.gnu_debugaltlink)")
 
-// valueKind tells which fields of a value are set.
+// valueKind selects the fields of a value that are set.
 type valueKind uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	valueAddr
 )
 
-// value is that of an attribute.
+// value is an attribute's value.
 type value struct {
 	kind valueKind
 	num  int64 // also addresses, and references as offsets in .debug_info
@@ -50,7 +50,7 @@ func (d *decoder) attributes(a *abbrev, n *node, x *attributes) error {
 	return nil
 }
 
-// set stores what an attribute is read for.
+// set stores an attribute's value where its use needs it.
 func (d *decoder) set(use use, v *value, n *node, x *attributes) {
 	switch use {
 	case useSibling:
@@ -128,7 +128,7 @@ func (v *value) ref() uint64 {
 	return uint64(v.num)
 }
 
-// value reads an attribute of a form.
+// value reads an attribute with a form.
 func (d *decoder) value(form uint16, implicit int64, depth int) (value, error) {
 	number := func(n uint64) (value, error) { return value{kind: valueNumber, num: int64(n)}, nil }
 	local := func(n uint64) (value, error) { return value{kind: valueRef, num: int64(d.base + n)}, nil }
@@ -167,7 +167,7 @@ func (d *decoder) value(form uint16, implicit int64, depth int) (value, error) {
 	case formRefAddr:
 		return value{kind: valueRef, num: int64(d.sized(uint8(d.key.fixedSize(formRefAddr))))}, nil
 	case formRefSig8:
-		// Signatures are replaced when all units are read.
+		// Signatures are resolved when all units have been read.
 		return value{kind: valueRef, num: int64(d.u64() | signatureBit)}, nil
 	case formBlock1:
 		return bytes(uint64(d.u8()))
@@ -196,7 +196,7 @@ func (d *decoder) value(form uint16, implicit int64, depth int) (value, error) {
 	return d.textValue(form)
 }
 
-// textValue reads an attribute that is a string.
+// textValue reads a string attribute.
 func (d *decoder) textValue(form uint16) (value, error) {
 	t := text(0)
 	switch form {
@@ -223,7 +223,7 @@ func (d *decoder) textValue(form uint16) (value, error) {
 	return value{kind: valueText, text: t}, nil
 }
 
-// indexed returns a string of .debug_str by its number in .debug_str_offsets.
+// indexed returns a string of .debug_str by its index in .debug_str_offsets.
 func (d *decoder) indexed(i uint64) text {
 	size := uint64(d.key.offSize)
 	n := uint64(len(d.in.strOffsets))
@@ -242,7 +242,7 @@ const (
 	opGNUAddrIndex = 0xfb
 )
 
-// fixedAddress returns the address of a variable whose location is one.
+// fixedAddress returns the address of a variable whose location is a constant address.
 func (d *decoder) fixedAddress(v *value) (uint64, placeKind) {
 	if v.kind != valueBytes || len(v.raw) < 2 {
 		return 0, placeOther
@@ -269,7 +269,7 @@ func (d *decoder) fixedAddress(v *value) (uint64, placeKind) {
 	return addr, placeFixed
 }
 
-// memberLocation returns the offset of a member: a constant, or in older DWARF an expression that adds one.
+// memberLocation returns the offset of a member in bytes: a constant, or in older DWARF an expression that adds one.
 func (d *decoder) memberLocation(v *value) int64 {
 	switch {
 	case v.kind == valueNumber:

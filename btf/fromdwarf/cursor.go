@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// cursor reads numbers from bytes. Reading past the end gives zeros and sets bad.
+// cursor reads integers from bytes. Reading past the end returns zeros and sets bad.
 type cursor struct {
 	b   []byte
 	at  int
@@ -74,7 +74,7 @@ func (c *cursor) sized(n uint8) uint64 {
 	return 0
 }
 
-// uleb reads a number of variable length; what exceeds 64 bits is lost.
+// uleb reads an unsigned LEB128 integer; bits beyond 64 are lost.
 func (c *cursor) uleb() uint64 {
 	if c.at < len(c.b) && c.b[c.at] < 0x80 {
 		c.at++
@@ -105,7 +105,7 @@ func (c *cursor) sleb() int64 {
 	}
 }
 
-// text skips a string and its zero byte.
+// text skips a NUL-terminated string.
 func (c *cursor) text() {
 	for i := c.at; i < len(c.b); i++ {
 		if c.b[i] == 0 {

@@ -10,19 +10,19 @@ const maxNesting = 256
 // decoder reads the DIEs of units. It is used by one goroutine.
 type decoder struct {
 	in *input
-	// tables are the abbreviations read last.
+	// tables caches the abbreviation tables read last.
 	tables map[abbrevKey]*abbrevs
 
 	cursor
 	u       *unit
 	key     abbrevKey
 	abbrevs *abbrevs
-	base    uint64 // of the unit, for references in it
+	base    uint64 // start of the unit, for references within it
 	strBase uint64
 	addrs   uint64 // DW_AT_addr_base
 }
 
-// attributes of a DIE without a node.
+// attributes are those of a DIE that a node does not hold.
 type attributes struct {
 	sibling  uint64
 	language int64
@@ -50,7 +50,7 @@ func (d *decoder) read(u *unit, s span) error {
 	return nil
 }
 
-// unit decodes one unit, which is at an offset of the bytes.
+// unit decodes the unit at an offset of the bytes.
 func (d *decoder) unit(h unitHeader, at uint64) error {
 	d.key = abbrevKey{off: h.abbrevs, version: h.version, addrSize: h.addrSize, offSize: h.offSize}
 	t, ok := d.tables[d.key]
@@ -110,8 +110,8 @@ func (d *decoder) unit(h unitHeader, at uint64) error {
 	return nil
 }
 
-// children reads the DIEs below one. Types are collected wherever they stand; parent, when not 0, takes members, enumerators,
-// parameters, dimensions and tags.
+// children reads the children of a DIE. Types are collected at any depth; parent, when not 0, takes members, enumerators, parameters, dimensions and
+// tags.
 func (d *decoder) children(parent int32, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("%w: nested more than %d deep", ErrMalformed, maxNesting)
@@ -150,7 +150,7 @@ func (d *decoder) children(parent int32, depth int) error {
 	return nil
 }
 
-// die reads the attributes of a DIE and makes a node of it if it is wanted.
+// die reads the attributes of a DIE and makes a node if its class needs one. It returns the node's index, or 0.
 func (d *decoder) die(a *abbrev, off uint64, parent int32, x *attributes) (int32, error) {
 	switch a.class {
 	case classType, classFunction, classVariable, classPart:
@@ -177,10 +177,10 @@ func (d *decoder) die(a *abbrev, off uint64, parent int32, x *attributes) (int32
 	return 0, d.attributes(a, nil, x)
 }
 
-// maxElements is one more than fits into BTF.
+// maxElements is one more than the largest number of elements in BTF.
 const maxElements = 1 << 32
 
-// addDimension multiplies, as all dimensions are one in BTF. What is not known or does not fit is 0.
+// addDimension multiplies the number of elements, since all dimensions become one array. An unknown or too large dimension counts as 0.
 func (n *node) addDimension(x *attributes) {
 	count := max(x.count, 0)
 	switch {
@@ -193,7 +193,7 @@ func (n *node) addDimension(x *attributes) {
 	}
 }
 
-// enter lists a node where it is looked for.
+// enter lists a node where later steps look for it.
 func (d *decoder) enter(i int32, n *node, class tagClass, parent int32) {
 	u := d.u
 	named := true
@@ -205,7 +205,7 @@ func (d *decoder) enter(i int32, n *node, class tagClass, parent int32) {
 			u.funcs = append(u.funcs, i)
 		}
 	case classVariable:
-		// What has a place on the stack is no variable of the file. One without any may be what another one completes.
+		// A variable on the stack is not global. One without a location may be completed by another DIE.
 		if n.place != placeOther {
 			u.globals = append(u.globals, i)
 		}
@@ -224,7 +224,7 @@ func (d *decoder) enter(i int32, n *node, class tagClass, parent int32) {
 	}
 }
 
-// skipTo goes to a sibling, if there is one.
+// skipTo moves to a sibling, and reports whether there is one.
 func (d *decoder) skipTo(sibling uint64) bool {
 	if sibling < d.u.start {
 		return false

@@ -9,23 +9,23 @@ import (
 	"io"
 )
 
-// ErrELF is an ELF file into which no section can be put.
+// ErrELF is returned for an ELF file that no section can be added to.
 var ErrELF = errors.New("cannot add a section to this ELF file")
 
-// byteOrder reads and appends numbers.
+// byteOrder reads and appends integers.
 type byteOrder interface {
 	binary.ByteOrder
 	binary.AppendByteOrder
 }
 
-// Section is one that is put into a file.
+// Section is a section to add to a file.
 type Section struct {
 	Name    string
 	Content []byte
 }
 
-// AddSections writes a copy of a 64-bit ELF file of size bytes with sections of those names, which take the place of ones that are there.
-// What the file had stays where it was; the sections, and names and headers of all sections, are appended.
+// AddSections copies a 64-bit ELF file of size bytes to w and adds the sections, replacing existing ones of the same names. The file's contents keep their
+// offsets; the new sections, the section names and the section headers are appended. Errors are [ErrELF] or those of w and file.
 func AddSections(w io.Writer, file io.ReaderAt, size int64, add ...Section) error {
 	const header = 64
 	head := make([]byte, header)
@@ -69,23 +69,23 @@ func AddSections(w io.Writer, file io.ReaderAt, size int64, add ...Section) erro
 	return nil
 }
 
-// maxNames limits the names of sections.
+// maxNames limits the bytes of section names.
 const maxNames = 64 << 20
 
-// table is the section headers of a file, and what is appended to the file.
+// table holds the section headers of a file and the bytes to append.
 type table struct {
 	order   byteOrder
 	headers []byte
-	names   int // the index of the names
+	names   int // section index of the section names
 	strings []byte
-	end     int64 // of the file as it was
+	end     int64 // size of the original file
 	tail    []byte
-	at      int64 // of the new headers
+	at      int64 // offset of the new headers
 }
 
 func (t *table) header(i int) []byte { return t.headers[i*64 : i*64+64] }
 
-// place aligns the end of the file and returns it.
+// place aligns the end of the file and returns its offset.
 func (t *table) place(align int64) int64 {
 	for (t.end+int64(len(t.tail)))%align != 0 {
 		t.tail = append(t.tail, 0)
@@ -123,7 +123,7 @@ func (t *table) add(s Section) error {
 	return nil
 }
 
-// finish appends names and headers, and returns all that is appended.
+// finish appends names and headers and returns all bytes to append.
 func (t *table) finish() []byte {
 	h := t.header(t.names)
 	t.order.PutUint64(h[24:], uint64(t.place(1)))

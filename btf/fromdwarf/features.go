@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Features are parts of BTF that readers may not know, or not want; the bits have the names of pahole's --btf_features.
+// Features are optional parts of BTF; they have the names of pahole's --btf_features.
 type Features uint32
 
-// Features.
+// The features.
 const (
 	// Var: per-CPU variables.
 	Var Features = 1 << iota
-	// Float: FLOAT; without it, floating point types are INT, as before there was a kind for them.
+	// Float: kind FLOAT; without it, floating-point types become INT.
 	Float
 	// DeclTag: DECL_TAG.
 	DeclTag
@@ -23,26 +23,26 @@ const (
 	Enum64
 	// GlobalVar: global variables of all sections.
 	GlobalVar
-	// KfuncTags: kfuncs have the declaration tag bpf_kfunc, and bpf_fastcall (decl_tag_kfuncs).
+	// KfuncTags: decl tags bpf_kfunc and bpf_fastcall of kfuncs (decl_tag_kfuncs).
 	KfuncTags
-	// Attributes: arena pointers of kfuncs have the attribute address_space(1).
+	// Attributes: type attribute address_space(1) of kfuncs' arena pointers.
 	Attributes
-	// DistilledBase: a module's BTF comes with what is needed of its base (.BTF.base). It is up to the caller: see btf.Distill.
+	// DistilledBase: a module's BTF comes with the parts of its base that it needs (.BTF.base). The caller implements it with btf.Distill.
 	DistilledBase
-	// Layout: a section that gives the sizes of all kinds (Linux 7.2). It is up to the caller: see btf.WithLayout.
+	// Layout: a section with the sizes of all kinds (Linux 7.2). The caller implements it with btf.WithLayout.
 	Layout
-	// always are what is so without asking: the same file gives the same BTF, and no name stops the work (reproducible_build, encode_force, force_cu_merging).
+	// always are features that cannot be switched off: output is reproducible and no name is an error (reproducible_build, encode_force, force_cu_merging).
 	always
 )
 
-// DefaultFeatures are those that current BTF has.
+// DefaultFeatures are the features of current kernels' BTF.
 const DefaultFeatures = Var | Float | DeclTag | TypeTag | Enum64
 
-// Kinds of errors; test with errors.Is.
+// Errors; test with [errors.Is].
 var (
-	// ErrFeature: the feature has no such name.
+	// ErrFeature: there is no feature of that name.
 	ErrFeature = errors.New("BTF feature")
-	// ErrNotMade: the feature exists and is not made.
+	// ErrNotMade: the feature is known but not implemented.
 	ErrNotMade = errors.New("is not supported")
 )
 
@@ -55,14 +55,14 @@ var featureNames = []struct {
 	{"encode_force", always}, {"reproducible_build", always}, {"force_cu_merging", always},
 }
 
-// unmade are features of pahole that need what is not read.
+// unmade are pahole's features that are not implemented, with the reason.
 var unmade = map[string]string{
 	"optimized_func":  "it needs the locations of parameters in optimized code",
 	"consistent_func": "it needs the locations of parameters in optimized code",
 	"true_signature":  "it needs the locations of parameters in optimized code",
 }
 
-// ParseFeatures reads a list of names, separated by commas.
+// ParseFeatures parses a comma-separated list of names. Errors are [ErrFeature] and [ErrNotMade].
 func ParseFeatures(list string) (Features, error) {
 	var out Features
 	for name := range strings.SplitSeq(list, ",") {
@@ -83,7 +83,7 @@ func ParseFeatures(list string) (Features, error) {
 	return out &^ always, nil
 }
 
-// FeatureNames lists the names that ParseFeatures takes.
+// FeatureNames lists the names that ParseFeatures accepts.
 func FeatureNames() string {
 	var names []string
 	for _, f := range featureNames {

@@ -8,11 +8,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// maxSection limits the sections that are read as a whole.
+// maxSection limits the bytes of sections that are read as a whole.
 const maxSection = 4 << 30
 
-// input is the DWARF sections of a file. .debug_info is read unit by unit where it is stored plain, because a kernel's is large;
-// .debug_types, if there is one, follows it in one range of offsets.
+// input holds the DWARF sections of a file. An uncompressed .debug_info is read unit by unit, because a kernel's is large. .debug_types, if present,
+// follows it in one range of offsets.
 type input struct {
 	big        bool
 	info       io.ReaderAt
@@ -61,7 +61,7 @@ func openInput(f *elf.File) (*input, error) {
 	return in, nil
 }
 
-// readerOf reads bytes at offsets.
+// readerOf reads from a byte slice at offsets.
 type readerOf []byte
 
 func (b readerOf) ReadAt(p []byte, off int64) (int, error) {
@@ -75,7 +75,7 @@ func (b readerOf) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// read fills b with what is at an offset.
+// read fills b with the bytes at an offset.
 func (in *input) read(b []byte, at uint64) error {
 	if at > in.size || uint64(len(b)) > in.size-at {
 		return fmt.Errorf("%w: .debug_info ends at %#x", ErrMalformed, in.size)
@@ -91,10 +91,10 @@ func (in *input) read(b []byte, at uint64) error {
 	return nil
 }
 
-// span is a range of .debug_info that is read together.
+// span is a range of .debug_info that is decoded together.
 type span struct{ start, size uint64 }
 
-// spans returns the units of a file; where units refer to each other they are one.
+// spans returns the units of a file, or one span for all units if units refer to each other.
 func (in *input) spans() ([]span, error) {
 	if len(in.types) > 0 || crossReferences(in.abbrev) {
 		if in.size > maxSection {
@@ -119,10 +119,10 @@ func (in *input) spans() ([]span, error) {
 	return out, nil
 }
 
-// unitHeader begins a unit.
+// unitHeader is the header of a unit.
 type unitHeader struct {
-	start, size uint64 // with the header
-	head        uint64 // bytes of the header
+	start, size uint64 // including the header
+	head        uint64 // size of the header
 	version     uint16
 	addrSize    uint8
 	offSize     uint8
@@ -131,7 +131,7 @@ type unitHeader struct {
 	typeOff     uint64
 }
 
-// Types of units that have more in their header (DWARF 5 section 7.5.1).
+// Types of units with additional header fields (DWARF 5 section 7.5.1).
 const (
 	unitType         = 0x02
 	unitSkeleton     = 0x04
@@ -139,7 +139,7 @@ const (
 	unitSplitType    = 0x06
 )
 
-// header reads the header of the unit at an offset; b has at least its bytes, or all there are.
+// header reads the header of the unit at an offset; b holds at least the header, or all bytes that are left.
 func (in *input) header(b []byte, start uint64) (unitHeader, error) {
 	c := cursor{b: b, big: in.big}
 	h := unitHeader{start: start, offSize: 4}
@@ -182,7 +182,7 @@ func (in *input) header(b []byte, start uint64) (unitHeader, error) {
 	return h, nil
 }
 
-// defaultBases returns where strings and addresses start for a unit without its own bases.
+// defaultBases returns the string and address bases of a unit that does not define its own.
 func (in *input) defaultBases(h unitHeader) (strs, addrs uint64) {
 	if h.version < 5 {
 		return 0, 0

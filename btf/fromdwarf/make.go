@@ -10,37 +10,37 @@ import (
 	"github.com/bpfrun/bpfrun/btf/dedup"
 )
 
-// Kinds of errors; test with errors.Is.
+// Errors; test with [errors.Is].
 var (
 	// ErrNoDWARF: the file has no .debug_info.
 	ErrNoDWARF = errors.New("no DWARF")
-	// ErrMalformed: DWARF that contradicts itself.
+	// ErrMalformed: the DWARF is inconsistent.
 	ErrMalformed = errors.New("malformed DWARF")
-	// ErrTooLarge: a type that BTF cannot hold.
+	// ErrTooLarge: a type exceeds a limit of BTF.
 	ErrTooLarge = errors.New("too large for BTF")
-	// ErrMachine: an object file of a machine whose relocations are not known.
+	// ErrMachine: relocations of the object file's machine are not known.
 	ErrMachine = errors.New("unknown machine")
 )
 
-// Options say what is made.
+// Options control the conversion.
 type Options struct {
 	// Base, when not nil, is BTF that the result continues.
 	Base *btf.Spec
-	// Features are what is described beyond C types and functions.
+	// Features selects what is described beyond C types and functions.
 	Features Features
 	// Kfuncs are the flags of kfuncs by name (ids.Section.Kfuncs), for KfuncTags and Attributes.
 	Kfuncs map[string]uint32
-	// Progress, when not nil, is called now and then with what was read of .debug_info; an error of it ends the work.
+	// Progress, when not nil, is called from time to time with the bytes of .debug_info read so far and in all; if it returns an error, Make stops and returns it.
 	Progress func(done, total int64) error
 }
 
-// Result is BTF that is not deduplicated yet.
+// Result is the BTF, not yet deduplicated.
 type Result struct {
 	Types *dedup.Types
-	// Units is the number of compilation units, Skipped that of units in languages BTF cannot describe.
+	// Units counts compilation units, Skipped those in languages that BTF cannot describe.
 	Units, Skipped int
 	Functions      int
-	Kfuncs         int // functions that were tagged as kfuncs
+	Kfuncs         int // functions tagged as kfuncs
 	Variables      int
 }
 
@@ -63,10 +63,9 @@ func described(lang int64) bool {
 	return true
 }
 
-// Make reads the DWARF of an ELF file. Units are decoded by as many goroutines as there are processors; what is made does not depend on
-// how many.
+// Make converts the DWARF of an ELF file to BTF. It decodes units with GOMAXPROCS goroutines; the result does not depend on their number.
 func Make(f *elf.File, opt Options) (res *Result, err error) {
-	// debug/elf and the decoder are robust but not proven so.
+	// A panic in debug/elf or the decoder must not end the process.
 	defer guard(&err)
 	in, err := openInput(f)
 	if err != nil {
@@ -94,7 +93,7 @@ func Make(f *elf.File, opt Options) (res *Result, err error) {
 	return m.res, nil
 }
 
-// vlen returns how many of the entries of a type are written; more than BTF can count are an error of the whole work.
+// vlen returns how many entries of a type are written. More than BTF can count fail the whole conversion.
 func (m *maker) vlen(kind btf.Kind, entries int) int {
 	if entries > btf.MaxVlen {
 		m.bad = fmt.Errorf("%w: a %s with %d entries, BTF has at most %d", ErrTooLarge, kind, entries, btf.MaxVlen)
@@ -117,19 +116,19 @@ type maker struct {
 	syms   symbolTable
 	in     *input
 	res    *Result
-	linked bool // addresses are those of the symbols
+	linked bool // addresses are comparable with those of the symbols
 	// lastInt is the type int of the last unit that has one.
 	lastInt uint32
-	// done holds functions that were written: only the first of a name is.
+	// done holds the functions written so far: only the first of a name is written.
 	done map[string]bool
 	vars []variable
 	seen map[variableKey]bool
-	// offsets maps strings of .debug_str and .debug_line_str to those of the BTF.
+	// offsets maps offsets in .debug_str and .debug_line_str to offsets in the BTF's strings.
 	offsets [2]pages
-	bad     error // what BTF cannot hold, or strings that are not there; found while types are written
+	bad     error // the first error found while types are written: a limit of BTF, or a missing string
 }
 
-// units decodes the units of a file in parallel and writes them in their order.
+// units decodes the units of a file in parallel and writes them in order.
 func (m *maker) units(spans []span) error {
 	workers := min(runtime.GOMAXPROCS(0), len(spans))
 	ahead := 2*workers + 2
@@ -186,13 +185,13 @@ func (m *maker) units(spans []span) error {
 	return nil
 }
 
-// try is read, which reports a panic as an error.
+// try is read with panics turned into errors.
 func (d *decoder) try(u *unit, s span) (err error) {
 	defer guard(&err)
 	return d.read(u, s)
 }
 
-// unit writes a unit that was decoded.
+// unit writes a decoded unit.
 func (m *maker) unit(u *unit) error {
 	if u.err != nil {
 		return u.err
@@ -206,7 +205,7 @@ func (m *maker) unit(u *unit) error {
 	return m.bad
 }
 
-// pages maps offsets to offsets; only pages that are used take memory.
+// pages maps offsets to offsets and allocates only the pages in use.
 type pages [][]uint32
 
 const pageSize = 4096
@@ -245,7 +244,7 @@ func (w *writer) str(t text) uint32 {
 	return *off
 }
 
-// bytes returns a string of the unit; the error of one that is not there is kept.
+// bytes returns a string of the unit. A missing string sets m.bad.
 func (w *writer) bytes(t text) []byte {
 	var section []byte
 	switch t &^ textOffset {

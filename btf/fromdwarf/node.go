@@ -2,7 +2,7 @@ package fromdwarf
 
 import "debug/dwarf"
 
-// text is where a string is: the section in the upper bits, the offset in it below. 0 is no string.
+// text locates a string: the section in the upper bits, the offset in it in the lower ones. 0 means no string.
 type text uint64
 
 const (
@@ -10,12 +10,12 @@ const (
 
 	textStr     = text(1) << textShift // .debug_str
 	textLineStr = text(2) << textShift // .debug_line_str
-	textInline  = text(3) << textShift // the bytes of the units that are read together
+	textInline  = text(3) << textShift // the bytes of the units that are decoded together
 
 	textOffset = textStr - 1
 )
 
-// node is a DIE that becomes a type, a function or a variable, or belongs to one. It has no pointers: a kernel has tens of millions.
+// node is a DIE that becomes a type, function or variable, or part of one. It contains no pointers, since a kernel has tens of millions of DIEs.
 type node struct {
 	off       uint64 // of the DIE in .debug_info
 	ref       uint64 // DW_AT_type
@@ -25,7 +25,7 @@ type node struct {
 	size      int64
 	value     int64
 	location  int64 // of a member, in bytes
-	bitOffset int64 // from the start of the struct; -1 when the DIE counts from the other end
+	bitOffset int64 // from the start of the struct; -1 when the DIE counts from the most significant bit
 	oldBits   int64 // DW_AT_bit_offset of DWARF 2 and 3
 	elements  int64 // of an array
 	address   uint64
@@ -35,14 +35,14 @@ type node struct {
 	declared  bool
 	external  bool
 	specified bool // origin is a specification
-	// first, last and next link the parts of a node; 0 is none.
+	// first, last and next link a node's children; 0 means none.
 	first, last, next int32
-	// id is the type's in the BTF.
+	// id is the node's type id in the BTF.
 	id  uint32
 	tag dwarf.Tag
 }
 
-// placeKind is what the location of a variable says.
+// placeKind is the kind of a variable's location.
 type placeKind uint8
 
 const (
@@ -51,15 +51,15 @@ const (
 	placeOther                  // a register, the stack, ...
 )
 
-// unit is a compilation unit that was read, or all of them where they refer to each other.
+// unit is a decoded compilation unit, or all of them if they refer to each other.
 type unit struct {
 	start     uint64 // of the bytes in .debug_info
 	b         []byte
-	nodes     []node // node 0 is none
+	nodes     []node // node 0 means none
 	typeNodes []int32
 	funcs     []int32
 	globals   []int32
-	// dense maps offsets from start to nodes; nil when the unit is too large, then nodes are searched, which are sorted.
+	// dense maps offsets from start to nodes. It is nil for large units; their nodes, which are sorted, are searched.
 	dense   []int32
 	sigs    map[uint64]uint64 // type units by signature
 	count   int               // compilation units
@@ -68,7 +68,7 @@ type unit struct {
 	ready   chan struct{}
 }
 
-// maxDense limits the bytes of units for which dense is made.
+// maxDense limits the bytes of units that get a dense map.
 const maxDense = 32 << 20
 
 func (u *unit) reset(start uint64, size uint64) {
@@ -95,7 +95,7 @@ func (u *unit) reset(start uint64, size uint64) {
 // signatureBit marks a reference by the signature of a type unit.
 const signatureBit = 1 << 63
 
-// at finds the node of a DIE.
+// at returns the node of the DIE at an offset, or nil.
 func (u *unit) at(off uint64) *node {
 	if off&signatureBit != 0 {
 		off = u.sigs[off]
@@ -123,14 +123,14 @@ func (u *unit) at(off uint64) *node {
 	return nil
 }
 
-// parts calls f with each part of a node of that tag.
+// parts calls f for each child of a node with that tag.
 func (u *unit) parts(n *node, f func(p *node)) {
 	for i := n.first; i != 0; i = u.nodes[i].next {
 		f(&u.nodes[i])
 	}
 }
 
-// completed returns the name and type of a function, parameter or variable, those of what it completes when it has none, such as a declaration in a header.
+// completed returns the name and type of a function, parameter or variable. Missing ones come from the declaration or abstract origin that it completes.
 func (u *unit) completed(n *node) (name text, ref uint64) {
 	name, ref = n.name, n.ref
 	for range maxNesting {

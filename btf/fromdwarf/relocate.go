@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// relocator reads sections of an ELF file; those of an object file with their relocations applied, as a linker would with every section at 0.
+// relocator reads sections of an ELF file. Those of an object file are relocated as by a linker that places every section at address 0.
 type relocator struct {
 	f       *elf.File
 	symbols []elf.Symbol
@@ -22,19 +22,19 @@ func newRelocator(f *elf.File) (*relocator, error) {
 	}
 	symbols, err := f.Symbols()
 	if err != nil {
-		symbols = nil // then there are no relocations that can be meant
+		symbols = nil // without symbols, no relocation can be resolved
 	}
 	r.symbols = symbols
 	return r, nil
 }
 
-// how is what a relocation does to data.
+// how describes the effect of a relocation on data.
 type how struct {
 	size uint8
-	op   uint8 // '=' stores, '+' and '-' change what is there
+	op   uint8 // '=' stores; '+' and '-' add to and subtract from the data
 }
 
-// dataRelocations are the relocations of data that compilers write into DWARF, by machine. Others are of code, or place nothing here.
+// dataRelocations are the relocations that compilers emit in DWARF, by machine. Others apply to code or have no effect here.
 var dataRelocations = map[elf.Machine]map[uint32]how{
 	elf.EM_X86_64:    {uint32(elf.R_X86_64_64): {8, '='}, uint32(elf.R_X86_64_32): {4, '='}, uint32(elf.R_X86_64_32S): {4, '='}},
 	elf.EM_386:       {uint32(elf.R_386_32): {4, '='}},
@@ -51,8 +51,8 @@ var dataRelocations = map[elf.Machine]map[uint32]how{
 	elf.EM_BPF: {1: {8, '='}, 2: {8, '='}, 3: {4, '='}, 4: {4, '='}, 10: {4, '='}},
 }
 
-// section returns the bytes of a section, also of one that is compressed the old way, or nil. An object file may have several of a name:
-// each of its type units is one. They follow each other.
+// section returns a section's bytes, decompressed, or nil if there is none. An object file may have several sections of a name, one for each type
+// unit; they are concatenated.
 func (r *relocator) section(name string) ([]byte, error) {
 	var all []byte
 	for i, s := range r.f.Sections {
@@ -139,7 +139,7 @@ func (r *relocator) apply(data []byte, rel *elf.Section) error {
 	return nil
 }
 
-// put applies one relocation; implicit ones have their addend in the data.
+// put applies one relocation. If implicit is set, the addend is in the data.
 func (h how) put(order binary.ByteOrder, b []byte, v uint64, implicit bool) {
 	old := uint64(0)
 	if h.op != '=' || implicit {

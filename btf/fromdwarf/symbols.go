@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/dedup"
 )
 
-// place is where a variable is.
+// place is the symbol of a variable: its section and address.
 type place struct {
 	section string
 	off     uint32
@@ -18,7 +18,7 @@ type place struct {
 	address uint64
 }
 
-// symbolTable is what the ELF symbols say of functions and variables.
+// symbolTable holds the functions and variables of the ELF symbol table.
 type symbolTable struct {
 	funcs map[string]bool
 	vars  map[string][]place
@@ -58,24 +58,24 @@ func symbols(f *elf.File) symbolTable {
 	return t
 }
 
-// variable is a VAR that belongs into a section.
+// variable is a VAR with its place in a DATASEC.
 type variable struct {
 	id uint32
 	place
 }
 
-// variableKey is what variables are told apart by.
+// variableKey identifies a variable.
 type variableKey struct {
 	name, section string
 	off           uint32
 }
 
-// wanted reports whether a variable is written.
+// wanted reports whether the options include a variable.
 func (m *maker) wanted(p place) bool {
 	return strings.HasPrefix(p.section, percpuSection) && m.feat&Var != 0 || m.feat&GlobalVar != 0 && p.global
 }
 
-// placeOf finds the symbol of a variable: by name, and where names are used twice by address.
+// placeOf returns the symbol of a variable, found by name, and by address for names used more than once.
 func (m *maker) placeOf(name string, n *node) (place, bool) {
 	var found []place
 	for _, p := range m.syms.vars[name] {
@@ -85,7 +85,7 @@ func (m *maker) placeOf(name string, n *node) (place, bool) {
 	}
 	if m.linked && n.place == placeFixed {
 		for _, p := range found {
-			// What is at address 0 of a kernel's per-CPU section cannot be told from what was left out by the linker.
+			// Address 0 of a kernel's per-CPU section also means that the linker dropped the variable.
 			if p.address == n.address && p.address != 0 {
 				return p, true
 			}
@@ -98,7 +98,7 @@ func (m *maker) placeOf(name string, n *node) (place, bool) {
 	return found[0], true
 }
 
-// addVar writes a VAR once.
+// addVar writes a VAR unless it has been written.
 func (m *maker) addVar(name string, typ uint32, n *node) (uint32, bool) {
 	p, ok := m.placeOf(name, n)
 	key := variableKey{name, p.section, p.off}

@@ -16,7 +16,7 @@ const (
 	ateSignedChar = 0x06
 )
 
-// writer makes types of a unit.
+// writer writes the types of a unit.
 type writer struct {
 	*maker
 	*unit
@@ -24,12 +24,12 @@ type writer struct {
 	index uint32
 }
 
-// isTag reports whether a part is a tag of that kind.
+// isTag reports whether a child node is a tag annotation of that kind.
 func (w *writer) isTag(n *node, kind string) bool {
 	return (n.tag == tagLLVMAnnotation || n.tag == tagGNUAnnotation) && string(w.bytes(n.name)) == kind
 }
 
-// tags returns the texts of the tags of that kind that a node has.
+// tags returns the texts of a node's tag annotations of that kind.
 func (w *writer) tags(n *node, kind string) []text {
 	if kind == typeTag && w.feat&TypeTag == 0 || kind == declTag && w.feat&DeclTag == 0 {
 		return nil
@@ -48,7 +48,7 @@ const (
 	declTag = "btf_decl_tag"
 )
 
-// count returns the number of parts of a node that have a tag.
+// count returns the number of a node's children that have a DWARF tag.
 func (w *writer) count(n *node, tag dwarf.Tag) int {
 	count := 0
 	w.parts(n, func(p *node) {
@@ -59,10 +59,10 @@ func (w *writer) count(n *node, tag dwarf.Tag) int {
 	return count
 }
 
-// void reports whether a node stands for no type of its own: BTF has none for the type of nullptr, and _Atomic is left out.
+// void reports whether a node becomes no BTF type: BTF has none for the type of nullptr, and _Atomic is dropped.
 func (n *node) void() bool { return n.tag == dwarf.TagUnspecifiedType || n.tag == dwarf.TagAtomicType }
 
-// ids returns the number of types a node becomes.
+// ids returns the number of BTF types that a node becomes.
 func (w *writer) ids(n *node) uint32 {
 	switch {
 	case n.void():
@@ -73,7 +73,7 @@ func (w *writer) ids(n *node) uint32 {
 	return 1
 }
 
-// write gives the unit's types ids, and writes them, its functions and variables.
+// write assigns ids to the unit's types and writes them with the unit's functions and variables.
 func (w *writer) write() error {
 	if len(w.typeNodes) > maxUnitTypes {
 		return fmt.Errorf("%w: a unit with %d types", ErrMalformed, len(w.typeNodes))
@@ -124,7 +124,7 @@ func (w *writer) write() error {
 	return nil
 }
 
-// typeAt returns the node of a type by its place in .debug_info, or nil.
+// typeAt returns the node of the type at an offset in .debug_info, or nil.
 func (w *writer) typeAt(off uint64) *node {
 	n := w.at(off)
 	if n == nil || classOf(n.tag) != classType {
@@ -133,7 +133,7 @@ func (w *writer) typeAt(off uint64) *node {
 	return n
 }
 
-// ref returns the id of a type by its place in .debug_info; 0 is void and what BTF cannot describe.
+// ref returns the id of the type at an offset in .debug_info; 0 for void and for types that BTF cannot describe.
 func (w *writer) ref(off uint64) uint32 {
 	if off == 0 {
 		return 0
@@ -198,7 +198,7 @@ func (w *writer) writeBase(n *node) {
 	t.Add(w.str(n.name), dedup.Info(btf.KindInt, 0, false), uint32(n.size), enc<<24|uint32(n.size*8)&0xff)
 }
 
-// writePointer writes a pointer and the type tags of what it points to; the last one is the innermost.
+// writePointer writes a pointer and the type tags of its pointee; the last tag is the innermost.
 func (w *writer) writePointer(n *node) {
 	t := w.types
 	to := w.ref(n.ref)
@@ -253,7 +253,7 @@ func (w *writer) writeStruct(n *node) {
 	})
 }
 
-// bitPlace returns where a bit field starts, in bits from the start of the struct as BTF counts them.
+// bitPlace returns the offset of a bit-field in bits from the start of the struct, in BTF's bit order.
 func (w *writer) bitPlace(m *node) int64 {
 	switch {
 	case m.bitOffset >= 0:
@@ -270,7 +270,7 @@ func (w *writer) bitPlace(m *node) int64 {
 	return m.location*8 + storage*8 - m.oldBits - int64(m.bitSize)
 }
 
-// storage returns the size of the type a bit field has.
+// storage returns the size in bytes of a bit-field's declared type.
 func (w *writer) storage(off uint64, depth int) int64 {
 	n := w.typeAt(off)
 	switch {
@@ -296,7 +296,7 @@ func (w *writer) writeEnum(n *node) {
 		}
 	})
 	if e := w.typeAt(n.ref); e != nil && size > 4 {
-		// 8-byte values do not tell whether they are signed; the type of the enum does.
+		// 8-byte constants do not show their sign; the enum's underlying type does.
 		negative = e.encoding == ateSigned || e.encoding == ateSignedChar
 	}
 	kind := btf.KindEnum
@@ -317,7 +317,7 @@ func (w *writer) writeEnum(n *node) {
 	})
 }
 
-// writeProto writes a FUNC_PROTO that returns what a node refers to.
+// writeProto writes a FUNC_PROTO that returns the type the node refers to.
 func (w *writer) writeProto(n *node) uint32 { return w.proto(n, n.ref) }
 
 func (w *writer) proto(n *node, result uint64) uint32 {
@@ -339,7 +339,7 @@ func (w *writer) proto(n *node, result uint64) uint32 {
 	return id
 }
 
-// writeFunc writes a function that the file's symbols have, the first of its name.
+// writeFunc writes a function if the file's symbols contain it and no function of that name has been written.
 func (w *writer) writeFunc(n *node) {
 	at, ref := w.completed(n)
 	name := w.bytes(at)
@@ -376,7 +376,7 @@ func (w *writer) writeFunc(n *node) {
 	}
 }
 
-// Flags of kfuncs that their BTF shows (include/linux/btf.h).
+// Flags of kfuncs that affect their BTF (include/linux/btf.h).
 const (
 	kfuncFastcall  = 1 << 12
 	kfuncArenaRet  = 1 << 13
@@ -384,7 +384,7 @@ const (
 	kfuncArenaArg2 = 1 << 15
 )
 
-// arenaPointers puts an attribute into the pointers of a prototype that are into an arena: a TYPE_TAG with kind_flag.
+// arenaPointers adds an attribute, a TYPE_TAG with kind_flag, to the pointers of a prototype that point into an arena.
 func (w *writer) arenaPointers(proto, flags uint32) {
 	t := w.types
 	tagged := func(ptr uint32) uint32 {
