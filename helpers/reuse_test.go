@@ -28,6 +28,8 @@ func TestResetForgetsAll(t *testing.T) {
 		skb:    skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, records: map[uint64]maps.RingBuffer{14: nil},
 	}
 	r.Held.Take(held.SpinLock, 10, "")
+	r.Held.Take(held.Reference, 11, "")
+	require.True(t, r.Held.Give(held.Reference, 11))
 	fields := func(check func(name string, f reflect.Value)) {
 		var walk func(v reflect.Value)
 		walk = func(v reflect.Value) {
