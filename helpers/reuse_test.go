@@ -29,7 +29,7 @@ func TestResetForgetsAll(t *testing.T) {
 	}
 	r.Held.Take(held.SpinLock, 10, "")
 	r.Held.Take(held.Reference, 11, "")
-	require.True(t, r.Held.Give(held.Reference, 11))
+	assert.True(t, r.Held.Give(held.Reference, 11))
 	fields := func(check func(name string, f reflect.Value)) {
 		var walk func(v reflect.Value)
 		walk = func(v reflect.Value) {
