@@ -11,18 +11,18 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// asked is what a breakpoint was asked for with.
+// asked is a client's request for a breakpoint.
 type asked struct {
 	location, cond, hits, log, reason string
 }
 
-// add makes a breakpoint; one that cannot be made is told with the reason.
+// add creates a breakpoint; on failure, the response contains the reason.
 func (c *conn) add(a asked) (point, dap.Breakpoint) {
 	b, err := c.s.Break(a.location, false)
 	if err == nil {
 		err = c.qualify(b, a)
 		if err != nil {
-			_ = c.s.Delete(b.ID) // it was made a moment ago
+			_ = c.s.Delete(b.ID) // just created
 		}
 	}
 	if err != nil {
@@ -35,13 +35,13 @@ func (c *conn) add(a asked) (point, dap.Breakpoint) {
 	return p, out
 }
 
-// refused returns a breakpoint that cannot be made.
+// refused describes a breakpoint that could not be created.
 func (c *conn) refused(err error) (point, dap.Breakpoint) {
 	c.points.next++
 	return point{id: c.points.next}, dap.Breakpoint{Id: c.points.next, Message: err.Error()}
 }
 
-// breakpointAt describes a breakpoint by its place.
+// breakpointAt describes a breakpoint at a place.
 func (c *conn) breakpointAt(at debug.Place) dap.Breakpoint {
 	out := dap.Breakpoint{Verified: true, InstructionReference: c.reference(at)}
 	if l, ok := c.s.LineAt(at); ok {
@@ -52,7 +52,7 @@ func (c *conn) breakpointAt(at debug.Place) dap.Breakpoint {
 
 func (c *conn) lineOut(line uint32) int { return int(line) - 1 + c.lineBase }
 
-// qualify gives a breakpoint its condition, hit condition and message.
+// qualify sets a breakpoint's condition, hit condition and log message.
 func (c *conn) qualify(b *debug.Breakpoint, a asked) error {
 	if cond := strings.TrimSpace(a.cond); cond != "" {
 		if err := c.s.SetCondition(b.ID, cond); err != nil {
@@ -99,7 +99,7 @@ func (c *conn) putLines(args dap.SetBreakpointsArguments) []dap.Breakpoint {
 	return g.put(c, args.Breakpoints, c.addLine(args.Source))
 }
 
-// addLine makes breakpoints in the lines of a file.
+// addLine returns a function that creates breakpoints in the lines of a file.
 func (c *conn) addLine(source dap.Source) func(b dap.SourceBreakpoint) (point, dap.Breakpoint) {
 	file, err := c.fileOf(source)
 	return func(b dap.SourceBreakpoint) (point, dap.Breakpoint) {
@@ -249,7 +249,7 @@ func (c *conn) watch(b dap.DataBreakpoint) (*debug.Watch, error) {
 				return true
 			}
 			ok, err := c.s.Holds(cond)
-			return ok || err != nil // what cannot be decided stops
+			return ok || err != nil // stop if the condition cannot be evaluated
 		}
 	}
 	return w, nil
@@ -277,5 +277,5 @@ func (c *conn) breakpointLocations(m *dap.BreakpointLocationsRequest) error {
 	return nil
 }
 
-// maxLine limits line numbers.
+// maxLine is the largest line number accepted.
 const maxLine = 1 << 24

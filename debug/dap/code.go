@@ -17,7 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// sourceOf describes a source file of the object: where it is, or a reference to what is known of its text.
+// sourceOf describes a source file of the object: its path, or a reference to the text that is known.
 func (c *conn) sourceOf(file string) *dap.Source {
 	out := &dap.Source{Name: path.Base(file)}
 	if p := c.s.SourcePath(file); p != "" {
@@ -32,7 +32,7 @@ func (c *conn) sourceOf(file string) *dap.Source {
 	return out
 }
 
-// sourceNumber numbers the files whose text is not in a file, from 1.
+// sourceNumber numbers the source files that were not found on disk, from 1.
 func (c *conn) sourceNumber(file string) int {
 	for i, f := range c.sources {
 		if f == file {
@@ -43,7 +43,7 @@ func (c *conn) sourceNumber(file string) int {
 	return len(c.sources)
 }
 
-// fileOf finds the object's name of a source file.
+// fileOf returns the object's name for a source file.
 func (c *conn) fileOf(src dap.Source) (string, error) {
 	if n := src.SourceReference; n > 0 && n <= len(c.sources) {
 		return c.sources[n-1], nil
@@ -69,7 +69,7 @@ func (c *conn) fileOf(src dap.Source) (string, error) {
 		}
 	}
 	switch {
-	case len(same) == 1: // the object was compiled elsewhere
+	case len(same) == 1: // the object was compiled in another directory
 		return same[0], nil
 	case len(same) > 1:
 		return "", fmt.Errorf("%s is ambiguous: %s (set sourceMap to where the sources are)", filepath.Base(src.Path), strings.Join(same, ", "))
@@ -119,7 +119,7 @@ func (c *conn) source(m *dap.SourceRequest) error {
 	return nil
 }
 
-// reference returns the address of an instruction, as text.
+// reference formats the address of an instruction.
 func (c *conn) reference(p debug.Place) string {
 	addr, ok := c.s.TextAddr(p)
 	if !ok {
@@ -130,7 +130,7 @@ func (c *conn) reference(p debug.Place) string {
 
 const slotBytes = 8
 
-// placeOf finds the instruction at a reference.
+// placeOf finds the instruction at an instruction offset from a reference.
 func (c *conn) placeOf(ref string, offset int) (debug.Place, error) {
 	addr, err := strconv.ParseUint(ref, 0, 64)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *conn) placeOf(ref string, offset int) (debug.Place, error) {
 	return p, nil
 }
 
-// maxDisassembled limits the instructions of one answer.
+// maxDisassembled limits the instructions in one response.
 const maxDisassembled = 1 << 16
 
 func (c *conn) disassemble(m *dap.DisassembleRequest) error {
@@ -162,7 +162,7 @@ func (c *conn) disassemble(m *dap.DisassembleRequest) error {
 		first++
 	}
 	out := make([]dap.DisassembledInstruction, 0, a.InstructionCount)
-	// Editors want as many as they asked for: what is outside the program is said to be.
+	// Clients expect as many instructions as they requested: those outside the program are marked as such.
 	for i := first + a.InstructionOffset; len(out) < a.InstructionCount; i++ {
 		switch {
 		case i < 0:
@@ -178,7 +178,7 @@ func (c *conn) disassemble(m *dap.DisassembleRequest) error {
 	return nil
 }
 
-// instruction describes one instruction, with what CO-RE did to it.
+// instruction describes one instruction and its CO-RE relocation.
 func (c *conn) instruction(l debug.CodeLine) dap.DisassembledInstruction {
 	x := dap.DisassembledInstruction{Address: c.reference(l.Place), Instruction: l.Text, Symbol: l.Function}
 	if l.Reloc != nil {

@@ -15,24 +15,24 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// Launched is a session that a launch request asked for.
+// Launched is the session created for a launch request.
 type Launched struct {
 	Session *debug.Session
-	// Program is what is started: a program or a case, "" for the first one.
+	// Program is the program or case to start, "" for the first one.
 	Program string
 }
 
-// Launcher makes sessions. Options are those of bpfrun debug by name, each with its values; what it writes to out is shown to the user.
+// Launcher creates sessions. Open takes options of bpfrun debug; what it writes to out is shown to the user.
 type Launcher struct {
 	Open func(ctx context.Context, object string, options []Option, out io.Writer) (*Launched, error)
-	// Options are the names of the options that there are.
+	// Options are the names of the accepted options.
 	Options []string
 }
 
 // Option is an option of bpfrun debug with a value.
 type Option struct{ Name, Value string }
 
-// arguments are those of a launch request.
+// arguments are the arguments of a launch request.
 type arguments struct {
 	object      string
 	options     []Option
@@ -42,10 +42,10 @@ type arguments struct {
 	onCPU       []started
 }
 
-// own are the attributes of a launch configuration that are not options of bpfrun debug.
+// own are the launch attributes that are not options of bpfrun debug.
 var own = []string{"object", "stopOnEntry", "stopOnExit", "noDebug", "onCpu"}
 
-// ofClients are attributes that clients add for themselves.
+// ofClients are attributes that clients add for their own use.
 var ofClients = []string{
 	"name", "type", "request", "preLaunchTask", "postDebugTask", "internalConsoleOptions", "presentation", "serverReadyAction", "debugServer",
 	"suppressMultipleSessionWarning", "console", "cwd", "order", "autoReload", "compounds",
@@ -54,7 +54,7 @@ var ofClients = []string{
 // maxOptions limits the options of a launch request.
 const maxOptions = 1000
 
-// parseArguments reads the attributes of a launch configuration.
+// parseArguments parses the attributes of a launch configuration.
 func parseArguments(raw json.RawMessage, options []string) (*arguments, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -93,7 +93,7 @@ func parseArguments(raw json.RawMessage, options []string) (*arguments, error) {
 	return a, nil
 }
 
-// option takes an attribute that is an option of bpfrun debug: by its name, or with capitals for its hyphens.
+// option parses an attribute that is an option of bpfrun debug, by its name or in camel case.
 func (a *arguments) option(name string, v any, options []string) error {
 	flag := kebab(name)
 	if !slices.Contains(options, flag) {
@@ -137,7 +137,7 @@ func (a *arguments) option(name string, v any, options []string) error {
 	return add(v)
 }
 
-// kebab returns the name of an option: sourceMap is source-map.
+// kebab converts an attribute to the name of an option: sourceMap is source-map.
 func kebab(name string) string {
 	var b strings.Builder
 	for _, r := range name {

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// hitCondition reads N, >= N, > N, == N, < N, <= N and % N.
+// hitCondition parses N, >= N, > N, == N, < N, <= N and % N.
 func hitCondition(text string) (func(hits int) bool, error) {
 	op, word := ">=", strings.TrimSpace(text)
 	for _, o := range []string{">=", "<=", "==", "=", ">", "<", "%"} {
@@ -39,13 +39,13 @@ func hitCondition(text string) (func(hits int) bool, error) {
 	return func(hits int) bool { return hits == n }, nil
 }
 
-// piece is a part of a log message: a text, or an expression.
+// piece is a part of a log message: text or an expression.
 type piece struct {
 	text string
 	expr bool
 }
 
-// splitLog cuts a log message into texts and the expressions in braces; \{ is a brace.
+// splitLog splits a log message into text and the expressions in braces; \{ is a literal brace.
 func splitLog(msg string) ([]piece, error) {
 	var out []piece
 	var text strings.Builder

@@ -12,27 +12,27 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// Limits of what is shown at once.
+// Limits on what is shown at once.
 const (
 	maxText    = 400     // bytes of a value in a list
-	maxResult  = 1 << 16 // bytes of a value that was asked for
-	maxList    = 1000    // variables in one answer, unless the client asks for pages
+	maxResult  = 1 << 16 // bytes of a value that the client evaluates
+	maxList    = 1000    // variables in one response, unless the client requests pages
 	maxHandles = 1 << 16 // values the client can refer to at one stop
-	maxObjects = 200     // kernel objects that are listed
+	maxObjects = 200     // kernel objects listed
 )
 
-// handle is what a variable reference means: a scope, or a value whose parts can be asked for.
+// handle is the target of a variable reference: a scope, or a value that can be expanded.
 type handle struct {
 	scope string
-	frame int // the client's number of the frame its names are looked up in
+	frame int // the client's number of the frame in which names are resolved
 	value *debug.Value
 	expr  string
-	// of and name are a field of a kernel object that gets its value when it is read.
+	// of and name denote a field of a kernel object that is unset until it is read.
 	of   *debug.Value
 	name string
 }
 
-// refer makes a variable reference, 0 when there are too many.
+// refer creates a variable reference, 0 if there are too many.
 func (c *conn) refer(h handle) int {
 	if len(c.handles) >= maxHandles {
 		return 0
@@ -48,7 +48,7 @@ func (c *conn) handle(ref int) (handle, error) {
 	return c.handles[ref-1], nil
 }
 
-// selectFrame makes a frame of the client the selected one; 0 is the innermost of the thread that stopped last.
+// selectFrame selects a frame by the client's number; 0 is the innermost of the thread that stopped last.
 func (c *conn) selectFrame(id int) error {
 	if id == 0 {
 		_ = c.s.SelectCPU(c.cpu)
@@ -104,7 +104,7 @@ func (c *conn) stackTrace(m *dap.StackTraceRequest) error {
 	return nil
 }
 
-// Scopes, in the order they are shown.
+// Scopes, in display order.
 const (
 	scopeLocals    = "Locals"
 	scopeArguments = "Arguments"
@@ -165,7 +165,7 @@ func (c *conn) variables(m *dap.VariablesRequest) error {
 	return nil
 }
 
-// listed returns the variables of a scope, or the parts of a value.
+// listed returns the variables of a scope or the parts of a value.
 func (c *conn) listed(h handle, a dap.VariablesArguments, letter byte) ([]dap.Variable, error) {
 	out := []dap.Variable{}
 	if h.scope != "" {
@@ -189,7 +189,7 @@ func (c *conn) listed(h handle, a dap.VariablesArguments, letter byte) ([]dap.Va
 	from := max(a.Start, 0)
 	for _, child := range c.s.Children(h.value, h.expr, from, n) {
 		x := c.variable(h, child, letter)
-		if child.Unset { // it gets its value when it is asked for
+		if child.Unset { // unset until requested
 			x.Value, x.PresentationHint = "", &dap.VariablePresentationHint{Lazy: true}
 			x.VariablesReference = c.refer(handle{frame: h.frame, of: h.value, name: child.Name, expr: child.Expr})
 		}
@@ -201,7 +201,7 @@ func (c *conn) listed(h handle, a dap.VariablesArguments, letter byte) ([]dap.Va
 	return out, nil
 }
 
-// page cuts a list to what the client asks for.
+// page returns the part of a list that the client requests.
 func page(list []dap.Variable, a dap.VariablesArguments) []dap.Variable {
 	from := min(max(a.Start, 0), len(list))
 	list = list[from:]
@@ -211,7 +211,7 @@ func page(list []dap.Variable, a dap.VariablesArguments) []dap.Variable {
 	return list
 }
 
-// scope lists what is in a scope.
+// scope lists the variables of a scope.
 func (c *conn) scope(name string) []debug.Child {
 	var out []debug.Child
 	eval := func(name, expr string) {
@@ -274,7 +274,7 @@ func (c *conn) scope(name string) []debug.Child {
 	return out
 }
 
-// variable describes a value.
+// variable describes a value as a variable.
 func (c *conn) variable(h handle, child debug.Child, letter byte) dap.Variable {
 	x := dap.Variable{Name: child.Name, EvaluateName: child.Expr}
 	if child.Err != nil {
@@ -296,7 +296,7 @@ func (c *conn) variable(h handle, child debug.Child, letter byte) dap.Variable {
 	return x
 }
 
-// expandable makes a reference of a value that has parts.
+// expandable creates a reference for a value that has parts.
 func (c *conn) expandable(h handle) (ref, named, indexed int) {
 	n, isIndexed := c.s.Parts(h.value)
 	switch {
@@ -327,7 +327,7 @@ func plural(n int, word string) string {
 	return word + "s"
 }
 
-// exprIn returns the expression of a variable by its name in what a handle means, "" when there is none.
+// exprIn returns the expression of a variable by its name in a handle, "" if there is none.
 func (c *conn) exprIn(h handle, name string) string {
 	switch {
 	case h.scope == scopeKernel:
@@ -444,7 +444,7 @@ func (c *conn) evaluated(m *dap.EvaluateRequest, v *debug.Value, expr string) {
 	c.answer(m, &dap.EvaluateResponse{Body: body})
 }
 
-// command carries out a command of the debugger's command line, and tells of a stop when it moved.
+// command executes a debugger command and reports a stop if the program moved.
 func (c *conn) command(ctx context.Context, m *dap.EvaluateRequest, line string) error {
 	before, state, cpu := c.s.Pos(), c.s.State(), c.s.CPU()
 	kernel := c.s.Machine()

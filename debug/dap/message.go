@@ -6,11 +6,11 @@ import (
 	"github.com/google/go-dap"
 )
 
-// shortMessage bounds the messages that are tried as steps first: longer ones are something else.
+// shortMessage is the size in bytes up to which messages are first tried as steps; steps are never longer.
 const shortMessage = 512
 
-// decodeMessage decodes a message. Requests to continue are most of what a user waits for, and go-dap looks at each message three times to find out what it
-// is; their arguments differ little, so that one look is enough.
+// decodeMessage decodes a message. Requests to continue dominate the time a user waits, and go-dap parses each message three times to find its type;
+// their arguments are so similar that parsing once is enough.
 func decodeMessage(data []byte) (dap.Message, error) {
 	if len(data) <= shortMessage {
 		if m := decodeStep(data); m != nil {
@@ -20,9 +20,9 @@ func decodeMessage(data []byte) (dap.Message, error) {
 	return dap.DecodeProtocolMessage(data)
 }
 
-// decodeStep decodes a request to continue. It returns nil for everything else, and for what go-dap refuses.
+// decodeStep decodes a request to continue. It returns nil for all other messages, and for those that go-dap refuses.
 func decodeStep(data []byte) dap.Message {
-	var m dap.StepInRequest // its arguments are all that any of them has
+	var m dap.StepInRequest // its arguments include those of all the others
 	if err := json.Unmarshal(data, &m); err != nil || m.Type != "request" {
 		return nil
 	}

@@ -10,27 +10,27 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// maxPoints limits the breakpoints of a kind.
+// maxPoints limits the breakpoints of each kind.
 const maxPoints = 10000
 
-// point is a breakpoint that the client asked for.
+// point is a breakpoint that the client requested.
 type point struct {
 	id     int    // the client's number
-	in     int    // the session's, 0 when it could not be made
-	reason string // of its stops
+	in     int    // the session's number, 0 if it could not be created
+	reason string // reason for its stops
 }
 
-// group are breakpoints that a client sets at once, and what they were asked for with, to be made again.
+// group holds the breakpoints that a client sets at once, and its requests, from which they can be recreated.
 type group[T any] struct {
 	made  []point
 	asked []T
 }
 
-// put replaces the breakpoints by those for want, each of which add makes.
+// put replaces the breakpoints by those in want, which add creates.
 func (g *group[T]) put(c *conn, want []T, add func(T) (point, dap.Breakpoint)) []dap.Breakpoint {
 	for _, p := range g.made {
 		if p.in != 0 {
-			_ = c.s.Delete(p.in) // one that is gone already is gone
+			_ = c.s.Delete(p.in) // it may already be gone
 		}
 	}
 	g.made, g.asked = nil, want
@@ -43,23 +43,23 @@ func (g *group[T]) put(c *conn, want []T, add func(T) (point, dap.Breakpoint)) [
 	return out
 }
 
-// again makes the breakpoints in another session, with the numbers they had, and tells what became of them.
+// again recreates the breakpoints in another session under their old numbers, and reports the results.
 func (g *group[T]) again(c *conn, add func(T) (point, dap.Breakpoint)) {
 	old := g.made
-	g.made = nil // those of a session that is gone
+	g.made = nil // the old session is gone
 	for i, x := range g.put(c, g.asked, add) {
 		g.made[i].id, x.Id = old[i].id, old[i].id
 		c.send(&dap.BreakpointEvent{Event: event("breakpoint"), Body: dap.BreakpointEventBody{Reason: "changed", Breakpoint: x}})
 	}
 }
 
-// fileGroup are the breakpoints in the lines of a file.
+// fileGroup holds the breakpoints in the lines of a file.
 type fileGroup struct {
 	group[dap.SourceBreakpoint]
 	source dap.Source
 }
 
-// points are the breakpoints of a client, by what it sets at once.
+// points holds the breakpoints of a client, in the groups that it sets at once.
 type points struct {
 	next  int
 	lines map[string]*fileGroup // by source file
@@ -68,7 +68,7 @@ type points struct {
 	data  group[dap.DataBreakpoint]
 }
 
-// hit returns the client's numbers of what stopped the program, and the reason of the first.
+// hit returns the client's numbers of the breakpoints that stopped the program, and the reason of the first.
 func (p *points) hit(st *debug.Stop) (ids []int, reason string) {
 	reason = "breakpoint"
 	find := func(in int) {
@@ -99,7 +99,7 @@ func (p *points) all() [][]point {
 	return out
 }
 
-// set answers a request that sets n breakpoints of a kind.
+// set responds to a request that sets n breakpoints of a kind.
 func (c *conn) set(m dap.RequestMessage, n int, put func() []dap.Breakpoint, response func([]dap.Breakpoint) dap.ResponseMessage) error {
 	if n > maxPoints {
 		return fmt.Errorf("%d breakpoints, at most %d can be set at once", n, maxPoints)
@@ -108,7 +108,7 @@ func (c *conn) set(m dap.RequestMessage, n int, put func() []dap.Breakpoint, res
 	return nil
 }
 
-// reinstall makes all breakpoints again in another session.
+// reinstall recreates all breakpoints in another session.
 func (c *conn) reinstall() {
 	p := &c.points
 	for _, key := range slices.Sorted(maps.Keys(p.lines)) {

@@ -9,16 +9,16 @@ import (
 	"github.com/google/go-dap"
 )
 
-// errRunning: the request has to wait for a stop.
+// errRunning: the request is allowed only at a stop.
 var errRunning = errors.New("the program is running (pause it first)")
 
-// errNotLaunched: the request needs an object.
+// errNotLaunched: the request needs a launched object.
 var errNotLaunched = errors.New("nothing has been launched yet")
 
-// carryOut answers a request.
+// carryOut executes a request and responds to it.
 func (c *conn) carryOut(ctx context.Context, q request) {
 	defer func() {
-		if r := recover(); r != nil { // the other sessions of this process continue
+		if r := recover(); r != nil { // keep the other sessions of this process running
 			c.fail(q.msg.GetRequest(), fmt.Errorf("internal error: %v", r))
 			c.say("important", "This is a bug in bpfrun. Please report it with the object, the launch configuration and this trace:\n%s\n", debug.Stack())
 			c.done = true
@@ -33,7 +33,7 @@ func (c *conn) carryOut(ctx context.Context, q request) {
 	}
 }
 
-// allowed reports whether a request may come now.
+// allowed returns an error if a request is not allowed in the current state.
 func (c *conn) allowed(q request) error {
 	switch q.msg.(type) {
 	case *dap.InitializeRequest:
@@ -64,7 +64,7 @@ func (c *conn) allowed(q request) error {
 	return nil
 }
 
-// dispatch finds what carries out a request. It answers unless it returns an error.
+// dispatch executes a request. It responds unless it returns an error.
 func (c *conn) dispatch(ctx context.Context, q request) error {
 	switch m := q.msg.(type) {
 	case *dap.InitializeRequest:
@@ -84,9 +84,9 @@ func (c *conn) dispatch(ctx context.Context, q request) error {
 		c.terminated()
 		return nil
 	case *dap.CancelRequest:
-		c.answer(m, &dap.CancelResponse{}) // what waits is short; what runs is paused
+		c.answer(m, &dap.CancelResponse{}) // pending requests are short; running ones are paused
 		return nil
-	case *dap.PauseRequest: // what ran was interrupted before the request's turn came
+	case *dap.PauseRequest: // the run was interrupted before the request's turn
 		c.answer(m, &dap.PauseResponse{})
 		return nil
 	case *dap.SetBreakpointsRequest:
@@ -117,7 +117,7 @@ func (c *conn) dispatch(ctx context.Context, q request) error {
 	return c.look(ctx, q)
 }
 
-// goOn carries out requests that make the program run; ok is false for others.
+// goOn executes requests that make the program run; ok is false for others.
 func (c *conn) goOn(ctx context.Context, q request) (ok bool, err error) {
 	move, ok := c.moves(q)
 	if !ok {
@@ -146,12 +146,12 @@ func (c *conn) goOn(ctx context.Context, q request) (ok bool, err error) {
 	return true, nil
 }
 
-// look carries out requests that look at a program that stands still.
+// look executes requests that inspect a stopped program.
 func (c *conn) look(ctx context.Context, q request) error {
 	if c.running {
 		return errRunning
 	}
-	if m, ok := q.msg.(*dap.DisassembleRequest); ok { // code is there without a run
+	if m, ok := q.msg.(*dap.DisassembleRequest); ok { // code is available without a run
 		return c.disassemble(m)
 	}
 	switch m := q.msg.(type) {

@@ -10,16 +10,16 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// move is a way to continue.
+// move is a way to continue the program.
 type move struct {
 	step func(context.Context) (*debug.Stop, error)
 	resp dap.ResponseMessage
 	back bool
-	// resume means that it continues by itself after an interruption: not a step, which begins somewhere.
+	// resume means that it resumes by itself after an interruption. Steps cannot: they depend on where they began.
 	resume bool
 }
 
-// reversed returns a step in the other direction.
+// reversed returns a step in the opposite direction.
 func (c *conn) reversed(step func(context.Context) (*debug.Stop, error)) func(context.Context) (*debug.Stop, error) {
 	return func(ctx context.Context) (*debug.Stop, error) {
 		c.s.Reverse = true
@@ -30,7 +30,7 @@ func (c *conn) reversed(step func(context.Context) (*debug.Stop, error)) func(co
 
 func (c *conn) stepInsn(ctx context.Context) (*debug.Stop, error) { return c.s.StepInsn(ctx, 1) }
 
-// moves finds the way to continue that a request asks for.
+// moves returns the move that a request asks for.
 func (c *conn) moves(q request) (m move, ok bool) {
 	const instruction = "instruction"
 	switch r := q.msg.(type) {
@@ -61,7 +61,7 @@ func (c *conn) moves(q request) (m move, ok bool) {
 	return m, true
 }
 
-// execute continues up to a stop and tells of it. Requests that come meanwhile are carried out in between.
+// execute continues until a stop and reports it. Requests received meanwhile are executed in between.
 func (c *conn) execute(ctx context.Context, m move) {
 	c.handles = nil
 	c.s.SelectFrame(0)
@@ -70,7 +70,7 @@ func (c *conn) execute(ctx context.Context, m move) {
 		c.mu.Lock()
 		c.cancel, c.yielding = cancel, m.resume
 		if m.resume && len(c.queue) > 0 {
-			cancel() // what came before it began
+			cancel() // requested before it began
 		}
 		c.mu.Unlock()
 		st, err := m.step(run)
@@ -88,7 +88,7 @@ func (c *conn) execute(ctx context.Context, m move) {
 				c.terminated()
 			}
 			return
-		case ctx.Err() != nil: // the client is gone
+		case ctx.Err() != nil: // the client disconnected
 			return
 		case st.Reason == debug.Interrupted && m.resume && !pausing && c.between(ctx):
 			continue
@@ -98,7 +98,7 @@ func (c *conn) execute(ctx context.Context, m move) {
 	}
 }
 
-// between carries out the requests that wait while the program runs, and reports whether it is to continue.
+// between executes the pending requests while the program runs, and reports whether the program should continue.
 func (c *conn) between(ctx context.Context) bool {
 	c.running = true
 	defer func() { c.running = false }()
@@ -123,13 +123,13 @@ func (c *conn) between(ctx context.Context) bool {
 	}
 }
 
-// reasons are the protocol's words for stops.
+// reasons maps stop reasons to the protocol's.
 var reasons = map[debug.Reason]string{
 	debug.Started: "entry", debug.Stepped: "step", debug.Returned: "step", debug.AtBreakpoint: "breakpoint", debug.AtWatchpoint: "data breakpoint",
 	debug.Arrived: "goto", debug.Faulted: "exception", debug.Interrupted: "pause", debug.AtStart: "entry", debug.Exited: "exit", debug.Waiting: "pause",
 }
 
-// stopped tells of a stop.
+// stopped reports a stop to the client.
 func (c *conn) stopped(st *debug.Stop) {
 	if c.done || c.over {
 		return
@@ -183,7 +183,7 @@ func (c *conn) stopped(st *debug.Stop) {
 	c.send(&dap.StoppedEvent{Event: event("stopped"), Body: body})
 }
 
-// watchText tells what watchpoints saw.
+// watchText describes the watchpoint hits of a stop.
 func watchText(st *debug.Stop) string {
 	var lines []string
 	for _, w := range st.Watches {
@@ -196,7 +196,7 @@ func watchText(st *debug.Stop) string {
 	return strings.Join(lines, "\n")
 }
 
-// trace shows the lines the run printed since the last stop.
+// trace shows the lines written to the trace log since the last stop.
 func (c *conn) trace() {
 	lines := c.s.Printed()
 	for _, l := range lines[min(c.printed, len(lines)):] {
@@ -205,7 +205,7 @@ func (c *conn) trace() {
 	c.printed = len(lines)
 }
 
-// resultText returns the run's result in a sentence.
+// resultText describes the result of the run in a sentence.
 func (c *conn) resultText() string {
 	res := c.s.Result()
 	if res == nil {
@@ -218,26 +218,26 @@ func (c *conn) resultText() string {
 	return fmt.Sprintf("%s returned %d after %d instructions.", res.Program, ret, res.Insns)
 }
 
-// ends tells that a program ended: the thread's, or with the last one the session's.
+// ends reports that the program of a thread ended; with the last program, the session ends.
 func (c *conn) ends() {
 	next, others := c.nextRunning()
 	switch {
 	case !others:
 		c.finished()
-	case c.args.noDebug: // the next one continues
+	case c.args.noDebug: // the next program continues
 		c.sayResult()
 	default:
 		c.threadEnded(c.s.CPU(), next)
 	}
 }
 
-// finished tells how the run ended, and ends the session.
+// finished reports the end of the run and ends the session.
 func (c *conn) finished() {
 	c.sayResult()
 	code := 0
 	for _, x := range c.s.CPUs() {
 		if x.Result != nil && x.Result.Fault != nil {
-			const faultCode = 4 // bpfrun's exit code for it
+			const faultCode = 4 // bpfrun's exit code for a fault
 			code = faultCode
 		}
 	}
@@ -245,7 +245,7 @@ func (c *conn) finished() {
 	c.terminated()
 }
 
-// sayResult tells how the program of the CPU that is looked at ended.
+// sayResult shows how the program on the selected CPU ended.
 func (c *conn) sayResult() {
 	res := c.s.Result()
 	switch {

@@ -18,19 +18,19 @@ import (
 	"github.com/bpfrun/bpfrun/debug/repl"
 )
 
-// Limits of what waits to be carried out.
+// Limits on pending requests.
 const (
 	maxWaiting      = 256
 	maxWaitingBytes = 8 << 20
 )
 
-// request is a message of the client with its text.
+// request is a message from the client with its encoded text.
 type request struct {
 	msg dap.RequestMessage
 	raw []byte
 }
 
-// conn is one client.
+// conn is the connection to one client.
 type conn struct {
 	launcher Launcher
 	queue    chan request
@@ -38,41 +38,41 @@ type conn struct {
 	wmu  sync.Mutex // guards out, wbuf, held, late, seq, werr
 	out  io.Writer
 	wbuf bytes.Buffer
-	held bool        // wbuf has a message that waits for the next
-	late *time.Timer // writes it if none comes
+	held bool        // wbuf has a message held back for the next one
+	late *time.Timer // writes it if no other follows
 	seq  int
 	werr error
 
-	mu       sync.Mutex         // guards what follows
+	mu       sync.Mutex         // guards the fields below
 	waiting  int                // bytes in the queue
-	cancel   context.CancelFunc // interrupts what runs, nil when nothing does
-	yielding bool               // what runs is interrupted by every request
-	pausing  bool               // what runs was interrupted by the user, or the client is gone
+	cancel   context.CancelFunc // interrupts what is running, nil if nothing is
+	yielding bool               // every request interrupts what is running
+	pausing  bool               // the user interrupted what was running, or the client is gone
 
-	// What follows belongs to the goroutine that carries out requests.
+	// The fields below belong to the goroutine that executes requests.
 	client    dap.InitializeRequestArguments
-	ready     bool // initialize came
-	lineBase  int  // what the client calls the first line
+	ready     bool // initialize was received
+	lineBase  int  // the client's number for the first line
 	args      *arguments
 	s         *debug.Session
 	program   string
 	r         *repl.REPL
-	console   *limited // what the REPL writes
+	console   *limited // output of the REPL
 	started   bool     // configurationDone came
-	running   bool     // between the request to continue and the stop
+	running   bool     // between the request to continue and the next stop
 	over      bool     // terminated was sent
-	done      bool     // the client said goodbye
+	done      bool     // the client disconnected
 	last      *debug.Stop
 	cpu       int // of the last stop
-	printed   int // lines of the run's trace that were shown
+	printed   int // lines of the run's trace already shown
 	points    points
 	handles   []handle
-	filterOff bool // faults do not stop
+	filterOff bool // faults do not stop the program
 	sources   []string
 }
 
-// Serve talks to one client until it disconnects, and ends the session. The error is that of the connection: a *[FrameError] when what came
-// was not the protocol, nil when the client left between two messages.
+// Serve serves one client until it disconnects, and ends the session. The error is that of the connection: a *[FrameError] if the input violates the
+// protocol, nil if the client disconnected between two messages.
 func (l Launcher) Serve(ctx context.Context, rw io.ReadWriter) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -108,7 +108,7 @@ func (c *conn) close() {
 	}
 }
 
-// read takes messages off the connection up to its end.
+// read reads messages until the connection ends.
 func (c *conn) read(r *bufio.Reader) error {
 	for {
 		data, err := readFrame(r)
@@ -132,7 +132,7 @@ func (c *conn) read(r *bufio.Reader) error {
 	}
 }
 
-// malformed answers what is not a request that is known.
+// malformed responds to a malformed or unknown request.
 func (c *conn) malformed(data []byte, err error) {
 	var head struct {
 		Seq     int    `json:"seq"`
@@ -140,7 +140,7 @@ func (c *conn) malformed(data []byte, err error) {
 		Command string `json:"command"`
 	}
 	var field *dap.DecodeProtocolMessageFieldError
-	_ = json.Unmarshal(data, &head) // what could be read of it is enough
+	_ = json.Unmarshal(data, &head) // partial data is enough
 	switch {
 	case head.Type != "request" || head.Seq == 0:
 		c.say("important", "bpfrun: ignored a message: %v\n", err)
@@ -151,7 +151,7 @@ func (c *conn) malformed(data []byte, err error) {
 	}
 }
 
-// enqueue makes a request wait for its turn; too many are refused.
+// enqueue queues a request; if too many are pending, it is refused.
 func (c *conn) enqueue(req request) {
 	c.mu.Lock()
 	full := c.waiting+len(req.raw) > maxWaitingBytes || len(c.queue) == cap(c.queue)
@@ -159,11 +159,11 @@ func (c *conn) enqueue(req request) {
 		c.waiting += len(req.raw)
 	}
 	c.mu.Unlock()
-	if full { // reading continues, or nothing could be interrupted
+	if full { // keep reading, otherwise nothing could be interrupted
 		c.fail(req.msg.GetRequest(), errors.New("too many requests are pending: send it again later"))
 		return
 	}
-	c.queue <- req // there is room: nobody else puts requests into the queue
+	c.queue <- req // cannot block: only this goroutine sends to the queue
 	switch req.msg.(type) {
 	case *dap.PauseRequest, *dap.DisconnectRequest, *dap.TerminateRequest:
 		c.interrupt(true)
@@ -178,7 +178,7 @@ func (c *conn) taken(req request) {
 	c.mu.Unlock()
 }
 
-// interrupt stops what runs. Other requests than those of the user to stop only interrupt what continues by itself afterwards.
+// interrupt interrupts what is running. Unless stop is set, it interrupts only what resumes on its own afterwards.
 func (c *conn) interrupt(stop bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +188,7 @@ func (c *conn) interrupt(stop bool) {
 	c.pausing = c.pausing || stop && c.cancel != nil
 }
 
-// send writes a message. Errors end the session at the next read: the client is gone.
+// send writes a message. A write error ends the session at the next read, since the client is gone.
 func (c *conn) send(m dap.Message) {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
@@ -196,10 +196,10 @@ func (c *conn) send(m dap.Message) {
 	c.flush()
 }
 
-// heldFor is how long a message waits for the next at most.
+// heldFor is the longest time a message is held back for the next one.
 const heldFor = 10 * time.Millisecond
 
-// sendWithNext writes a message together with the next one, if that comes soon: writing is most of what a short step costs.
+// sendWithNext writes a message together with the next one, if that follows soon: writing dominates the cost of a short step.
 func (c *conn) sendWithNext(m dap.Message) {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
@@ -212,7 +212,7 @@ func (c *conn) sendWithNext(m dap.Message) {
 	c.late.Reset(heldFor)
 }
 
-// flushHeld writes what waits for a next message.
+// flushHeld writes a message that was held back.
 func (c *conn) flushHeld() {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
@@ -221,7 +221,7 @@ func (c *conn) flushHeld() {
 	}
 }
 
-// flush writes what is encoded, in one piece.
+// flush writes all encoded messages in one call.
 func (c *conn) flush() {
 	if c.werr == nil && c.wbuf.Len() > 0 {
 		_, c.werr = c.out.Write(c.wbuf.Bytes())
@@ -230,7 +230,7 @@ func (c *conn) flush() {
 	c.held = false
 }
 
-// encode puts a message after those that are held.
+// encode appends a message to those held back.
 func (c *conn) encode(m dap.Message) {
 	c.seq++
 	switch m := m.(type) {
@@ -261,19 +261,19 @@ func (c *conn) writeError() error {
 	return c.werr
 }
 
-// answer fills in the head of a response and sends it.
+// answer fills in the header of a response and sends it.
 func (c *conn) answer(req dap.RequestMessage, resp dap.ResponseMessage) {
 	c.send(answering(req, resp))
 }
 
-// answering fills in the head of a response.
+// answering fills in the header of a response.
 func answering(req dap.RequestMessage, resp dap.ResponseMessage) dap.ResponseMessage {
 	r := resp.GetResponse()
 	r.Success, r.RequestSeq, r.Command = true, req.GetRequest().Seq, req.GetRequest().Command
 	return resp
 }
 
-// errorID tells clients that the text is complete; the protocol wants some number.
+// errorID is an arbitrary ID, which the protocol requires; the text of errors is complete without it.
 const errorID = 1
 
 func (c *conn) fail(req *dap.Request, err error) {
@@ -287,10 +287,10 @@ func (c *conn) fail(req *dap.Request, err error) {
 
 func event(name string) dap.Event { return dap.Event{Event: name} }
 
-// maxOutput limits the text of one event.
+// maxOutput limits the bytes of text in one output event.
 const maxOutput = 64 << 10
 
-// say shows the user a text.
+// say shows a text to the user.
 func (c *conn) say(category, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if len(text) > maxOutput {
@@ -306,7 +306,7 @@ func (c *conn) terminated() {
 	}
 }
 
-// limited keeps the first part of what is written.
+// limited keeps the beginning of what is written, up to a limit.
 type limited struct {
 	buf  []byte
 	more bool
@@ -323,7 +323,7 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take returns what was written and forgets it.
+// take returns the collected text and clears it.
 func (l *limited) take() string {
 	text := string(l.buf)
 	if l.more {

@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// faultFilter is the only kind of exception: what the kernel forbids.
+// faultFilter is the only exception filter: faults.
 const faultFilter = "fault"
 
 func (c *conn) initialize(m *dap.InitializeRequest, raw []byte) error {
@@ -60,7 +60,7 @@ func (c *conn) initialize(m *dap.InitializeRequest, raw []byte) error {
 	return nil
 }
 
-// says writes what opening a session tells the user.
+// says shows the output of opening a session to the user.
 type says struct{ c *conn }
 
 func (w says) Write(b []byte) (int, error) {
@@ -68,7 +68,7 @@ func (w says) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// open makes the session that arguments ask for.
+// open creates the session for launch arguments.
 func (c *conn) open(ctx context.Context, args *arguments) error {
 	l, err := c.launcher.Open(ctx, args.object, args.options, says{c})
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *conn) launch(ctx context.Context, m *dap.LaunchRequest) error {
 		return err
 	}
 	c.answer(m, &dap.LaunchResponse{})
-	c.send(&dap.InitializedEvent{Event: event("initialized")}) // breakpoints can be set now
+	c.send(&dap.InitializedEvent{Event: event("initialized")}) // the client may set breakpoints from now on
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (c *conn) start(ctx context.Context) {
 	case c.args.noDebug:
 		c.execute(ctx, move{step: c.s.Continue})
 		for next, ok := c.nextRunning(); ok && !c.over && ctx.Err() == nil; next, ok = c.nextRunning() {
-			_ = c.s.SelectCPU(next) // it runs
+			_ = c.s.SelectCPU(next) // known to be running
 			c.execute(ctx, move{step: c.s.Continue})
 		}
 	case here != nil:
@@ -135,7 +135,7 @@ func (c *conn) start(ctx context.Context) {
 	}
 }
 
-// restart begins the run again, with other options when the client sends some: another kernel, for one.
+// restart restarts the run, with new options (such as another kernel) if the client sends any.
 func (c *conn) restart(ctx context.Context, m *dap.RestartRequest) error {
 	if c.running {
 		return errRunning

@@ -11,10 +11,10 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// Each CPU on which a program was started is a thread: its number is that of the CPU and 1, since clients take 0 for none. Programs take turns
-// as the client says: a thread that continues or steps does so while all others stand.
+// Each CPU on which a program was started is a thread, numbered from 1, since clients treat 0 as none. The client decides which program runs: a
+// thread continues or steps while all others are paused.
 
-// Frames of the client have their thread in the upper bits of their numbers.
+// The client's frame numbers hold the CPU in the upper bits.
 const (
 	frameBits = 12
 	// endFrame is the only frame of a run that has ended, in the thread of CPU 0.
@@ -25,7 +25,7 @@ func threadOf(cpu int) int { return cpu + 1 }
 
 func (c *conn) frameID(level int) int { return c.s.CPU()<<frameBits | level + 1 }
 
-// onThread makes a thread the one that is looked at and continues; 0 is that of the last stop.
+// onThread selects a thread; 0 is the thread of the last stop.
 func (c *conn) onThread(id int) error {
 	switch {
 	case id == 0:
@@ -41,7 +41,7 @@ func (c *conn) onThread(id int) error {
 	return fmt.Errorf("there is no thread %d", id)
 }
 
-// threads lists the CPUs on which programs were started and, before any was, that on which the first will be.
+// threads lists the CPUs on which programs were started or, if there are none, the one on which the first will be.
 func (c *conn) threads() []dap.Thread {
 	if !c.s.Several() {
 		return []dap.Thread{{Id: threadOf(c.s.Input().CPU), Name: c.threadName()}}
@@ -66,7 +66,7 @@ func (c *conn) threadName() string {
 	return fmt.Sprintf("%s on CPU %d", name, c.s.Input().CPU)
 }
 
-// threadIn returns the thread that a request is for, 0 for none.
+// threadIn returns the thread that a request names, 0 for none.
 func threadIn(m dap.RequestMessage) int {
 	switch r := m.(type) {
 	case *dap.ContinueRequest:
@@ -85,7 +85,7 @@ func threadIn(m dap.RequestMessage) int {
 	return 0
 }
 
-// startOthers starts the programs of other CPUs that a launch request names. They stand at their first instructions.
+// startOthers starts the programs that a launch request assigns to other CPUs. They stop at their first instructions.
 func (c *conn) startOthers(ctx context.Context) error {
 	first := c.s.CPU()
 	for _, o := range c.args.onCPU {
@@ -102,7 +102,7 @@ func (c *conn) startOthers(ctx context.Context) error {
 	return c.s.SelectCPU(first)
 }
 
-// nextRunning returns a CPU whose program has not ended; false when there is none.
+// nextRunning returns a CPU whose program has not ended; false if there is none.
 func (c *conn) nextRunning() (int, bool) {
 	if !c.s.Several() {
 		return 0, false
@@ -112,11 +112,11 @@ func (c *conn) nextRunning() (int, bool) {
 	return i, i >= 0
 }
 
-// threadEnded tells that the program of a CPU has ended while others have not, and stops at one of them.
+// threadEnded reports that the program of a CPU has ended while others have not, and stops at one of those.
 func (c *conn) threadEnded(ended, next int) {
 	c.sayResult()
 	c.send(&dap.ThreadEvent{Event: event("thread"), Body: dap.ThreadEventBody{Reason: "exited", ThreadId: threadOf(ended)}})
-	_ = c.s.SelectCPU(next) // it runs
+	_ = c.s.SelectCPU(next) // known to be running
 	c.cpu = next
 	c.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{
 		Reason: "pause", Description: fmt.Sprintf("The program on CPU %d has ended", ended), ThreadId: threadOf(next), AllThreadsStopped: true,
@@ -129,7 +129,7 @@ type started struct {
 	prog string
 }
 
-// parseOnCPU reads the attribute onCpu: programs by the numbers of CPUs.
+// parseOnCPU parses the onCpu attribute: programs by CPU number.
 func parseOnCPU(v any) ([]started, error) {
 	list, ok := v.(map[string]any)
 	if !ok {

@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// Limits of what a client sends.
+// Limits on the client's input, in bytes.
 const (
-	maxMessage = 1 << 20 // bytes of a message
-	maxHeader  = 256     // bytes of its header
+	maxMessage = 1 << 20 // a message
+	maxHeader  = 256     // its header
 )
 
-// FrameError is input that is not a message of the protocol: where the next one begins is unknown, so the connection ends with it.
+// FrameError is input that violates the protocol's framing: the start of the next message is unknown, so the connection ends.
 type FrameError struct{ Why string }
 
-// Error reports what is wrong and what a message begins with.
+// Error reports the problem and the expected start of a message.
 func (e *FrameError) Error() string {
 	return e.Why + ` (a message of the Debug Adapter Protocol begins with "Content-Length: N", an empty line, and N bytes of JSON)`
 }
 
-// errTooLong is a header without an end.
+// errTooLong: a header line exceeds its limit.
 var errTooLong = errors.New("line too long")
 
-// readLine reads a line that ends with CR LF, without them.
+// readLine reads a line terminated by CR LF and returns it without the terminator.
 func readLine(r *bufio.Reader, most int) (string, error) {
 	var line []byte
 	for {
@@ -47,8 +47,8 @@ func readLine(r *bufio.Reader, most int) (string, error) {
 	return strings.TrimSuffix(string(line[:len(line)-1]), "\r"), nil
 }
 
-// readFrame reads the JSON of one message. io.EOF is the end between two messages; everything that is not a message is a
-// *[FrameError].
+// readFrame reads the JSON of one message. It returns io.EOF at the end of the input between two messages, and a *[FrameError] for everything that
+// is not a message.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	length, left := -1, maxHeader
 	for first := true; ; first = false {
@@ -93,7 +93,7 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		_, err := io.ReadFull(r, data)
 		return data, err
 	}
-	// The buffer grows with what arrives, not with what was announced.
+	// The buffer grows with the received data, not with the announced length.
 	data, err := io.ReadAll(io.LimitReader(r, int64(length)))
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
-// Package scopes reads what an object's DWARF says about its functions: nested scopes, local variables and where they are, inlined calls, lines.
+// Package scopes reads functions from an object's DWARF: nested scopes, local variables and their locations, inlined calls, lines.
 //
-// It knows ELF and DWARF, and evaluates locations ([Locate]) against registers and memory given as functions ([State]). It knows nothing of
-// programs that run; the types of variables are those that btf/debuginfo makes.
+// It depends on ELF and DWARF, and evaluates locations ([Locate]) against registers and memory provided as functions ([State]). It has no knowledge
+// of running programs; package btf/debuginfo builds the types of variables.
 //
 // Start from [Read].
 //

@@ -12,21 +12,21 @@ import (
 	"github.com/bpfrun/bpfrun/btf/debuginfo"
 )
 
-// Limits of what is read of an object.
+// Limits on the DWARF entries read from an object.
 const (
 	maxScopes  = 1 << 20
 	maxPadding = 1 << 12
 )
 
-// MaxLine limits the line numbers of line information that are listed.
+// MaxLine is the largest line number accepted from line information.
 const MaxLine = 1 << 20
 
-// Info is what the object's DWARF says about local variables.
+// Info holds the scopes, local variables and lines from an object's DWARF.
 type Info struct {
 	data     *dwarf.Data
 	order    binary.ByteOrder
 	Sections map[string]uint64 // base addresses by name
-	Scopes   []*Scope          // of functions, by section and address
+	Scopes   []*Scope          // functions, by section and address
 	addr     []byte            // .debug_addr
 	loclists []byte
 	loc      []byte // .debug_loc
@@ -35,11 +35,11 @@ type Info struct {
 	Spec     *btf.Spec
 }
 
-// Scope is a function, a block in it, or a function that was inlined.
+// Scope is a function, a block in it, or an inlined function.
 type Scope struct {
 	Ranges  [][2]uint64
 	Inlined string // name of the inlined function
-	// CallFile and CallLine are where it was called.
+	// CallFile and CallLine are the location of the call to the inlined function.
 	CallFile string
 	CallLine uint32
 	Vars     []*Variable
@@ -52,22 +52,22 @@ type Variable struct {
 	Type     btf.ID // in Info.Spec
 	Param    bool
 	line     int64
-	expr     []byte // the location, when it is always the same
+	expr     []byte // the location, if it is the same everywhere
 	list     []byte // the location list from its first entry
-	v5       bool   // the list is of DWARF 5
+	v5       bool   // the list is in DWARF 5 format
 	Constant *int64
 	unit     *unit
 }
 
-// unit is what location lists need to know of a compilation unit.
+// unit holds the data of a compilation unit that location lists need.
 type unit struct {
-	base     uint64 // address that lists count from
+	base     uint64 // base address of lists
 	addrBase uint64
 	listBase uint64
 	files    []string // by number
 }
 
-// Read reads the variables of an object; nil without an error when it has no DWARF.
+// Read reads the scopes and variables of an ELF object; nil without an error if it has no DWARF.
 func Read(object []byte) (*Info, error) {
 	f, err := elf.NewFile(bytes.NewReader(object))
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *Info) walk() error {
 		if e == nil {
 			return nil
 		}
-		if total++; total > maxScopes { // damaged data can make the reader stay where it is
+		if total++; total > maxScopes { // damaged data can make the reader loop in place
 			return errors.New("too many entries")
 		}
 		if e.Tag == 0 {
@@ -173,7 +173,7 @@ func newUnit(e *dwarf.Entry) *unit {
 	return u
 }
 
-// scope makes a scope of an entry that has code; nil for declarations and abstract functions.
+// scope creates the scope of an entry that has code; nil for declarations and abstract functions.
 func (d *Info) scope(e *dwarf.Entry, u *unit) *Scope {
 	ranges, err := d.data.Ranges(e)
 	if err != nil || len(ranges) == 0 {
@@ -197,7 +197,7 @@ func (d *Info) scope(e *dwarf.Entry, u *unit) *Scope {
 	return s
 }
 
-// origin follows DW_AT_abstract_origin and DW_AT_specification to the entry that has the name.
+// origin follows DW_AT_abstract_origin and DW_AT_specification to the entry with the name.
 func (d *Info) origin(e *dwarf.Entry) *dwarf.Entry {
 	const deepest = 8
 	for range deepest {
@@ -246,7 +246,7 @@ func (d *Info) variable(e *dwarf.Entry, u *unit) *Variable {
 		d.locationList(v, f.Class, val)
 	}
 	if e.Tag == dwarf.TagVariable && isStatic(v.expr) {
-		return nil // a global that is only visible here
+		return nil // a global declared locally
 	}
 	return v
 }
@@ -254,7 +254,7 @@ func (d *Info) variable(e *dwarf.Entry, u *unit) *Variable {
 // isStatic reports whether a location is a fixed address.
 func isStatic(expr []byte) bool { return len(expr) > 0 && (expr[0] == opAddr || expr[0] == opAddrx) }
 
-// locationList finds a list: by its offset, or by its number in the table of the unit.
+// locationList finds a list by its offset, or by its index in the unit's table.
 func (d *Info) locationList(v *Variable, class dwarf.Class, val uint64) {
 	data, off := d.loclists, val
 	v.v5 = len(d.loclists) > 0
@@ -272,7 +272,7 @@ func (d *Info) locationList(v *Variable, class dwarf.Class, val uint64) {
 	}
 }
 
-// Covers reports whether a scope has code at an address.
+// Covers reports whether the scope has code at an address.
 func (s *Scope) Covers(addr uint64) bool {
 	for _, r := range s.Ranges {
 		if addr >= r[0] && addr < r[1] {

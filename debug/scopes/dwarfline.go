@@ -19,10 +19,10 @@ type lineRow struct {
 	end       bool // the first address after a sequence
 }
 
-// maxRows limits the rows that are read of an object.
+// maxRows limits the rows read from an object.
 const maxRows = 1 << 21
 
-// readLines reads the line table of a compilation unit. One that cannot be read is as good as none: .BTF.ext has lines too.
+// readLines reads the line table of a compilation unit. An unreadable table is ignored, since .BTF.ext has lines too.
 func (d *Info) readLines(e *dwarf.Entry, u *unit) error {
 	r, err := d.data.LineReader(e)
 	if err != nil || r == nil {
@@ -55,7 +55,7 @@ func (d *Info) readLines(e *dwarf.Entry, u *unit) error {
 	return nil
 }
 
-// sortRows puts the rows in the order of addresses; what ends comes before what begins there.
+// sortRows sorts the rows by address; the end of a sequence precedes the start of another at the same address.
 func (d *Info) sortRows() {
 	sort.SliceStable(d.rows, func(i, j int) bool {
 		if d.rows[i].addr != d.rows[j].addr {
@@ -65,7 +65,7 @@ func (d *Info) sortRows() {
 	})
 }
 
-// FunctionLines returns the rows of a function as line information, nil when the table does not cover it.
+// FunctionLines returns the rows of a function as line information, nil if the table does not cover it.
 func (d *Info) FunctionLines(f *loader.Function, name func(file string) string, text func(file string, line uint32) string) []btf.LineInfo {
 	base, ok := d.Sections[f.Section]
 	if !ok {
@@ -81,7 +81,7 @@ func (d *Info) FunctionLines(f *loader.Function, name func(file string) string, 
 	for ; i < len(d.rows) && d.rows[i].addr < hi; i++ {
 		r := d.rows[i]
 		if r.end || r.line == 0 {
-			continue // code of no line stays with the line before it
+			continue // code without a line belongs to the preceding line
 		}
 		l := btf.LineInfo{InsnOff: uint32(max(r.addr, lo) - base), File: name(r.file), Line: r.line, Col: r.col}
 		l.Text = text(l.File, l.Line)
@@ -94,7 +94,7 @@ func (d *Info) FunctionLines(f *loader.Function, name func(file string) string, 
 	return out
 }
 
-// Rename gives the places scopes are called from the names files have in line information.
+// Rename replaces the file names of calls by those that line information uses.
 func (s *Scope) Rename(name func(string) string) {
 	if s.CallFile != "" {
 		s.CallFile = name(s.CallFile)

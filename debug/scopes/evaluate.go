@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// Locate evaluates a location expression.
+// Locate evaluates a location expression (DWARF 5 section 2.5). Errors include [ErrUnreadable].
 func Locate(expr []byte, order binary.ByteOrder, m State) (Where, error) {
 	if len(expr) == 0 {
 		return Where{}, errOptimizedOut
@@ -27,19 +27,19 @@ func Locate(expr []byte, order binary.ByteOrder, m State) (Where, error) {
 	return e.result, nil
 }
 
-// evaluation is a location expression that is being evaluated.
+// evaluation is the state of evaluating a location expression.
 type evaluation struct {
 	rest   []byte
 	order  binary.ByteOrder
 	m      State
 	stack  []uint64
-	from   *int // the register of the last address that was computed from one
+	from   *int // the register from which the last address was computed
 	result Where
 }
 
 func (e *evaluation) push(v uint64) { e.stack = append(e.stack, v) }
 
-// pop is 0 for an empty stack.
+// pop returns 0 if the stack is empty.
 func (e *evaluation) pop() uint64 {
 	if len(e.stack) == 0 {
 		return 0
@@ -49,7 +49,7 @@ func (e *evaluation) pop() uint64 {
 	return v
 }
 
-// take cuts n bytes off the rest.
+// take consumes n bytes of the expression.
 func (e *evaluation) take(n uint64) ([]byte, error) {
 	if n > uint64(len(e.rest)) {
 		return nil, ErrUnreadable
@@ -59,7 +59,7 @@ func (e *evaluation) take(n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// uleb reads an unsigned number of variable length.
+// uleb consumes a ULEB128 number.
 func (e *evaluation) uleb() (v uint64, err error) {
 	v, e.rest, err = uleb(e.rest)
 	return v, err
@@ -70,7 +70,7 @@ func (e *evaluation) sleb() (v int64, err error) {
 	return v, err
 }
 
-// step does one operation (DWARF 5 section 2.5).
+// step executes one operation (DWARF 5 section 2.5).
 func (e *evaluation) step() error {
 	op := e.rest[0]
 	e.rest = e.rest[1:]
@@ -122,7 +122,7 @@ func (e *evaluation) step() error {
 		b, err := e.take(n)
 		e.result = Where{Kind: Computed, Bytes: b}
 		return err
-	case op == opConvert: // the value keeps its bits
+	case op == opConvert: // the bits stay unchanged
 		_, err := e.uleb()
 		return err
 	case op == opEntryValue || op == opGNUEntry:
@@ -135,7 +135,7 @@ func (e *evaluation) step() error {
 	return nil
 }
 
-// based pushes an offset from what base returns; clang counts offsets in the frame that are not negative from its lowest byte.
+// based pushes an offset from the result of base; clang counts nonnegative frame offsets from the lowest byte of the frame.
 func (e *evaluation) based(frame bool, base func() (uint64, error)) error {
 	off, err := e.sleb()
 	if err != nil {
@@ -151,7 +151,7 @@ func (e *evaluation) based(frame bool, base func() (uint64, error)) error {
 	return err
 }
 
-// constant pushes a number of 1, 2, 4 or 8 bytes; the operations of signed ones are odd.
+// constant pushes a constant of 1, 2, 4 or 8 bytes; the opcodes of signed ones are odd.
 func (e *evaluation) constant(op byte) error {
 	b, err := e.take(1 << ((op - opConst1u) / 2))
 	if err != nil {
@@ -165,7 +165,7 @@ func (e *evaluation) constant(op byte) error {
 	return nil
 }
 
-// load replaces an address by what is there.
+// load replaces an address by the value of size bytes there.
 func (e *evaluation) load(size int) error {
 	v, err := e.m.Read(e.pop(), size)
 	if err == nil {
@@ -174,7 +174,7 @@ func (e *evaluation) load(size int) error {
 	return err
 }
 
-// arithmetic does the operations that only work on the stack; ok is false for others.
+// arithmetic executes the operations that only use the stack; ok is false for others.
 func arithmetic(op byte, stack *[]uint64) (ok bool) {
 	s := *stack
 	n := len(s)

@@ -45,12 +45,12 @@ const (
 	opEntryValue  = 0xa3
 	opConvert     = 0xa8
 	opGNUEntry    = 0xf3
-	lastLitOrReg  = 0x1f // 32 of each
+	lastLitOrReg  = 0x1f // 32 of each kind
 	StackSlotSize = 8
 	framePointer  = 10
 )
 
-// WhereKind is the kind of place that a location names.
+// WhereKind is the kind of location.
 type WhereKind uint8
 
 const (
@@ -59,30 +59,30 @@ const (
 	InRegister
 )
 
-// Where is what a location expression yields: a place in memory, a register, or the value itself.
+// Where is the result of a location expression: an address in memory, a register, or the value itself.
 type Where struct {
 	Kind  WhereKind
 	Addr  uint64
 	Reg   int
 	Value uint64
 	Bytes []byte // an implicit value of any size
-	From  *int   // the register a computed value comes from
+	From  *int   // the register that a computed value comes from
 }
 
-// State is what location expressions refer to.
+// State provides the registers and memory that location expressions refer to.
 type State struct {
 	Reg   func(n int) (uint64, error)
-	Frame func() (uint64, error) // the lowest byte of the stack frame
+	Frame func() (uint64, error) // returns the address of the lowest byte of the stack frame
 	Read  func(addr uint64, size int) (uint64, error)
 }
 
-// errOptimizedOut is a variable without a location at a place.
+// errOptimizedOut: the variable has no location at this address.
 var errOptimizedOut = errors.New("optimized out here")
 
-// ErrUnreadable is a location that is damaged or unknown.
+// ErrUnreadable: the location is malformed or uses an unknown operation.
 var ErrUnreadable = errors.New("its location is malformed")
 
-// uleb reads an unsigned number of variable length.
+// uleb decodes a ULEB128 number and returns the remaining bytes.
 func uleb(b []byte) (uint64, []byte, error) {
 	var v uint64
 	for i, shift := 0, 0; i < len(b) && shift < 64; i, shift = i+1, shift+7 {
@@ -122,7 +122,7 @@ const (
 	lleStartLength  = 8
 )
 
-// Location returns the location expression of a variable at an address.
+// Location returns the location expression of a variable at an address. Errors include [ErrUnreadable].
 func (d *Info) Location(v *Variable, addr uint64) ([]byte, error) {
 	switch {
 	case v.expr != nil:
