@@ -87,7 +87,7 @@ func allEntries(m maps.Map, cpus int, order binary.ByteOrder) []maps.Entry {
 }
 
 // mapDump writes JSON in the layout of bpftool's writer: each member of an object on its own line, indented by four spaces per level, and the
-// elements of an array on one line.
+// elements of an array without line breaks between them.
 type mapDump struct {
 	spec   *btf.Spec
 	m      maps.Map

@@ -10,11 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 )
 
-// builder makes the kernel objects of a file.
+// builder creates the kernel objects of a file.
 type builder struct {
 	*values
 	defs    map[string]Pair
-	visited map[string]Pos // definitions being followed by like and aliases
+	visited map[string]Pos // definitions being followed through like and aliases
 }
 
 func newBuilder(k *kernel.Kernel, f *File) *builder {
@@ -30,12 +30,12 @@ func newBuilder(k *kernel.Kernel, f *File) *builder {
 	return b
 }
 
-// all makes every object first and then sets their fields, so that they may refer to each other.
+// all creates every object first and then sets their fields, so that objects may refer to each other.
 func (b *builder) all() error {
 	var wrong mistakes
 	for _, name := range b.names {
 		if b.failed[name] {
-			continue // by the one that refers to it
+			continue // reported by the object that refers to it
 		}
 		_, err := b.create(name, b.defs[name].Key)
 		wrong.add(err)
@@ -51,7 +51,7 @@ func (b *builder) all() error {
 	return b.k.Err()
 }
 
-// create makes the object of a definition, without fields. from is who asks.
+// create creates the object of a definition, without fields. from is the node that refers to it.
 func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 	if o := b.objects[name]; o != nil {
 		return o, nil
@@ -119,7 +119,7 @@ func (b *builder) typed(role string, typ *Node) (*kernel.Object, error) {
 	return o, err
 }
 
-// typeNames returns the named structs and unions of a kernel that may be meant by a name, none longer or shorter by much.
+// typeNames returns the named structs and unions of a kernel whose names resemble like; names much longer or shorter are left out.
 func typeNames(spec *btf.Spec, like string) []string {
 	if spec == nil {
 		return nil
@@ -136,7 +136,7 @@ func typeNames(spec *btf.Spec, like string) []string {
 	return names
 }
 
-// fill sets the fields of a definition. Those of the object it is like come first.
+// fill sets the fields of a definition, starting with those of the object named by like.
 func (b *builder) fill(name string) error {
 	def := b.defs[name]
 	if isRef(def.Value) {
@@ -163,7 +163,7 @@ func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
 	return wrong.err()
 }
 
-// followed returns the definition behind aliases. The way has an end: create went it.
+// followed resolves aliases to a definition. They have no cycles, since create has followed them.
 func (b *builder) followed(name string) *Node {
 	n := b.defs[name].Value
 	for isRef(n) {
@@ -172,7 +172,7 @@ func (b *builder) followed(name string) *Node {
 	return n
 }
 
-// set gives the fields of an object below a path the values of a mapping. skip names keys that are no fields.
+// set sets the fields of an object below path to the values of a mapping. skip lists keys that are not fields.
 func (b *builder) set(o *kernel.Object, path string, n *Node, skip []string) error {
 	var wrong mistakes
 	for _, p := range n.Pairs {
@@ -198,7 +198,7 @@ func (b *builder) set(o *kernel.Object, path string, n *Node, skip []string) err
 	return wrong.err()
 }
 
-// put gives one field a value.
+// put sets one field.
 func (b *builder) put(o *kernel.Object, path string, key, n *Node) error {
 	switch {
 	case n.Tag == "!list":

@@ -10,20 +10,20 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// mismatch is one value that is not what was expected.
+// mismatch is one value that differs from the expectation.
 type mismatch struct {
 	Pos
 	path, want, got string
 }
 
-// conditions are the tags that compare, with what the comparison of the value seen with the one written may give.
+// conditions maps each comparison tag to the results of comparing the actual value with the given one that satisfy it.
 var conditions = map[string]func(c int) bool{
 	"!ne": func(c int) bool { return c != 0 }, "!lt": func(c int) bool { return c < 0 }, "!le": func(c int) bool { return c <= 0 },
 	"!gt": func(c int) bool { return c > 0 }, "!ge": func(c int) bool { return c >= 0 },
 }
 
-// compare lists how the value of a field differs from a node: only members that are named count. data are the bytes
-// the field's offsets refer to. The error is a mistake in the node, whatever the data.
+// compare lists the differences between the value of a field and a node; only members that the node names count. data holds the bytes that the
+// field's offsets refer to. The error is a mistake in the node, whatever the data.
 func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path string) ([]mismatch, error) {
 	switch {
 	case n.Tag == "!any":
@@ -91,7 +91,7 @@ func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path
 	return []mismatch{{n.Pos, path, strings.TrimPrefix(n.Tag, "!") + " " + valueText(want), valueText(got)}}, nil
 }
 
-// sizeOf returns the number of bytes up to the end of a field.
+// sizeOf returns the offset of the end of a field, in bytes.
 func sizeOf(spec *btf.Spec, f btf.Field) int {
 	n, err := spec.Sizeof(f.Type)
 	if err != nil || n < 0 {
@@ -122,7 +122,7 @@ func matches(n *Node, got any, path string) ([]mismatch, error) {
 	return []mismatch{{n.Pos, path, "match " + n.Text, valueText(got)}}, nil
 }
 
-// order compares two decoded values of one type.
+// order compares two decoded values of the same type. The bool result is false if they cannot be compared.
 func order(a, b any) (int, bool) {
 	if x, ok := a.(string); ok {
 		y, ok := b.(string)
@@ -163,7 +163,7 @@ func integerOf(v any) (*big.Int, bool) {
 	return nil, false
 }
 
-// valueText writes a decoded value for people.
+// valueText formats a decoded value for messages.
 func valueText(v any) string {
 	switch v := v.(type) {
 	case btf.Int:

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// yamlValue writes a decoded value in flow style, as this package reads it back. Addresses, which no two machines need have in
-// common, are written as !any.
+// yamlValue formats a decoded value in YAML flow style, so that this package can read it back. Addresses differ between machines and are
+// written as !any.
 func yamlValue(v any) string {
 	switch v := v.(type) {
 	case btf.Int:
@@ -57,7 +57,7 @@ func yamlMembers(o btf.Object) []string {
 	return parts
 }
 
-// yamlString quotes a text. JSON's escapes are YAML's too.
+// yamlString quotes a string. JSON's escapes are valid in YAML.
 func yamlString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -76,7 +76,7 @@ func yamlString(s string) string {
 	return b.String()
 }
 
-// yamlKey writes a key, quoted unless it is a plain word or number.
+// yamlKey formats a key, quoted unless it is a plain word or number.
 func yamlKey(s string) string {
 	plain := s != ""
 	for i := range len(s) {
@@ -91,7 +91,7 @@ func yamlKey(s string) string {
 	return yamlString(s)
 }
 
-// yamlPlain returns a text without quotes where that is safe.
+// yamlPlain returns a string without quotes if that is safe.
 func yamlPlain(s string) string {
 	if yamlKey(s) == s {
 		if _, isNumber := number(s); !isNumber && s != "true" && s != "false" && s != "null" {

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 )
 
-// Pos is a place in a scenario file; line and column count from 1.
+// Pos is a position in a scenario file; line and column count from 1.
 type Pos struct {
 	File      string
 	Line, Col int
@@ -23,9 +23,9 @@ func (p Pos) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.
 type Error struct {
 	Pos
 	Text    string
-	Nearest []string // names that exist, nearest first
-	Err     error    // the cause, nil without
-	follows bool     // from another mistake: a reference to an object that could not be made
+	Nearest []string // existing names that are similar, nearest first
+	Err     error    // the cause, or nil
+	follows bool     // caused by another mistake: a reference to an object that could not be created
 	missing string   // the name that does not exist
 }
 
@@ -45,7 +45,7 @@ func (n *Node) errorf(format string, args ...any) *Error {
 	return &Error{Pos: n.Pos, Text: fmt.Sprintf(format, args...)}
 }
 
-// unknown returns an error about a name that does not exist, with the names that come near it.
+// unknown returns an error about a name that does not exist, with similar names.
 func (n *Node) unknown(what, name string, names []string) *Error {
 	e := n.errorf("unknown %s %s", what, brief(name))
 	e.missing = name
@@ -56,7 +56,7 @@ func (n *Node) unknown(what, name string, names []string) *Error {
 	return e
 }
 
-// placed is wrap for what may be several mistakes, which have their places.
+// placed is like wrap, for an error that may join several mistakes with positions of their own.
 func (n *Node) placed(what string, err error) error {
 	var all Errors
 	if errors.As(err, &all) {
@@ -65,7 +65,7 @@ func (n *Node) placed(what string, err error) error {
 	return n.wrap(what, err)
 }
 
-// wrap gives an error of the kernel or of BTF the node's place.
+// wrap adds the node's position to an error of the kernel or of BTF.
 func (n *Node) wrap(what string, err error) *Error {
 	var already *Error
 	if errors.As(err, &already) {

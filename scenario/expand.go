@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// maxRuns limits the runs a file has after its parameters are filled in.
+// maxRuns limits the number of runs of a file after its parameters are expanded.
 const maxRuns = 50_000
 
-// expanded returns the items of runs with the file's defaults, and one for each set of parameters of those with each:. Mistakes are
-// collected; the items without are returned all the same.
+// expanded returns the items of runs with the file's defaults applied. A run with each: yields one item for each set of parameters. Mistakes
+// are collected; items without mistakes are returned in any case.
 func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 	var out []*Node
 	var wrong mistakes
 	for _, n := range runs {
 		if n.Kind != Mapping {
-			out = append(out, n) // decoding describes what is wrong
+			out = append(out, n) // decoding reports the mistake
 			continue
 		}
 		n = withDefaults(n, defaults)
@@ -38,7 +38,7 @@ func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 			run, err := fillRun(n, set, used)
 			if !wrong.add(err) {
 				used = nil
-				break // the other sets fail alike
+				break // the other sets fail in the same way
 			}
 			out = append(out, run)
 		}
@@ -54,7 +54,8 @@ func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 	return out, wrong.err()
 }
 
-// withDefaults returns a run with the members of defaults it does not have. Mappings are merged, everything else is the run's own if it has it.
+// withDefaults returns a run with the members of defaults that it lacks. Mappings are merged; any other member of the run replaces the
+// default.
 func withDefaults(n, defaults *Node) *Node {
 	if defaults == nil || defaults.Kind != Mapping {
 		return n
@@ -87,7 +88,8 @@ func overlaid(n, under *Node) *Node {
 	return &out
 }
 
-// parameterSets returns the sets of parameters of each: a list of mappings, or a mapping of lists, of which all combinations are made.
+// parameterSets returns the sets of parameters of each:, which is a list of mappings, or a mapping of lists that is expanded to all
+// combinations.
 func parameterSets(n *Node) ([][]Pair, error) {
 	var sets [][]Pair
 	switch n.Kind {
@@ -135,7 +137,7 @@ func isWord(s string) bool {
 	})
 }
 
-// fillRun returns a run with one set of parameters. Its name gets the parameters it does not mention.
+// fillRun returns a run with one set of parameters filled in. Parameters that its name does not mention are appended to the name.
 func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
 	f := filler{values: map[string]*Node{}, used: used}
 	for _, p := range set {
@@ -164,7 +166,7 @@ func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
 		base = out.Get("prog")
 	}
 	if base == nil {
-		return &out, nil // decoding means that it needs a program
+		return &out, nil // decoding reports that it needs a program
 	}
 	var parts []string
 	for _, p := range set {
@@ -177,7 +179,7 @@ func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
 	return &out, nil
 }
 
-// short returns a value in the name of a run.
+// short formats a value for the name of a run.
 func (n *Node) short() string {
 	switch n.Kind {
 	case Scalar:
@@ -188,15 +190,15 @@ func (n *Node) short() string {
 	return fmt.Sprintf("line %d", n.Line)
 }
 
-// filler puts the values of parameters where ${NAME} is.
+// filler substitutes parameters for ${NAME}.
 type filler struct {
 	values map[string]*Node
 	names  []string
 	used   map[string]bool
 }
 
-// fill returns a node with its parameters filled in, itself when there are none. A value that is ${NAME} alone becomes the parameter,
-// whatever that is; inside a text the parameter is a text.
+// fill returns a node with its parameters filled in, or the node itself if it has none. A value that consists of ${NAME} alone becomes the
+// parameter, of any kind; inside a string, the parameter must be a scalar.
 func (f *filler) fill(n *Node) (*Node, error) {
 	switch n.Kind {
 	case Scalar:
@@ -260,7 +262,7 @@ func (f *filler) scalar(n *Node) (*Node, error) {
 			b.WriteString(rest)
 			break
 		}
-		if strings.HasSuffix(before, "$") { // $${ is a dollar sign and a brace
+		if strings.HasSuffix(before, "$") { // $${ escapes a dollar sign and a brace
 			b.WriteString(before + "${")
 			rest = after
 			continue

@@ -6,14 +6,14 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 )
 
-// makeTask makes a task. What relates it to other objects is set when all of them exist.
+// makeTask creates a task. Its relations to other objects are set once all of them exist.
 func makeTask(b *builder, role string, _ *Node) (*kernel.Object, error) { return b.k.NewTask(role) }
 
-// fillTask links a task with its children, the threads of its process, its files and its cgroup.
+// fillTask links a task to its children, the threads of its process, its files and its cgroup.
 func fillTask(b *builder, o *kernel.Object, n *Node) error {
 	for _, list := range []struct {
 		key, head, via string
-		set            []string // pointers of the members to the task
+		set            []string // pointers from the members to the task
 		at             *kernel.Object
 	}{
 		{key: "children", head: "children", via: "sibling", set: []string{"real_parent", "parent"}},
@@ -27,14 +27,14 @@ func fillTask(b *builder, o *kernel.Object, n *Node) error {
 		if err != nil {
 			return err
 		}
-		if list.key == "threads" { // the leader is the first of them
+		if list.key == "threads" { // the leader is the first thread
 			if err := b.joinProcess(o, o, v); err != nil {
 				return err
 			}
 		}
 		for i, m := range members {
 			if m == o {
-				continue // a task that is its own parent is in no list of children
+				continue // a task that is its own parent is on no list of children
 			}
 			if list.key == "threads" {
 				if err := b.joinProcess(o, m, v.Items[i]); err != nil {
@@ -73,8 +73,8 @@ func fillTask(b *builder, o *kernel.Object, n *Node) error {
 	return nil
 }
 
-// joinProcess puts a task into the list of threads of a leader's process, whose struct signal_struct it shares. Kernels before 6.7 have
-// a second list, from thread to thread.
+// joinProcess adds a task to the list of threads of a leader's process, whose struct signal_struct they share. Kernels before 6.7 have a
+// second list, from thread to thread.
 func (b *builder) joinProcess(leader, o *kernel.Object, at *Node) error {
 	if o != leader {
 		signal, err := leader.Pointee("signal")
@@ -96,7 +96,7 @@ func (b *builder) joinProcess(leader, o *kernel.Object, at *Node) error {
 	return nil
 }
 
-// refs returns the objects a list refers to; null is a nil one.
+// refs returns the objects that a list refers to; null yields a nil object.
 func (b *builder) refs(what string, n *Node, typ string) ([]*kernel.Object, error) {
 	if n.Kind != Sequence {
 		return nil, n.errorf("%s: want a list of $name, got %s", what, n.describe())
@@ -114,7 +114,7 @@ func (b *builder) refs(what string, n *Node, typ string) ([]*kernel.Object, erro
 	return out, nil
 }
 
-// one returns an object of a type: $name, or a builder.
+// one returns an object of a type, given as $name or as a builder.
 func (b *builder) one(what string, n *Node, typ string) (*kernel.Object, error) {
 	var o *kernel.Object
 	var err error
@@ -153,7 +153,7 @@ func makeMM(b *builder, role string, n *Node) (*kernel.Object, error) {
 	return b.k.NewMM(role, s)
 }
 
-// fillMM gives an address space its areas and user memory at chosen addresses.
+// fillMM gives an address space its areas, and user memory at given addresses.
 func fillMM(b *builder, o *kernel.Object, n *Node) error {
 	pairs, err := n.Get("user").pairs("user")
 	if err != nil {
@@ -289,7 +289,7 @@ func makeRegs(b *builder, role string, n *Node) (*kernel.Object, error) {
 	return b.k.NewRegs(role, s)
 }
 
-// register returns the value of a register: a number, user memory, or the address of an object defined before.
+// register returns the value of a register, given as a number, as user memory, or as a reference to an object that is already defined.
 func (b *builder) register(n *Node) (uint64, error) {
 	if isRef(n) {
 		o, err := b.create(strings.TrimPrefix(n.Text, "$"), n)

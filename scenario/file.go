@@ -22,35 +22,34 @@ import (
 type File struct {
 	Path        string
 	Description string
-	// Object is the path of the BPF object: the one the file names, else the one beside it.
+	// Object is the path of the BPF object: the one that the file names, or else the one next to the file.
 	Object string
-	// ObjectPos is where the file names it; Named means that it does.
+	// ObjectPos is the position where the file names it; Named is true if it does.
 	ObjectPos Pos
 	Named     bool
-	// Kernels are the kernels the runs are for where the command names none.
+	// Kernels are the kernels to run on if the command names none.
 	Kernels []KernelName
 	Kernel  Setup
-	// Objects, Maps and Globals are what is set up before the runs, in the order of the file.
+	// Objects, Maps and Globals are set up before the runs, in file order.
 	Objects, Maps, Globals []Pair
 	Runs                   []*Run
 	// Sequence lists the runs that share one machine.
 	Sequence []*Run
 
-	found Errors          // its mistakes so far: it can be checked but not run
-	cut   *cutting        // what was left out since it is not YAML
-	bad   map[string]bool // objects whose definition is no such thing
+	found Errors          // mistakes so far; the file can be checked but not run
+	cut   *cutting        // what was left out because it is not valid YAML
+	bad   map[string]bool // objects whose definition is invalid
 }
 
-// KernelName names a kernel: a file, directory or glob, or a release. Paths that exist relative to the scenario file are relative to
-// that.
+// KernelName names a kernel by file, directory, glob or release. A path that exists relative to the scenario file is relative to it.
 type KernelName struct {
 	Pos
 	Name string
 }
 
-// Setup is the simulated machine of a file.
+// Setup configures the simulated machine of a file.
 type Setup struct {
-	CPUs    int // 0: not said
+	CPUs    int // 0 if not set
 	Clock   kernel.ClockConfig
 	Random  []uint64
 	Seed    *uint64
@@ -64,47 +63,48 @@ type Run struct {
 	Pos
 	Name, Prog string
 	ProgNode   *Node
-	Current    *Node // nil: the default task
+	Current    *Node // nil for the default task
 	CPU        int
 	CPUNode    *Node
 	Args       []Pair
 	Helpers    []HelperAnswer
 	Packet     []byte
-	// Pcap is the capture whose packets the program runs on, instead of one packet.
+	// Pcap is a capture whose packets the program runs on, instead of one packet.
 	Pcap                 string
 	PacketNode, PcapNode *Node
-	// TruncateNode asks for runs on the packet cut short, Truncate to which lengths: every one when it is nil.
+	// TruncateNode is set if the program also runs on truncated copies of the packet. Truncate lists their lengths in bytes; nil means every
+	// length.
 	TruncateNode *Node
 	Truncate     []int
 	Ctx          []byte
-	// Context is what a program of the networking stack finds besides its packet.
+	// Context sets what a networking or cgroup program sees besides its packet.
 	Context *Node
-	// CtxFields are members of the struct the program declares its context to be, instead of Ctx.
+	// CtxFields sets members of the struct that the program declares as its context; it replaces Ctx.
 	CtxFields *Node
-	// UnsetStack is what becomes of reads of stack bytes that nobody wrote; UnsetNode its place, nil for the default.
+	// UnsetStack selects how reads of unset stack bytes are reported. UnsetNode is its node, nil for the default.
 	UnsetStack UnsetStack
 	UnsetNode  *Node
 	After      time.Duration
 	Settle     time.Duration
 	Repeat     int
 	Expect     Expect
-	// Since is the oldest kernel the run is for, as KERNEL_VERSION; 0 for any. Arch is the architecture, "" for any.
+	// Since is the oldest kernel that the run is for, as KERNEL_VERSION; 0 means any. Arch is the architecture; "" means any.
 	Since   uint32
 	Arch    string
-	damaged bool // something in it could not be read
+	damaged bool // part of it could not be read
 
-	// Cookie is what the program is attached with.
+	// Cookie is the attach cookie (bpf_get_attach_cookie).
 	Cookie     uint64
 	CookieNode *Node
-	// Elements are the arguments of the calls of an iterator, Map the map it visits; nil without.
+	// Elements are the arguments for each call of an iterator; Map is the map that it visits. Both may be unset.
 	Elements *Node
 	Map      *Node
 }
 
-// ExpectsNothing reports whether the run has no expectation, so that all that is checked is that it does not fault.
+// ExpectsNothing reports whether the run has no expectations, so that it checks only that the program does not fault.
 func (r *Run) ExpectsNothing() bool { return reflect.ValueOf(r.Expect).IsZero() }
 
-// HelperAnswer describes what calls of a helper return.
+// HelperAnswer sets what calls of a helper return.
 type HelperAnswer struct {
 	Pos
 	Name    string
@@ -112,7 +112,7 @@ type HelperAnswer struct {
 	Returns []uint64
 }
 
-// Expect is what a run must have done. Nil nodes expect nothing.
+// Expect lists the expectations of a run. Nil nodes expect nothing.
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx        *Node
 	Output, Effects, Truncated, Others            *Node
@@ -120,7 +120,7 @@ type Expect struct {
 	Reads                                         []*Node
 }
 
-// readFile reads a file, of one with more than most bytes most+1: it may be a device without end.
+// readFile reads at most most+1 bytes of a file, since it may be an endless device.
 func readFile(path string, most int64) (data []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -130,7 +130,7 @@ func readFile(path string, most int64) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
-// ParseFile reads a scenario file, as [Parse] does. Errors are [*Error], [Errors] or of the file system.
+// ParseFile reads a scenario file like [Parse]. Errors are [*Error], [Errors], or from the file system.
 func ParseFile(path string) (*File, error) {
 	data, err := readFile(path, maxFile)
 	if err != nil {
@@ -142,8 +142,8 @@ func ParseFile(path string) (*File, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a scenario from memory; path is where it is said to be, and where it looks for other files. The error is an [*Error], or
-// [Errors] when there are several. With an error comes what could be read, if anything could: [Open] finds the mistakes in that.
+// Parse parses a scenario; path appears in positions and is the base of relative file names. The error is an [*Error], or [Errors] if there
+// are several. It may come with a partial File, in which [Open] finds further mistakes.
 func Parse(path string, data []byte) (*File, error) {
 	root, cut, err := salvage(path, data)
 	var m mistakes
@@ -173,7 +173,7 @@ func (n *Node) fields(f *form) error {
 		}
 	}
 	for _, m := range f.members {
-		if m.required && n.Get(m.name) == nil && wrong.err() == nil && !n.lost { // else a key may be the one, misspelt
+		if m.required && n.Get(m.name) == nil && wrong.err() == nil && !n.lost { // otherwise the misspelled key may be the required one
 			e := n.errorf("%s needs %q", f.name, m.name)
 			e.missing = m.name
 			wrong.add(e)
@@ -190,7 +190,7 @@ func (f *File) decode(root *Node) error {
 	for _, step := range []func(*Node) error{func(n *Node) error { return n.fields(fileForm) }, f.decodeObject, f.decodeKernels, f.decodeKernel, f.decodeTables, f.decodeRuns} {
 		m.add(step(root))
 	}
-	if runs := root.Get("runs"); m.err() == nil || runs != nil && !runs.lost && len(f.Runs) >= len(runs.Items) { // else a run may be missing because of its mistakes
+	if runs := root.Get("runs"); m.err() == nil || runs != nil && !runs.lost && len(f.Runs) >= len(runs.Items) { // otherwise a run may be missing because of its mistakes
 		m.add(f.decodeSequence(root))
 	}
 	return m.err()
@@ -241,8 +241,8 @@ func (f *File) decodeKernels(root *Node) error {
 	return wrong.err()
 }
 
-// beside returns the object a file without object: is about: NAME.bpf.o, else NAME.o, of NAME.yaml; of two files for one object
-// NAME may have a suffix after a dot ("exec.root.yaml").
+// beside returns the default object of a scenario file NAME.yaml: NAME.bpf.o, or else NAME.o. If several files test one object, NAME may have
+// a suffix after a dot ("exec.root.yaml").
 func beside(path string) string {
 	base := strings.TrimSuffix(path, filepath.Ext(path))
 	for {
@@ -348,7 +348,7 @@ func (f *File) decodeClock(n *Node) error {
 	return wrong.err()
 }
 
-// decodeObjects reads the mapping of kernel objects.
+// decodeObjects decodes the mapping of kernel objects.
 func (f *File) decodeObjects(n *Node) error {
 	var err error
 	if f.Objects, err = n.pairs("objects"); err != nil {
@@ -403,7 +403,7 @@ func (f *File) decodeRuns(root *Node) error {
 			if r == nil || r.Name == "" {
 				continue
 			}
-			r.damaged = true // the rest of it is still looked at
+			r.damaged = true // go on checking the rest of it
 		}
 		r.Since = max(r.Since, since)
 		if r.Arch == "" {
@@ -445,7 +445,7 @@ func (f *File) decodeSequence(root *Node) error {
 	return wrong.err()
 }
 
-// pairs returns the members of a mapping; none of a node that is not there.
+// pairs returns the members of a mapping, or nothing for a nil node.
 func (n *Node) pairs(what string) ([]Pair, error) {
 	if n == nil || n.Kind == Null {
 		return nil, nil
@@ -486,7 +486,7 @@ func (n *Node) int(what string, lowest, highest int64) (int, error) {
 	return int(v.Int64()), nil
 }
 
-// uint64 takes numbers of 64 bits of either signedness.
+// uint64 decodes a signed or unsigned 64-bit number.
 func (n *Node) uint64(what string) (uint64, error) {
 	v, err := n.big(what)
 	if err != nil {
@@ -501,7 +501,7 @@ func (n *Node) uint64(what string) (uint64, error) {
 	return 0, n.errorf("%s: %v does not fit into 64 bits", what, v)
 }
 
-// duration reads "1h", "5us"; a bare number is nanoseconds.
+// duration decodes "1h" or "5us"; a bare number is in nanoseconds.
 func (n *Node) duration(what string) (time.Duration, error) {
 	if n.Kind == Scalar {
 		if v, ok := number(n.Text); ok && v.Sign() >= 0 && v.IsInt64() {
@@ -514,7 +514,7 @@ func (n *Node) duration(what string) (time.Duration, error) {
 	return 0, n.errorf("%s: want a duration such as 1h, 90s, 5us, got %s", what, n.describe())
 }
 
-// release reads a kernel release; 0 of a node that is not there.
+// release decodes a kernel release. It returns 0 for a nil node.
 func (n *Node) release() (uint32, error) {
 	if n == nil {
 		return 0, nil
@@ -527,7 +527,7 @@ func (n *Node) release() (uint32, error) {
 	return 0, n.errorf("since: want a kernel version such as 5.17, got %s", n.describe())
 }
 
-// arch reads the name of an architecture; "" of a node that is not there.
+// arch decodes the name of an architecture. It returns "" for a nil node.
 func (n *Node) arch() (string, error) {
 	if n == nil {
 		return "", nil
@@ -539,7 +539,7 @@ func (n *Node) arch() (string, error) {
 	return n.Text, nil
 }
 
-// errno reads an error number: 14, EFAULT, -EFAULT.
+// errno decodes an error number: 14, EFAULT, -EFAULT.
 func (n *Node) errno(what string) (uapi.Errno, error) {
 	if n.Kind == Scalar {
 		text := strings.TrimPrefix(n.Text, "-")

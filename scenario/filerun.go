@@ -20,7 +20,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	}
 	r := &Run{Pos: n.Pos, ProgNode: n.Get("prog"), Context: n.Get("context"), Current: n.Get("current"), CPUNode: n.Get("cpu"), Repeat: 1}
 	r.Elements, r.Map, r.CookieNode = n.Get("elements"), n.Get("map"), n.Get("cookie")
-	// with calls a step for a key that is there.
+	// with returns a step that is skipped if the key is missing.
 	with := func(key string, step func(v *Node) error) func() error {
 		return func() error {
 			if v := n.Get(key); v != nil {
@@ -60,10 +60,10 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	return r, err
 }
 
-// maxBytesFile limits packet and context files.
+// maxBytesFile limits the size of packet and context files, in bytes.
 const maxBytesFile = 1 << 20
 
-// bytes reads hex digits, or @FILE relative to the scenario.
+// bytes decodes hex digits, or reads @FILE relative to the scenario.
 func (f *File) bytes(what string, n *Node) ([]byte, error) {
 	if n == nil {
 		return nil, nil
@@ -89,7 +89,7 @@ func (f *File) bytes(what string, n *Node) ([]byte, error) {
 	return b, nil
 }
 
-// hex reads hex digits; white space and colons between them are skipped.
+// hex decodes hex digits; white space and colons between them are ignored.
 func (n *Node) hex(what string) ([]byte, error) {
 	if n.Kind != Scalar {
 		return nil, n.errorf("%s: want hex digits, got %s", what, n.describe())
@@ -136,7 +136,7 @@ func decodeHelpers(n *Node) ([]HelperAnswer, error) {
 		if len(a.Returns) == 0 {
 			wrong.add(p.Value.errorf("%s: want a value, a list of values, or {fail_at: N, errno: E}", a.Name))
 		}
-		out = append(out, a) // its name is looked up even if what it returns is wrong
+		out = append(out, a) // look up its name even if its result is invalid
 	}
 	return out, wrong.err()
 }
@@ -173,7 +173,7 @@ func (a *HelperAnswer) decode(n *Node) error {
 	return nil
 }
 
-// result reads what a helper returns: a number or an error.
+// result decodes what a helper returns: a number or an error.
 func (n *Node) result(what string) (uint64, error) {
 	if n.Kind == Scalar && strings.HasPrefix(n.Text, "-E") {
 		e, err := n.errno(what)
@@ -211,10 +211,10 @@ func (e *Expect) decode(n *Node) error {
 	return wrong.err()
 }
 
-// statuses are the words expect.status takes.
+// statuses lists the words that expect.status accepts.
 var statuses = []string{"ok", "absent", "unknown-hook", "refused", "not-simulated", "fault", "disabled"}
 
-// check refuses expectations that are wrong whatever the object.
+// check returns an error for expectations that are wrong for any object.
 func (e *Expect) check() error {
 	var wrong mistakes
 	if e.Ctx != nil && e.Ctx.Kind != Mapping {

@@ -1,7 +1,6 @@
 package scenario
 
-// form describes a mapping of the file format. The tables below are what decoding is strict by, and what the JSON
-// Schema is made from.
+// form describes a mapping of the file format. Decoding and the JSON Schema both follow the tables below.
 type form struct {
 	name, doc string
 	members   []member
@@ -13,11 +12,11 @@ type member struct {
 	required  bool
 }
 
-// shape is the form a value may have.
+// shape is the form of a value.
 type shape struct {
 	kind shapeKind
-	form *form  // of shapeForm
-	elem *shape // of lists and maps
+	form *form  // for shapeForm
+	elem *shape // for lists and maps
 	alts []shape
 }
 
@@ -29,7 +28,7 @@ const (
 	shapeInteger
 	shapeBool
 	shapeDuration
-	shapeRelease // a text that YAML may take for a number
+	shapeRelease // a string that YAML may parse as a number
 	shapeList
 	shapeMap // any names
 	shapeForm
@@ -124,7 +123,7 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "expect", doc: "The expected results.", shape: formOf(expectForm)},
 }}
 
-// defaultsForm has the members of a run that several may share.
+// defaultsForm has the members that several runs may share.
 var defaultsForm = &form{"defaults", "Defaults for members of runs.", func() []member {
 	var out []member
 	for _, m := range runForm.members {
@@ -162,7 +161,7 @@ var expectForm = &form{"expect", "The expected results of a run. Anything not li
 	{name: "ctx", doc: "The context after the run, as hex digits or members.", shape: oneOf(text, mapOf(anything))},
 }}
 
-// tags are the tags of values, for the documentation and for messages.
+// tags lists the tags of values, for the documentation and for messages.
 var tags = []struct{ name, doc string }{
 	{"!hex", "bytes as hex digits"},
 	{"!file", "a struct file: {path, ino, mode, flags, size, dev} and any field"},

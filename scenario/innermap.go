@@ -8,10 +8,10 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 )
 
-// innerKey is the key of a map of maps under which its inner map is defined.
+// innerKey is the key that defines the inner map of a map of maps.
 const innerKey = "inner"
 
-// innerMaps collects the definitions of inner maps the file gives, in the form the loader takes.
+// innerMaps adds the file's definitions of inner maps to the load options.
 func (f *File) innerMaps(obj *loader.Object, o *loader.LoadOptions) error {
 	var wrong mistakes
 	for _, p := range f.Maps {
@@ -38,7 +38,7 @@ func (f *File) innerMaps(obj *loader.Object, o *loader.LoadOptions) error {
 	return wrong.err()
 }
 
-// innerText writes a definition as the command line does: a text, or {type: hash, key_size: 4, ...}.
+// innerText returns a definition in command-line form. The node is a string or {type: hash, key_size: 4, ...}.
 func innerText(n *Node) (string, error) {
 	if n.Kind == Scalar {
 		return n.Text, nil
@@ -64,7 +64,7 @@ func innerText(n *Node) (string, error) {
 	return typ + rest, nil
 }
 
-// newInner makes an inner map with contents for an element of a map of maps.
+// newInner creates an inner map with contents for an element of a map of maps.
 func (t *table) newInner(key []byte, n *Node) (maps.Map, error) {
 	if t.def.Inner == nil {
 		return nil, n.errorf("map %s has no inner map: define it by %s.inner, or with --inner-map", t.def.Name, t.def.Name)
@@ -79,12 +79,12 @@ func (t *table) newInner(key []byte, n *Node) (maps.Map, error) {
 	return b, inner.set(n)
 }
 
-// innerName returns what messages call an element of a map of maps: OUTER[KEY].
+// innerName returns the name of an element of a map of maps in messages: OUTER[KEY].
 func (t *table) innerName(key []byte) string {
 	return fmt.Sprintf("%s[%s]", t.def.Name, strings.TrimSpace(t.keyText(key)))
 }
 
-// inner gives access to the map that is an element of a map of maps.
+// inner returns a table for the map in an element of a map of maps.
 func (t *table) inner(key []byte, b maps.Map) *table {
 	s := b.Spec()
 	return &table{t.v, t.m, &loader.Map{Name: t.innerName(key), Type: s.Type, KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Flags: s.Flags}, b, t.spec}

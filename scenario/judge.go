@@ -12,14 +12,13 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// judge compares what a run did with what the file expects. With checking set nothing has run: only mistakes in the
-// expectations count.
+// judge compares what a run did with the file's expectations. With checking set, nothing has run: only mistakes in the expectations count.
 type judge struct {
 	r          *Runner
 	run        *Run
 	res        *machine.Result
 	validation *machine.Validation
-	verdicts   map[int32]int // of the packets of a capture
+	verdicts   map[int32]int // packets of a capture by return value
 	checking   bool
 	out        []Expectation
 }
@@ -32,7 +31,7 @@ func (j *judge) expect(pos Pos, what string, ok bool, want, got string) {
 	j.out = append(j.out, e)
 }
 
-// mismatches turns the result of a comparison into expectations: one that holds, or one for each difference.
+// mismatches adds the result of a comparison: one expectation that holds, or one for each difference.
 func (j *judge) mismatches(at *Node, what string, ms []mismatch) {
 	if len(ms) == 0 {
 		j.expect(at.Pos, what, true, "", "")
@@ -42,7 +41,7 @@ func (j *judge) mismatches(at *Node, what string, ms []mismatch) {
 	}
 }
 
-// all checks everything. A run that ended in a way nobody expects is judged for that alone.
+// all checks all expectations. If the run ended in an unexpected way, only that is reported.
 func (j *judge) all() error {
 	e := &j.run.Expect
 	if !j.checking && !j.outcome() {
@@ -73,7 +72,7 @@ func (j *judge) all() error {
 	return nil
 }
 
-// outcome checks whether the program ran and how it ended; false means that nothing else can be judged.
+// outcome checks whether the program ran and how it ended. It returns false if nothing else can be checked.
 func (j *judge) outcome() bool {
 	e := &j.run.Expect
 	got := string(j.res.Status)
@@ -253,7 +252,7 @@ func (j *judge) trace(e *Expect) error {
 	return nil
 }
 
-// kernel compares fields of objects: "sh.exit_code: 0", or nested.
+// kernel compares fields of objects, written as "sh.exit_code: 0" or nested.
 func (j *judge) kernel(e *Expect) error {
 	return eachPair(e.Kernel, func(p Pair) error {
 		name, path, _ := strings.Cut(p.Key.Text, ".")
@@ -271,7 +270,7 @@ func (j *judge) kernel(e *Expect) error {
 	})
 }
 
-// eachPair calls do for every pair and returns what all of them found wrong.
+// eachPair calls do for every pair and collects the errors.
 func eachPair(pairs []Pair, do func(Pair) error) error {
 	var wrong mistakes
 	for _, p := range pairs {
@@ -361,7 +360,7 @@ func roleOf(o *kernel.Object) string {
 	return "$" + o.Role()
 }
 
-// isFunction reports whether the kernel or the object has a function of that name: a kfunc that the program calls on other kernels.
+// isFunction reports whether the kernel or the object has a function with that name: the program may call it as a kfunc only on other kernels.
 func (j *judge) isFunction(name string) bool {
 	for _, spec := range []*btf.Spec{j.r.m.Kernel().BTF(), j.r.m.Linked().Object.BTF} {
 		if spec == nil {
@@ -396,7 +395,7 @@ func (j *judge) helpers(e *Expect) error {
 	})
 }
 
-// context compares the context after the run, as hex digits or by members.
+// context compares the context after the run, given as hex digits or by members.
 func (j *judge) context(e *Expect) error {
 	n := e.Ctx
 	if n == nil {
@@ -436,7 +435,7 @@ func (j *judge) contextMembers(n *Node) error {
 	return err
 }
 
-// strict makes every read that is not proved a failed expectation.
+// strict turns every read that is not proved valid into a failed expectation.
 func (j *judge) strict() {
 	if j.validation == nil {
 		return

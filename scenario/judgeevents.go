@@ -44,7 +44,7 @@ func (j *judge) events(pairs []Pair, kind string, fits func(maps.Map) bool) erro
 			}
 			j.expect(n.Pos, "records in "+p.Key.Text, len(got) == want, itoa(want), itoa(len(got)))
 			return nil
-		case n.Kind == Mapping || n.Kind == Scalar: // one record may stand without a list
+		case n.Kind == Mapping || n.Kind == Scalar: // a single record may be written without a list
 			n = &Node{Pos: n.Pos, Kind: Sequence, Items: []*Node{n}}
 		case n.Kind != Sequence:
 			return n.errorf("%s %s: want a list of records or their number, got %s", kind, p.Key.Text, n.describe())
@@ -86,7 +86,7 @@ func (j *judge) recordText(e *machine.Event) string {
 	return fmt.Sprintf("%x", e.Data)
 }
 
-// record compares one record. Without an event only mistakes count.
+// record compares one record. If e is nil, it only checks n for mistakes.
 func (j *judge) record(t *table, n *Node, e *machine.Event, what string) ([]mismatch, error) {
 	switch {
 	case n.Tag == "!any":
@@ -97,7 +97,7 @@ func (j *judge) record(t *table, n *Node, e *machine.Event, what string) ([]mism
 			return nil, err
 		}
 		got := e.Data
-		if n.Tag == "" { // a text, up to the first NUL
+		if n.Tag == "" { // a string, up to the first NUL
 			text, _, _ := strings.Cut(string(got), "\x00")
 			got = []byte(text)
 		}
@@ -114,7 +114,7 @@ func (j *judge) record(t *table, n *Node, e *machine.Event, what string) ([]mism
 			return nil, err
 		}
 	case e == nil:
-		return nil, nil // the type is that of the record's size, which is not known yet
+		return nil, nil // the type follows from the size of the record, which is not known yet
 	case e.Type != 0:
 		id = e.Type
 	default:
@@ -146,8 +146,8 @@ func showBytes(n *Node, b []byte) string {
 	return fmt.Sprintf("%x", b)
 }
 
-// reads checks that kernel fields were read. "task_struct.real_parent.tgid" needs a read of every step that ends at a
-// pointer: task_struct.real_parent and task_struct.tgid.
+// reads checks that kernel fields were read. "task_struct.real_parent.tgid" requires a read of every step up to a pointer:
+// task_struct.real_parent and task_struct.tgid.
 func (j *judge) reads(e *Expect) error {
 	var wrong mistakes
 	for _, n := range e.Reads {
@@ -179,7 +179,7 @@ func (j *judge) wasRead(s readStep) bool {
 	return false
 }
 
-// within reports whether reading one path reads another: it is the same, a part of it, or contains it.
+// within reports whether a read of one path also reads another: they are equal, or one contains the other.
 func within(read, asked string) bool {
 	inner := func(a, b string) bool {
 		return strings.HasPrefix(a, b) && (len(a) == len(b) || a[len(b)] == '.' || a[len(b)] == '[')
@@ -187,7 +187,7 @@ func within(read, asked string) bool {
 	return inner(read, asked) || inner(asked, read) && read != ""
 }
 
-// readSteps resolves TYPE.path, over pointers, to the fields whose reads it means.
+// readSteps resolves TYPE.path, across pointers, to the fields that must be read.
 func readSteps(spec *btf.Spec, n *Node) ([]readStep, error) {
 	typ, path, _ := strings.Cut(strings.ReplaceAll(strings.TrimPrefix(n.Text, "struct "), "->", "."), ".")
 	if spec == nil {
@@ -206,7 +206,7 @@ func readSteps(spec *btf.Spec, n *Node) ([]readStep, error) {
 		full := joinPath(at, part)
 		f, err := spec.ResolvePath(id, full)
 		if err != nil {
-			// What came before may be a pointer.
+			// The preceding step may be a pointer.
 			g, gerr := spec.ResolvePath(id, at)
 			p := spec.SkipMods(g.Type)
 			if at == "" || gerr != nil || p.Kind != btf.KindPtr {

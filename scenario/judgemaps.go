@@ -102,7 +102,7 @@ func (t *table) entryText(e *maps.Entry) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// element compares one element; e is nil when the map has none with that key.
+// element compares one element; e is nil if the map has no such key.
 func (j *judge) element(t *table, p Pair, k []byte, e *maps.Entry) error {
 	what := t.def.Name + "[" + p.Key.Text + "]"
 	n := p.Value
@@ -130,7 +130,7 @@ func (j *judge) element(t *table, p Pair, k []byte, e *maps.Entry) error {
 	zero := make([]byte, size)
 	perCPU := t.b.Spec().Type.PerCPU()
 	if e == nil && isArrayMap(t) && t.arrayIndex(k) {
-		// Arrays list no zero elements.
+		// Arrays do not list zero elements.
 		e = &maps.Entry{Key: k, Value: zero}
 		if perCPU {
 			e.Value = nil
@@ -140,7 +140,7 @@ func (j *judge) element(t *table, p Pair, k []byte, e *maps.Entry) error {
 		}
 	}
 	if e == nil && !j.checking {
-		// Still look for mistakes.
+		// Check for mistakes anyway.
 		if err := j.values(t, n, what, &maps.Entry{Value: zero}, true); err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (t *table) arrayIndex(k []byte) bool {
 	return len(k) == 4 && t.m.Memory().ByteOrder().Uint32(k) < t.b.Spec().MaxEntries
 }
 
-// values compares an element's value: of a per-CPU map that of the run's CPU, or all, or their sum.
+// values compares an element's value. For a per-CPU map that is the value of the run's CPU, of all CPUs, or their sum.
 func (j *judge) values(t *table, n *Node, what string, e *maps.Entry, quiet bool) error {
 	s := t.b.Spec()
 	report := func(ms []mismatch, at *Node) {
@@ -211,7 +211,7 @@ func (j *judge) values(t *table, n *Node, what string, e *maps.Entry, quiet bool
 	return nil
 }
 
-// value compares one value by its type; without a type as bytes.
+// value compares one value by its type, or as bytes if it has none.
 func (j *judge) value(t *table, n *Node, data []byte, what string) ([]mismatch, error) {
 	s := t.b.Spec()
 	if t.spec != nil && s.ValueType != 0 {
@@ -227,7 +227,7 @@ func (j *judge) value(t *table, n *Node, data []byte, what string) ([]mismatch, 
 	return []mismatch{{n.Pos, what, fmt.Sprintf("%x", want), fmt.Sprintf("%x", data)}}, nil
 }
 
-// sums compares the sum over all CPUs: of the value if it is a number, else of the members named.
+// sums compares the sum over all CPUs: of the value if it is a number, otherwise of the named members.
 func sums(t *table, n *Node, perCPU [][]byte, what string) ([]mismatch, error) {
 	id := t.b.Spec().ValueType
 	if t.spec == nil || id == 0 {
@@ -269,7 +269,7 @@ func sums(t *table, n *Node, perCPU [][]byte, what string) ([]mismatch, error) {
 	return out, wrong.err()
 }
 
-// queue compares a queue or stack in the order of pop.
+// queue compares a queue or stack in pop order.
 func (j *judge) queue(t *table, n *Node, entries []maps.Entry) error {
 	if n.Kind != Sequence {
 		return n.errorf("map %s of type %v: want a list, got %s", t.def.Name, t.def.Type, n.describe())
@@ -295,7 +295,7 @@ func (j *judge) globals(e *Expect) error {
 	return eachPair(e.Globals, func(p Pair) error {
 		name, path := p.Key.Text, ""
 		if i := strings.IndexAny(name, ".["); i >= 0 {
-			if _, _, whole := machine.Variable(j.r.m.Linked(), name); !whole { // static ones have a dot in their names
+			if _, _, whole := machine.Variable(j.r.m.Linked(), name); !whole { // names of static variables may contain a dot
 				name, path = name[:i], strings.TrimPrefix(name[i:], ".")
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers"
 )
 
-// output compares what an iterator wrote: all of it, or with a regular expression.
+// output compares the output of an iterator, as a whole or with a regular expression.
 func (j *judge) output(e *Expect) error {
 	n := e.Output
 	switch {
@@ -35,7 +35,7 @@ func (j *judge) output(e *Expect) error {
 	return nil
 }
 
-// firstDifference returns the number of the first line, from 1, in which two texts differ.
+// firstDifference returns the number, from 1, of the first line in which two strings differ.
 func firstDifference(a, b string) (int, bool) {
 	if a == b {
 		return 0, false
@@ -49,7 +49,7 @@ func firstDifference(a, b string) (int, bool) {
 	return n, true
 }
 
-// line returns the nth line of a text, from 1.
+// line returns the nth line of a string, from 1.
 func line(text string, n int) string {
 	lines := strings.SplitAfter(text, "\n")
 	if n > len(lines) {
@@ -58,7 +58,7 @@ func line(text string, n int) string {
 	return lines[n-1]
 }
 
-// effects compares what a run did to the outside world, in order: kinds, or kinds with their numbers.
+// effects compares a run's side effects in order: kinds, or kinds with their numbers.
 func (j *judge) effects(e *Expect) error {
 	if e.Effects == nil || j.checking {
 		return nil
@@ -84,7 +84,7 @@ func (j *judge) effects(e *Expect) error {
 	return nil
 }
 
-// checkEffect refuses an effect that no program can have.
+// checkEffect returns an error for an effect that no program can have.
 func checkEffect(n *Node) error {
 	if n.Kind != Scalar {
 		return n.errorf("effects: want a kind, or a kind and its number, got %s", n.describe())

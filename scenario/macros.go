@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// macros are numbers that headers of the kernel name with #define, so that BTF does not have them. They are the same on all
-// architectures that objects are made for; names whose number depends on the architecture (O_DIRECT, O_DIRECTORY) are left out.
+// macros are constants that kernel headers define with #define, so that BTF lacks them. They have the same value on all architectures that
+// objects are compiled for; names with architecture-dependent values (O_DIRECT, O_DIRECTORY) are left out.
 var macros = map[string]int64{
 	"O_RDONLY": 0, "O_WRONLY": 1, "O_RDWR": 2, "O_CREAT": 0o100, "O_EXCL": 0o200, "O_NOCTTY": 0o400, "O_TRUNC": 0o1000, "O_APPEND": 0o2000,
 	"O_NONBLOCK": 0o4000, "O_DSYNC": 0o10000, "O_CLOEXEC": 0o2000000, "O_PATH": 0o10000000,
@@ -29,7 +29,7 @@ var macros = map[string]int64{
 	"SOL_SOCKET": 1, "SOL_IP": 0, "SOL_TCP": 6, "SOL_IPV6": 41,
 }
 
-// macro reads the name of a macro, several with | between them and numbers among them (S_IFREG|0o644), or an error (-ENOENT).
+// macro parses a macro name, several names or numbers joined by | (S_IFREG|0o644), or an error (-ENOENT).
 func macro(text string) (*big.Int, bool) {
 	if name, ok := strings.CutPrefix(text, "-"); ok {
 		e, ok := uapi.ParseErrno(name)
@@ -56,7 +56,7 @@ func macro(text string) (*big.Int, bool) {
 	return out, named
 }
 
-// macro returns the value of a scalar that names macros. A text in quotes is a text.
+// macro returns the value of a scalar that names macros. A quoted scalar is a string.
 func (n *Node) macro() (*big.Int, bool) {
 	if n.Kind != Scalar || n.Quoted || n.Tag != "" && conditions[n.Tag] == nil {
 		return nil, false

@@ -6,11 +6,11 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 )
 
-// maker builds an object of a tag from the keys it knows; all other keys of the node are fields.
+// maker creates an object for a tag from the keys that it knows; all other keys of the node are fields.
 type maker struct {
 	own   []string
 	build func(b *builder, role string, n *Node) (*kernel.Object, error)
-	// fill relates the object to others, when all of them exist; nil without.
+	// fill relates the object to others once all of them exist. It may be nil.
 	fill func(b *builder, o *kernel.Object, n *Node) error
 }
 
@@ -20,7 +20,7 @@ func defaultOf(typ string) maker {
 	return maker{build: func(b *builder, role string, n *Node) (*kernel.Object, error) { return b.k.NewDefault(role, typ) }}
 }
 
-// makers are the builders by tag.
+// makers holds the makers by tag.
 var makers map[string]maker
 
 func init() {
@@ -48,7 +48,7 @@ func makerNames() []string {
 	return names
 }
 
-// make makes an object by its tag, with the maker's own keys.
+// make creates an object by its tag, from the maker's own keys.
 func (b *builder) make(role string, n *Node) (*kernel.Object, error) {
 	m, ok := makers[n.Tag]
 	if !ok {
@@ -60,7 +60,7 @@ func (b *builder) make(role string, n *Node) (*kernel.Object, error) {
 	return m.build(b, role, n)
 }
 
-// built makes an object inside a value, complete.
+// built creates a complete object inside a value.
 func (b *builder) built(role string, n *Node) (*kernel.Object, error) {
 	o, err := b.make(role, n)
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *builder) built(role string, n *Node) (*kernel.Object, error) {
 	return o, b.fillFrom(o, n)
 }
 
-// numbers reads the integer keys of a builder, those that are there.
+// numbers decodes those integer keys of a maker that are present.
 func (n *Node) numbers(to map[string]*uint64) error {
 	var wrong mistakes
 	for name, p := range to {
@@ -119,7 +119,7 @@ func makeDentry(b *builder, role string, n *Node) (*kernel.Object, error) {
 	return b.k.NewDentry(role, path)
 }
 
-// socketWords are further names for the numbers of sockets, which mean something else elsewhere.
+// socketWords are additional names for numbers in sockets, which have other meanings elsewhere.
 var socketWords = map[string]uint64{
 	"IPPROTO_IP": 0, "IPPROTO_IPV6": 41, "IPPROTO_ICMP": 1, "IPPROTO_TCP": 6, "IPPROTO_UDP": 17, "tcp": 6, "udp": 17,
 	"TCP_ESTABLISHED": 1, "TCP_SYN_SENT": 2, "TCP_SYN_RECV": 3, "TCP_FIN_WAIT1": 4, "TCP_FIN_WAIT2": 5, "TCP_TIME_WAIT": 6,

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// table gives access to one map of a machine in terms of nodes.
+// table accesses one map of a machine in terms of nodes.
 type table struct {
 	v    *values
 	m    *machine.Machine
@@ -21,7 +21,7 @@ type table struct {
 	spec *btf.Spec
 }
 
-// table finds a map by the name in a key.
+// table finds the map that a key names.
 func (r *Runner) table(key *Node) (*table, error) {
 	m := r.m
 	var names []string
@@ -41,7 +41,7 @@ func (r *Runner) table(key *Node) (*table, error) {
 	return &table{r.b.values, m, def, b, m.Linked().Object.BTF}, nil
 }
 
-// key makes the bytes of a key. An LPM key may be written as a prefix, "10.0.0.0/8".
+// key encodes a key. An LPM key may be written as a prefix, "10.0.0.0/8".
 func (t *table) key(n *Node) ([]byte, error) {
 	if t.local() {
 		return t.owner(n)
@@ -59,7 +59,7 @@ func (t *table) key(n *Node) ([]byte, error) {
 			return k, nil
 		}
 	}
-	// A struct as key is written in one text: "{pid: 1, cpu: 2}".
+	// A struct key is written as one string: "{pid: 1, cpu: 2}".
 	if n.Kind == Scalar && strings.HasPrefix(n.Text, "{") && t.spec != nil && s.KeyType != 0 {
 		k := make([]byte, s.KeySize)
 		if err := t.spec.EncodeText(s.KeyType, n.Text, k); err != nil {
@@ -82,7 +82,7 @@ func (t *table) value(n *Node) ([]byte, error) {
 	return b, nil
 }
 
-// set puts contents into the map before the runs.
+// set stores contents in the map before the runs.
 func (t *table) set(n *Node) error {
 	switch b := t.b.(type) {
 	case maps.UserRing:
@@ -117,7 +117,7 @@ func (t *table) set(n *Node) error {
 	var wrong mistakes
 	for _, p := range pairs {
 		if p.Key.Text == innerKey && t.def.OfMaps() {
-			continue // the definition was given to the loader
+			continue // the loader has the definition
 		}
 		k, err := t.key(p.Key)
 		if !wrong.add(err) {
@@ -151,7 +151,7 @@ func (t *table) errno(n *Node, e uapi.Errno) error {
 	return n.wrap("map "+t.def.Name, e)
 }
 
-// sample makes a record: bytes, or {as: TYPE, members}.
+// sample encodes a record, given as bytes or as {as: TYPE, members}.
 func (t *table) sample(n *Node) ([]byte, error) {
 	if n.Kind != Mapping {
 		x, err := n.plain()
@@ -229,7 +229,7 @@ func (t *table) element(key, n *Node) error {
 	return t.store(k, n)
 }
 
-// unknownIf turns ErrNoProgram into an error with names, and gives others their place.
+// unknownIf turns ErrNoProgram into an error that lists similar names, and adds the position to other errors.
 func (n *Node) unknownIf(err error, what, name string, names []string) error {
 	if slices.Contains(names, name) {
 		return n.wrap("", err)

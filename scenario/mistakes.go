@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Errors are the mistakes in a scenario file, in the order of the file; there are at least two. One mistake is an [*Error] of its own.
+// Errors holds at least two mistakes in a scenario file, in file order. A single mistake is an [*Error].
 type Errors []*Error
 
-// mostErrors bounds how many mistakes of one file are told.
+// mostErrors limits the number of mistakes reported for one file.
 const mostErrors = 50
 
-// Error has a line for each mistake.
+// Error returns one line for each mistake.
 func (e Errors) Error() string {
 	var lines []string
 	for i, x := range e {
@@ -35,13 +35,13 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// mistakes collects errors while the rest of a file is looked at. An error that is not a mistake of the file ends that.
+// mistakes collects errors while the rest of a file is checked. An error that is not a mistake in the file ends the check.
 type mistakes struct {
 	list  Errors
 	other error
 }
 
-// add takes an error and reports whether there was none.
+// add adds an error, if any, and reports whether err was nil.
 func (m *mistakes) add(err error) bool {
 	if err == nil {
 		return true
@@ -59,7 +59,7 @@ func (m *mistakes) add(err error) bool {
 	return false
 }
 
-// try calls each step, whatever became of the ones before.
+// try calls every step, even after one has failed.
 func try(steps ...func() error) error {
 	var m mistakes
 	for _, step := range steps {
@@ -68,7 +68,7 @@ func try(steps ...func() error) error {
 	return m.err()
 }
 
-// err returns what was collected.
+// err returns the collected errors.
 func (m *mistakes) err() error {
 	switch {
 	case m.other != nil:
@@ -81,8 +81,8 @@ func (m *mistakes) err() error {
 	return m.list
 }
 
-// besides drops what only follows from mistakes that were found before: what is said of the same place, of a run as a whole with something in it that
-// could not be read, or of what was left out.
+// besides drops consequences of mistakes that were found earlier: errors at the same position, about a run that could not be read completely,
+// or about parts that were left out.
 func (m *mistakes) besides(f *File) {
 	if len(f.found) == 0 {
 		return
@@ -100,7 +100,7 @@ func (m *mistakes) besides(f *File) {
 	m.list = append(m.list, f.found...)
 }
 
-// final returns what was collected for the user: in the order of the file, each once, and without what only follows from others.
+// final returns the errors for the user: in file order, each once, and without mere consequences of others.
 func (m *mistakes) final() error {
 	if m.other != nil {
 		return m.other
@@ -120,7 +120,7 @@ func (m *mistakes) final() error {
 		return again
 	})
 	if len(own) == 0 {
-		own = m.list // what follows is still better than silence
+		own = m.list // report the consequences rather than nothing
 	}
 	return (&mistakes{list: own}).err()
 }

@@ -98,7 +98,7 @@ var neighbourForm = &form{"neighbour", "A neighbour on a link.", []member{
 	{name: "dev", doc: "The interface, by name or index.", shape: oneOf(text, integer), required: true},
 }}
 
-// netContext decodes the context: of a run for its program.
+// netContext decodes the context: key of a run for its program.
 func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
 	var s kernel.NetSpec
 	n := run.Context
@@ -149,7 +149,7 @@ func (n *Node) bool(what string) (bool, error) {
 	return false, n.errorf("%s: want true or false, got %s", what, n.describe())
 }
 
-// summedWords are the values of skb->ip_summed.
+// summedWords are the words for values of skb->ip_summed.
 var summedWords = []string{kernel.SummedNone: "none", kernel.SummedUnnecessary: "unnecessary", kernel.SummedComplete: "complete", kernel.SummedPartial: "partial"}
 
 func (n *Node) summed() (kernel.Summed, error) {
@@ -179,7 +179,7 @@ func (r *Runner) contextSocket(v *Node, s *kernel.NetSpec) error {
 	return nil
 }
 
-// contextFields are values of fields; an IPv6 address is four words of an array.
+// contextFields decodes the values of fields; an IPv6 address is four words of an array.
 func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 	pairs, err := n.pairs("fields")
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 		if !wrong.add(err) {
 			continue
 		}
-		if name == "user_port" || name == "remote_port" { // kept in network order
+		if name == "user_port" || name == "remote_port" { // stored in network byte order
 			if x > 0xffff {
 				wrong.add(v.errorf("%s: %d is not a port", name, x))
 				continue
@@ -217,7 +217,7 @@ func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 	return out, wrong.err()
 }
 
-// contextNumber returns a number, a word for a number of sockets, or an enumerator of the kernel.
+// contextNumber decodes a number, a word for a socket constant, or an enumerator of the kernel.
 func (r *Runner) contextNumber(what string, v *Node) (uint64, error) {
 	if v.Kind == Scalar {
 		if w, ok := socketWords[v.Text]; ok {
@@ -401,7 +401,7 @@ func (n *Node) device(s *kernel.NetSpec) error {
 	return nil
 }
 
-// setNetwork gives the machine the network of the file.
+// setNetwork configures the machine's network as in the file.
 func (r *Runner) setNetwork() error {
 	n := r.file.Kernel.Network
 	if n == nil {
@@ -442,7 +442,7 @@ func (r *Runner) setNetwork() error {
 	return wrong.err()
 }
 
-// eachForm visits the items of a list, each a mapping of a form.
+// eachForm calls do for each item of a list; each item must be a mapping of the form.
 func (n *Node) eachForm(f *form, do func(*Node) error) error {
 	if n.Kind != Sequence {
 		return n.errorf("want a list, got %s", n.describe())
@@ -484,7 +484,7 @@ func (n *Node) addr(what string) (netip.Addr, error) {
 	return a, nil
 }
 
-// deviceIndex finds an interface by name or index.
+// deviceIndex finds the index of an interface by name or index.
 func (r *Runner) deviceIndex(n *Node) (uint32, error) {
 	var names []string
 	for _, d := range r.m.Kernel().Devices() {
@@ -543,14 +543,14 @@ func (r *Runner) neighbour(n *Node) (e kernel.Neighbour, err error) {
 	return e, err
 }
 
-// openSockets makes lookups find the sockets of the file, and puts them where maps refer to them.
+// openSockets makes the file's sockets visible to lookups, and stores them in the maps that refer to them.
 func (b *builder) openSockets() error {
 	for _, name := range b.names {
 		if b.defs[name].Value.Tag != "!sock" {
 			continue
 		}
 		if b.objects[name] == nil {
-			continue // it could not be made
+			continue // creating it failed
 		}
 		if err := b.k.OpenSocket(b.objects[name]); err != nil {
 			return b.defs[name].Value.wrap("object "+name, err)
@@ -559,7 +559,7 @@ func (b *builder) openSockets() error {
 	return nil
 }
 
-// sock returns the socket an element of a sockmap refers to.
+// sock returns the socket that an element of a sockmap refers to.
 func (t *table) sock(n *Node) (*kernel.Socket, error) {
 	if !isRef(n) {
 		return nil, n.errorf("map %s: want the $name of a !sock object, got %s", t.def.Name, n.describe())
@@ -575,7 +575,7 @@ func (t *table) sock(n *Node) (*kernel.Socket, error) {
 	return s, nil
 }
 
-// withContext gives an input what the context of a run says.
+// withContext applies the context: key of a run to an input.
 func (r *Runner) withContext(run *Run, in *machine.Input) error {
 	spec, err := r.netContext(run)
 	if err != nil {

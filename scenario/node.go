@@ -15,10 +15,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// NodeKind is the form of a [Node].
+// NodeKind is the kind of a [Node].
 type NodeKind uint8
 
-// The forms of nodes.
+// Kinds of nodes.
 const (
 	Scalar NodeKind = iota
 	Mapping
@@ -26,20 +26,20 @@ const (
 	Null
 )
 
-// Node is a value of a scenario file with its place.
+// Node is a value in a scenario file, with its position.
 type Node struct {
 	Pos
 	Kind NodeKind
-	// Text is the text of a scalar as written; Quoted means that it was written as a string.
+	// Text is the text of a scalar as written; Quoted means that it was written as a quoted string.
 	Text   string
 	Quoted bool
-	// Tag is a tag such as "!file", "" without.
+	// Tag is a tag such as "!file", or "".
 	Tag   string
 	Items []*Node // of a sequence
 	Pairs []Pair  // of a mapping, in the order of the file
 
-	weight int  // nodes in it, aliases resolved
-	lost   bool // something in it could not be read and is left out
+	weight int  // number of nodes in it, with aliases expanded
+	lost   bool // part of it could not be read and is left out
 }
 
 // Pair is a member of a mapping.
@@ -48,7 +48,7 @@ type Pair struct {
 	Value *Node
 }
 
-// Get returns the member with that key, nil when there is none.
+// Get returns the value of the member with a key, or nil.
 func (n *Node) Get(key string) *Node {
 	for _, p := range n.Pairs {
 		if p.Key.Text == key {
@@ -58,7 +58,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// describe describes what a node is, for messages.
+// describe describes the kind of a node for messages.
 func (n *Node) describe() string {
 	switch n.Kind {
 	case Mapping:
@@ -82,7 +82,7 @@ const (
 	maxBlockItems = 100_000
 )
 
-// parseYAML reads one YAML or JSON document. With mistakes that leave something to read, the rest comes with the error.
+// parseYAML parses one YAML or JSON document. If a mistake affects only part of it, the rest is returned with the error.
 func parseYAML(file string, data []byte) (*Node, error) {
 	at := func(line, col int, format string, args ...any) error {
 		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}
@@ -117,7 +117,7 @@ func parseYAML(file string, data []byte) (*Node, error) {
 	return root, c.wrong.err()
 }
 
-// bounded refuses what is not text and what would take the YAML parser too long.
+// bounded rejects binary data, and input that would take the YAML parser too long.
 func bounded(file string, data []byte) error {
 	at := func(line, col int, format string, args ...any) error {
 		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}
@@ -152,7 +152,7 @@ func syntax(file string, data []byte) (*ast.File, *Error) {
 	return nil, e
 }
 
-// shallow refuses nesting so deep that the YAML parser's recursion would not end well.
+// shallow rejects nesting that is too deep for the recursive YAML parser.
 func shallow(data []byte) error {
 	depth, dashes := 0, 0
 	for i, b := range data {
@@ -175,7 +175,7 @@ func shallow(data []byte) error {
 	return nil
 }
 
-// blocks refuses mappings and lists in block style that are too long for the YAML parser.
+// blocks rejects block-style mappings and lists that are too long for the YAML parser.
 func blocks(data []byte) (line int, err error) {
 	type block struct{ indent, keys, items int }
 	stack := []block{{indent: -1}}
@@ -219,13 +219,13 @@ func cut(s string) string {
 	return s
 }
 
-// converter makes nodes of the parser's tree. Aliases are resolved: an alias is the node of its anchor once more.
+// converter converts the parser's tree to nodes. An alias becomes the node of its anchor.
 type converter struct {
 	file    string
 	anchors map[string]*Node
-	nodes   int      // made or reached through aliases
-	full    bool     // nothing more is taken: too many values, too deep
-	wrong   mistakes // that leave the rest of the file as it is
+	nodes   int      // created or reached through aliases
+	full    bool     // a limit on values or depth was reached
+	wrong   mistakes // mistakes that do not affect the rest of the file
 }
 
 func (c *converter) pos(t *token.Token) Pos {
@@ -264,13 +264,13 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 		if in.Tag != "" {
 			return nil, c.fail(n, "a second tag: %s after %s", in.Tag, n.Start.Value)
 		}
-		tagged := *in // an alias shares its node
+		tagged := *in // the node is shared with aliases
 		tagged.Tag, tagged.Pos = n.Start.Value, out.Pos
 		return &tagged, nil
 	case *ast.MappingNode:
 		return c.mapping(out, n, n.Values, depth)
 	case *ast.MappingValueNode:
-		// The token of a single pair is its colon: the key has the place.
+		// The token of a single pair is its colon; the position is that of the key.
 		out.Pos = c.pos(n.Key.GetToken())
 		return c.mapping(out, n, []*ast.MappingValueNode{n}, depth)
 	case *ast.SequenceNode:
@@ -312,7 +312,7 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 	return out, nil
 }
 
-// alias returns the node of an anchor. It was given before, so that no alias leads to itself.
+// alias returns the node of an anchor, which precedes it, so that no alias contains itself.
 func (c *converter) alias(n *ast.AliasNode) (*Node, error) {
 	name := ""
 	if n.Value != nil {
@@ -329,7 +329,7 @@ func (c *converter) alias(n *ast.AliasNode) (*Node, error) {
 	return in, nil
 }
 
-// merge takes the value of a merge key, a mapping or a list of them: its members count where the mapping has none of that name.
+// merge applies the value of a merge key, which is a mapping or a list of mappings. Members of out take precedence.
 func (c *converter) merge(out *Node, v ast.Node, depth int) error {
 	from, err := c.node(v, depth+1)
 	if err != nil {
@@ -348,7 +348,7 @@ func (c *converter) merge(out *Node, v ast.Node, depth int) error {
 	return nil
 }
 
-// merged returns the pairs of own, and those of more whose key own does not have.
+// merged returns own, followed by the pairs of more whose keys own lacks.
 func merged(own, more []Pair) []Pair {
 	has := make(map[string]bool, len(own))
 	for _, p := range own {
@@ -432,7 +432,7 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 	return out, nil
 }
 
-// number reads an integer as scenario files write them: decimal, 0x, 0o, 0b, with underscores and a sign.
+// number parses an integer as scenario files write them: decimal, 0x, 0o or 0b, with underscores and a sign.
 func number(text string) (*big.Int, bool) {
 	if text == "" || len(text) > 80 {
 		return nil, false
@@ -442,7 +442,7 @@ func number(text string) (*big.Int, bool) {
 		return nil, false
 	}
 	if digits[0] == '0' && len(digits) > 1 && digits[1] >= '0' && digits[1] <= '9' {
-		return new(big.Int).SetString(text, 10) // a leading zero makes no octal number
+		return new(big.Int).SetString(text, 10) // a leading zero does not mean octal
 	}
 	return new(big.Int).SetString(text, 0)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// others checks others: unchanged. What the run changed in maps and global variables must be named by maps, globals, or the buffers'
-// records; which elements of a named map changed is for maps itself (!exact).
+// others checks "others: unchanged". Everything that the run changed in maps and global variables must be named in maps, globals, or the
+// buffers' records. Which elements of a named map may change is up to maps itself (!exact).
 func (j *judge) others(e *Expect) error {
 	n := e.Others
 	if n == nil {
@@ -66,7 +66,7 @@ func (j *judge) others(e *Expect) error {
 	return nil
 }
 
-// part returns the bytes of a variable in those of its section, of which a section that was all zero has none.
+// part returns the bytes of a variable within its section, or nil for a section that was all zero.
 func part(data []byte, v loader.Var) []byte {
 	out := make([]byte, v.Size)
 	if int(v.Off) < len(data) {
@@ -75,7 +75,7 @@ func part(data []byte, v loader.Var) []byte {
 	return out
 }
 
-// namesVariable reports whether an expectation is about a variable or a part of it.
+// namesVariable reports whether an expectation names a variable or a part of it.
 func namesVariable(pairs []Pair, name string) bool {
 	for _, p := range pairs {
 		rest, ok := strings.CutPrefix(p.Key.Text, name)

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// owners returns how the keys of a local storage are written, by the type of the map; empty for maps with other keys.
+// owners describes how the keys of a local storage map are written, by map type; it returns "" for other maps.
 func owners(t uapi.MapType) string {
 	switch t {
 	case uapi.MapTypeTaskStorage:
@@ -24,7 +24,7 @@ func owners(t uapi.MapType) string {
 	return ""
 }
 
-// owner returns the address that stands for who has an element of local storage: what the storage helpers take as owner.
+// owner returns the key of an element of local storage: the address of the object that the storage helpers take as owner.
 func (t *table) owner(n *Node) ([]byte, error) {
 	o, err := t.ownerObject(n)
 	if err != nil {
@@ -110,7 +110,7 @@ func (t *table) ownerObject(n *Node) (*kernel.Object, error) {
 	return nil, t.wrongOwner(n)
 }
 
-// tasks lists the tasks there are, for messages.
+// tasks lists the existing tasks for messages.
 func (t *table) tasks() string {
 	var out []string
 	for _, o := range t.m.Kernel().Tasks(false) {
@@ -143,7 +143,7 @@ func (t *table) ownerText(key []byte) string {
 	return fmt.Sprintf("%#x", addr)
 }
 
-// local reports whether the map's keys are owners.
+// local reports whether the map's keys are owners of local storage.
 func (t *table) local() bool {
 	_, ok := t.b.(maps.LocalStorage)
 	return ok && owners(t.b.Spec().Type) != ""

@@ -14,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/replay"
 )
 
-// decodePacket reads what a run gets: packet or pcap.
+// decodePacket decodes the input packets of a run: packet or pcap.
 func (f *File) decodePacket(r *Run, n *Node) error {
 	r.PacketNode, r.PcapNode = n.Get("packet"), n.Get("pcap")
 	switch {
@@ -40,7 +40,7 @@ func (f *File) decodePacket(r *Run, n *Node) error {
 	return nil
 }
 
-// packetError gives an error of package packet the node's place.
+// packetError adds the node's position to an error of package packet.
 func (n *Node) packetError(what string, err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +57,7 @@ func (n *Node) packetError(what string, err error) error {
 	return e
 }
 
-// checkPacket refuses a packet the program does not get.
+// checkPacket returns an error for a packet that cannot be given to the program.
 func (r *Runner) checkPacket(run *Run) error {
 	lp, _ := r.m.Linked().Program(run.Prog)
 	if run.PacketNode != nil {
@@ -136,7 +136,7 @@ func (r *Runner) replay(ctx context.Context, run *Run, p *prepared) (res *machin
 	return res, verdicts, nil
 }
 
-// counts compares how often a program returned what, by packet or length: one value for all of them, or a number for each value.
+// counts compares the number of runs for each return value, by packet or length: one value for all of them, or a count for each value.
 func (j *judge) counts(n *Node, what, each string) error {
 	if n.Kind != Mapping {
 		bare := *n
@@ -177,7 +177,7 @@ func (j *judge) counts(n *Node, what, each string) error {
 	return nil
 }
 
-// returned lists the values that were returned, in order.
+// returned lists the return values in ascending order.
 func (j *judge) returned() []int32 {
 	var out []int32
 	for v := range j.verdicts {
@@ -187,7 +187,7 @@ func (j *judge) returned() []int32 {
 	return out
 }
 
-// packet compares the packet after the run: its fields by path, or all of it.
+// packet compares the packet after the run: fields by path, or all of it.
 func (j *judge) packet(e *Expect) error {
 	n := e.Packet
 	switch {
@@ -208,7 +208,7 @@ func (j *judge) packet(e *Expect) error {
 			return n.packetError("packet", err)
 		}
 		if len(j.res.DataOut) == len(want) && len(got) != len(want) {
-			got = j.res.DataOut // with metadata in front
+			got = j.res.DataOut // includes the metadata before the packet
 		}
 	}
 	if j.checking {
@@ -233,7 +233,7 @@ func (j *judge) packet(e *Expect) error {
 	return nil
 }
 
-// packetFields compares fields that are named by path, or nested.
+// packetFields compares fields, named by path or nested.
 func (j *judge) packetFields(n *Node, prefix string) error {
 	for _, p := range n.Pairs {
 		path := joinPath(prefix, p.Key.Text)
@@ -309,7 +309,7 @@ func (j *judge) packetField(path string, n *Node) error {
 	return nil
 }
 
-// packetValue reads the expected value of a field. Bytes may be written as they are, without further quotes.
+// packetValue encodes the expected value of a field. Bytes need no quotes of their own.
 func packetValue(f packet.Field, n *Node) ([]byte, error) {
 	if f.Format != packet.Bytes {
 		return f.Parse(n.Text)
@@ -323,14 +323,14 @@ func packetValue(f packet.Field, n *Node) ([]byte, error) {
 	return []byte(n.Text), nil
 }
 
-// The words for checksums.
+// Words for the state of a checksum.
 const sumRight, sumWrong = "right", "wrong"
 
 func (j *judge) sumWord(f packet.Field, n *Node) bool {
 	return f.Format == packet.Checksum && (n.Text == sumRight || n.Text == sumWrong)
 }
 
-// expectSum checks whether a checksum is right.
+// expectSum checks whether a checksum is right or wrong.
 func (j *judge) expectSum(n *Node, what string, h packet.Headers, f packet.Field) {
 	layer, _, _ := strings.Cut(f.Path(), ".")
 	for i, l := range h.Layers {

@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// prepare makes the input of every run.
+// prepare creates the input of every run.
 func (r *Runner) prepare() error {
 	start := r.m.Snapshot()
 	args := map[*Run]map[string]kernel.Arg{}
@@ -39,7 +39,7 @@ func (r *Runner) prepare() error {
 	return wrong.err()
 }
 
-// input0 returns the input of a run without arguments. With mistakes it has what is right.
+// input0 returns the input of a run without arguments. If there are mistakes, it contains the valid parts.
 func (r *Runner) input0(run *Run) (*prepared, error) {
 	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie, IgnoreUnset: run.UnsetStack == IgnoreUnset}}
 	var wrong mistakes
@@ -88,7 +88,7 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 	return p, wrong.err()
 }
 
-// contextBytes returns the bytes of a context given by the members of its struct.
+// contextBytes encodes a context that is given by the members of its struct.
 func (r *Runner) contextBytes(run *Run, n *Node) ([]byte, error) {
 	spec, id, err := r.contextType(run, n)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *Runner) contextBytes(run *Run, n *Node) ([]byte, error) {
 	return b, r.b.encode(spec, btf.Field{Type: id}, n, b)
 }
 
-// leastContext is the smallest context of a syscall program that is made, in bytes.
+// leastContext is the minimum size of a syscall program's context, in bytes.
 const leastContext = 64
 
 // contextType returns the struct that a program's only parameter points to.
@@ -122,8 +122,7 @@ func (r *Runner) contextType(run *Run, n *Node) (*btf.Spec, btf.ID, error) {
 	return nil, 0, n.errorf("ctx: program %s does not declare its context as a struct: give hex digits", run.Prog)
 }
 
-// arguments checks the names of a run's arguments against the context the program gets, and returns those that are
-// arguments of a function.
+// arguments checks the names of a run's arguments against the program's context, and returns those that are function arguments.
 func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error) {
 	have := r.m.Linked().Target
 	if have.Version != 0 && have.Version < run.Since || run.Arch != "" && have.Arch != "" && have.Arch != run.Arch {
@@ -135,7 +134,7 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		return nil, nil
 	}
 	in := p.in
-	for _, a := range run.Args { // it decides which arguments there are
+	for _, a := range run.Args { // the call decides which arguments exist
 		if a.Key.Text == "call" && a.Value.Kind == Scalar {
 			in.Args = map[string]any{"call": a.Value.Text}
 		}
@@ -193,13 +192,13 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	return typed, wrong.err()
 }
 
-// NotMeantError skips a run on a kernel it is not for: an older one, or one of another architecture.
+// NotMeantError means that a run is skipped because the kernel is too old or has another architecture.
 type NotMeantError struct {
 	Since uint32
 	Arch  string
 }
 
-// Error names the kernels the run is for.
+// Error names the kernels that the run is for.
 func (e *NotMeantError) Error() string {
 	text := "for"
 	if e.Arch != "" {
@@ -211,7 +210,7 @@ func (e *NotMeantError) Error() string {
 	return text
 }
 
-// fillArgs makes the values of a run's arguments.
+// fillArgs encodes the values of a run's arguments.
 func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) error {
 	if p.cannot != nil {
 		return nil
@@ -235,7 +234,7 @@ func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) er
 	return wrong.err()
 }
 
-// fillElements makes the arguments of the calls of an iterator.
+// fillElements encodes the arguments for each call of an iterator.
 func (r *Runner) fillElements(run *Run, p *prepared, typed map[string]kernel.Arg) error {
 	if run.Elements == nil {
 		return nil
@@ -287,7 +286,7 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 	return v, nil
 }
 
-// checkAll makes the contexts of all runs with their arguments, and reads every expectation, without running anything.
+// checkAll creates the contexts of all runs with their arguments and checks every expectation, without running anything.
 func (r *Runner) checkAll() error {
 	var wrong mistakes
 	for _, run := range r.file.Runs {
@@ -306,7 +305,7 @@ func (r *Runner) checkAll() error {
 	return wrong.err()
 }
 
-// wrapArg gives an error of the kernel the place of the argument it is about.
+// wrapArg adds the position of the argument that caused it to an error of the kernel.
 func (run *Run) wrapArg(err error) error {
 	name := ""
 	var value *kernel.ValueError

@@ -32,7 +32,7 @@ written as their type: a number, a string, a struct as one string ("{pid = 1, cp
 
 `
 
-// Reference describes the file format in Markdown, from the tables decoding is strict by.
+// Reference describes the file format in Markdown. It is generated from the tables that decoding follows.
 func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
@@ -55,7 +55,7 @@ func Reference() []byte {
 	return b.Bytes()
 }
 
-// words names a shape.
+// words describes a shape.
 func (s shape) words() string {
 	switch s.kind {
 	case shapeText:

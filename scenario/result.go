@@ -10,34 +10,34 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Result is what one run did and how that compares with what was expected.
+// Result is the outcome of one run and its comparison with the expectations.
 type Result struct {
 	Run *Run
-	// Result is that of the program's last run, with the events and trace lines of all and of the time after it.
+	// Result is the result of the program's last execution, with the events and trace lines of all executions and of the time after them.
 	*machine.Result
 	Expectations []Expectation
-	// Skipped means that the program's hook is not on the target, so that nothing ran; Err why, or why nothing is known of its hook.
+	// Skipped means that nothing ran because the target lacks the program's hook. Err explains why, or why the hook is unknown.
 	Skipped bool
 	Err     error
 	// Validation counts the run's reads of kernel memory.
 	Validation machine.Validation
 	Took       time.Duration
-	// Verdicts counts the packets of a capture by what the program returned.
+	// Verdicts counts the packets of a capture by return value.
 	Verdicts map[int32]int
-	// Truncated counts the runs on the packet cut short by what the program returned.
+	// Truncated counts the runs on truncated packets by return value.
 	Truncated map[int32]int
 }
 
-// Expectation is one thing that was expected.
+// Expectation is one checked expectation.
 type Expectation struct {
 	Pos
 	What string // "ret", "execs[4242].uid"
 	OK   bool
-	// Want and Got are empty of expectations that hold.
+	// Want and Got are empty if the expectation holds.
 	Want, Got string
 }
 
-// String is "what: want W, got G", or "what: ok".
+// String returns "what: want W, got G", or "what: ok".
 func (e *Expectation) String() string {
 	if e.OK {
 		return e.What + ": ok"
@@ -45,7 +45,7 @@ func (e *Expectation) String() string {
 	return e.What + ": want " + e.Want + ", got " + e.Got
 }
 
-// Passed reports whether everything was as expected.
+// Passed reports whether all expectations hold.
 func (r *Result) Passed() bool { return len(r.Failed()) == 0 }
 
 // Failed returns the expectations that do not hold.
@@ -59,14 +59,13 @@ func (r *Result) Failed() []Expectation {
 	return out
 }
 
-// All runs every run of the file: those of the sequence on one machine in its order, all others on a fresh one. done is
-// called after each, while the machine is in the state the run left; it may be nil. The error is that of ctx, or of a
-// run that could not be made.
+// All executes every run of the file: those of the sequence in order on one machine, all others on a fresh one. It calls done, if not nil,
+// after each run, while the machine is in the state after that run. The error is that of ctx, or of a run that could not be prepared.
 func (r *Runner) All(ctx context.Context, done func(*Result)) ([]*Result, error) {
 	return r.Units(ctx, r.file.Units(nil), done)
 }
 
-// Units runs some units of the file as [Runner.All] runs all of them.
+// Units executes some units of the file, like [Runner.All].
 func (r *Runner) Units(ctx context.Context, units []Unit, done func(*Result)) ([]*Result, error) {
 	var out []*Result
 	for _, u := range units {
@@ -91,15 +90,15 @@ func (r *Runner) Units(ctx context.Context, units []Unit, done func(*Result)) ([
 	return out, nil
 }
 
-// Unit is what runs on one machine from its first state on: a run, or the sequence.
+// Unit is what shares one machine from its initial state: a single run, or the sequence.
 type Unit struct{ steps []step }
 
 type step struct {
 	run    *Run
-	wanted bool // else it is only there for those after it
+	wanted bool // otherwise it runs only because later ones need it
 }
 
-// Runs returns the runs of the unit that were picked.
+// Runs returns the selected runs of the unit.
 func (u Unit) Runs() []*Run {
 	var out []*Run
 	for _, s := range u.steps {
@@ -110,8 +109,8 @@ func (u Unit) Runs() []*Run {
 	return out
 }
 
-// Units returns the units of a file in its order, with the sequence where its first run stands. pick chooses runs, nil all: runs of the
-// sequence before a chosen one are part of the unit, those after the last one are not.
+// Units returns the units of a file in order, with the sequence at the position of its first run. pick selects runs; nil selects all. Runs of
+// the sequence before a selected one are part of the unit, those after the last selected one are not.
 func (f *File) Units(pick func(*Run) bool) []Unit {
 	in := map[*Run]bool{}
 	for _, run := range f.Sequence {
@@ -147,10 +146,10 @@ func unitOf(runs []*Run, pick func(*Run) bool) Unit {
 	return u
 }
 
-// Reset brings the machine back to the state before the first run.
+// Reset restores the machine to the state before the first run.
 func (r *Runner) Reset() { r.m.Restore(r.base) }
 
-// One runs one run on the machine as it is.
+// One executes one run on the machine in its current state.
 func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	start := time.Now()
 	p := r.input[run]
@@ -162,7 +161,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	}
 	var events []machine.Event
 	var trace []string
-	var late *machine.Fault // of a callback while time passed
+	var late *machine.Fault // of a callback while time advanced
 	collect := func(m *machine.Result) {
 		events, trace = append(events, m.Events...), append(trace, m.Trace...)
 	}
@@ -240,10 +239,10 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	return res, nil
 }
 
-// slice is how many instructions run between looks at the context.
+// slice is the number of instructions between two checks of the context.
 const slice = 4 << 20
 
-// execute runs the program once.
+// execute executes the program once.
 func (r *Runner) execute(ctx context.Context, run *Run, p *prepared) (*machine.Result, error) {
 	if len(p.fields) == 0 {
 		res, err := r.m.Run(ctx, run.Prog, p.in)

@@ -13,21 +13,21 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// Options say how scenarios run where the file does not.
+// Options configures runs where the file does not.
 type Options struct {
-	// Config is that of the machine, except for Mode, Random and Refuses, which follow from the file and from Judge. What a file sets wins.
-	// Strict also makes reads of fields nobody set failures. Runners of one target may share Types.
+	// Config configures the machine, except for Mode, Random and Refuses, which follow from the file and from Judge. The file takes precedence.
+	// Strict also turns reads of unset fields into failures. Runners on one target may share Types.
 	machine.Config
 	Load loader.LoadOptions
-	// SeedWins makes Seed count instead of the file's. SeedStep is added to whichever counts.
+	// SeedWins makes Seed override the file's seed. SeedStep is added to the seed in either case.
 	SeedWins bool
 	SeedStep uint64
-	// Judge makes the Refuses of the machine for a linked object; nil judges no program.
+	// Judge returns the machine's Refuses function for a linked object. If it is nil, no program is verified.
 	Judge func(*loader.Linked) func(*loader.LinkedProgram) error
 }
 
-// Runner is a file checked against an object and a target, ready to run. It has a machine of its own and is not safe for
-// concurrent use. Close it.
+// Runner is a file that was checked against an object and a target and is ready to run. It has a machine of its own and is not safe for
+// concurrent use. Close it after use.
 type Runner struct {
 	file  *File
 	opt   Options
@@ -37,29 +37,30 @@ type Runner struct {
 	input map[*Run]*prepared
 }
 
-// prepared is what a run needs besides the file.
+// prepared is the input of a run.
 type prepared struct {
 	in     machine.Input
-	fields map[string]uint64 // of a user ABI context
-	// unknown are the keys of arguments that there are not.
+	fields map[string]uint64 // for a user ABI context
+	// unknown are the keys of arguments that do not exist.
 	unknown []*Node
-	// cannot explains why the program cannot run on this target; then nothing about its arguments was checked.
+	// cannot explains why the program cannot run on this target. If it is set, the arguments are unchecked.
 	cannot error
 }
 
-// Open links an object for a target with what the file says, composes a machine, sets it up, and checks every name and
-// value of the file. Mistakes in the file are an [*Error] or [Errors], those that [Parse] found too; other errors say that the object cannot be loaded.
+// Open links an object for a target with the file's options, creates and sets up a machine, and checks every name and value of the file.
+// Mistakes in the file, including those that [Parse] found, are an [*Error] or [Errors]; any other error means that the object cannot be
+// loaded.
 func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Runner, error) {
 	var wrong mistakes
 	load, err := f.loadOptions(obj, opt.Load)
 	wrong.add(err)
 	wrong.add(f.innerMaps(obj, &load))
-	known := *f // what is not in the object is not looked at further
+	known := *f // do not check runs of unknown programs further
 	known.Runs = nil
 	for _, r := range f.Runs {
 		if _, ok := obj.Program(r.Prog); ok {
 			known.Runs = append(known.Runs, r)
-			load.Also = append(load.Also, r.Prog) // a run that names an optional program chooses it
+			load.Also = append(load.Also, r.Prog) // naming an optional program chooses it
 		} else if r.ProgNode != nil {
 			wrong.add(r.ProgNode.unknown("program", r.Prog, programNames(obj)))
 		}
@@ -67,7 +68,7 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	r, err := known.open(obj, target, load, opt)
 	wrong.add(err)
 	if len(wrong.list)+len(f.found) > 0 {
-		wrong.other = nil // why it does not load may follow from the mistakes
+		wrong.other = nil // the failed load may be a consequence of the mistakes
 	}
 	wrong.besides(f)
 	if err := wrong.final(); err != nil {
@@ -80,7 +81,7 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	return r, nil
 }
 
-// open makes a runner for a file without unknown programs.
+// open creates a runner for a file without unknown programs.
 func (f *File) open(obj *loader.Object, target *loader.Target, load loader.LoadOptions, opt Options) (*Runner, error) {
 	linked, err := obj.Load(f.target(target), load)
 	if err != nil {
@@ -102,10 +103,10 @@ func (f *File) open(obj *loader.Object, target *loader.Target, load loader.LoadO
 	return r, nil
 }
 
-// Close gives the machine's memory back.
+// Close releases the machine's memory.
 func (r *Runner) Close() { r.m.Close() }
 
-// Machine returns the machine, for reports: its state is that after the last run.
+// Machine returns the machine. Its state is that after the last run.
 func (r *Runner) Machine() *machine.Machine { return r.m }
 
 func programNames(obj *loader.Object) []string {
@@ -119,7 +120,7 @@ func programNames(obj *loader.Object) []string {
 func (f *File) config(opt Options) machine.Config {
 	cfg := opt.Config
 	cfg.Mode, cfg.Random = kernel.ModeScenario, f.Kernel.Random
-	if cfg.Boot != 0 { // the machine's would win over the file's
+	if cfg.Boot != 0 { // otherwise the machine's value would override the file's
 		cfg.Clock.Boot, cfg.Boot = uint64(cfg.Boot), 0
 	}
 	if f.Kernel.CPUs != 0 {
@@ -139,7 +140,7 @@ func (f *File) config(opt Options) machine.Config {
 	return cfg
 }
 
-// target returns the target with the configuration of the file.
+// target returns the target with the file's kernel configuration.
 func (f *File) target(t *loader.Target) *loader.Target {
 	if len(f.Kernel.Kconfig) == 0 {
 		return t
@@ -162,7 +163,7 @@ func (f *File) target(t *loader.Target) *loader.Target {
 	return loader.NewTarget(t.Name, t.BTF, opts...)
 }
 
-// loadOptions returns the options with the file's global variables, which the loader sets as a tool would before loading.
+// loadOptions returns the options with the file's global variables, which the loader sets before loading, as a tool would.
 func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.LoadOptions, error) {
 	if len(f.Globals) == 0 {
 		return o, nil
@@ -173,7 +174,7 @@ func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.Loa
 	}
 	var wrong mistakes
 	for _, p := range f.Globals {
-		own := map[string]string{} // a value with a mistake would keep the object from being linked
+		own := map[string]string{} // discarded on a mistake, which would prevent the object from being linked
 		_, v, ok := loader.FindVariable(obj.Maps, p.Key.Text, (*loader.Map).Settable)
 		switch {
 		case !ok:
@@ -190,13 +191,13 @@ func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.Loa
 	return o, wrong.final()
 }
 
-// check encodes a variable's value, for its mistakes.
+// check encodes a variable's value only to find mistakes.
 func check(spec *btf.Spec, v loader.Var, n *Node) error {
 	var none *values
 	return none.encode(spec, btf.Field{Type: v.Type}, n, make([]byte, v.Size))
 }
 
-// globalText writes a value as the loader's options take it: a text for each leaf, by path.
+// globalText converts a value to the loader's options: one string for each leaf, by path.
 func globalText(spec *btf.Spec, id btf.ID, path string, n *Node, out map[string]string) error {
 	switch {
 	case isRef(n):
@@ -248,7 +249,7 @@ func globalText(spec *btf.Spec, id btf.ID, path string, n *Node, out map[string]
 	return nil
 }
 
-// setUp makes what is there before the runs, prepares the runs, and checks the whole file.
+// setUp creates the state before the runs, prepares the runs, and checks the whole file.
 func (r *Runner) setUp() error {
 	r.b = newBuilder(r.m.Kernel(), r.file)
 	var wrong mistakes
@@ -270,7 +271,7 @@ func (r *Runner) setUp() error {
 	return wrong.final()
 }
 
-// wrapAny gives an error without a place that of the objects.
+// wrapAny gives an error without a position that of the objects.
 func (r *Runner) wrapAny(err error) error {
 	var e *Error
 	if errors.As(err, &e) || len(r.file.Objects) == 0 {
@@ -279,7 +280,7 @@ func (r *Runner) wrapAny(err error) error {
 	return r.file.Objects[0].Key.wrap("objects", err)
 }
 
-// setKsyms gives kernel variables their values; of a per-CPU variable every CPU's copy.
+// setKsyms sets the values of kernel variables; for a per-CPU variable, on every CPU.
 func (r *Runner) setKsyms() error {
 	k := r.m.Kernel()
 	var wrong mistakes
@@ -303,7 +304,7 @@ func (r *Runner) setKsyms() error {
 			}
 			x, err := r.b.forKernel(p.Key.Text, p.Value)
 			if !wrong.add(err) {
-				break // the other copies take it as little
+				break // the other CPUs' copies fail in the same way
 			}
 			if err := o.Set("", x); err != nil {
 				wrong.add(p.Value.wrap("", err))

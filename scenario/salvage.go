@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Limits of reading on after mistakes in the syntax.
+// Limits for reading on after syntax errors.
 const (
 	mostCuts    = 10
-	largestCuts = 256 << 10 // bytes of a file
+	largestCuts = 256 << 10 // maximum size of the file in bytes
 )
 
-// cutting is what was left out of a file because it is not YAML: entries of the file's sections, such as a run or an object. The zero value
-// and nil have left nothing out.
+// cutting records what was left out of a file because it is not valid YAML: entries of the file's sections, such as a run or an object.
+// Nothing was left out if it is nil or the zero value.
 type cutting struct {
 	text  strings.Builder
-	lines map[int]bool // those that are now without what they introduced
+	lines map[int]bool // lines that lost the contents they introduced
 }
 
-// own drops mistakes that follow from what was left out: names it has, and what a section without it lacks.
+// own drops consequences of what was left out: names defined there, and members that sections now lack.
 func (c *cutting) own(list Errors) Errors {
 	if c == nil || c.text.Len() == 0 {
 		return list
@@ -33,7 +33,7 @@ func (c *cutting) own(list Errors) Errors {
 	return out
 }
 
-// hasWord reports whether a text has a word that is not part of a longer one.
+// hasWord reports whether text contains word, not as part of a longer word.
 func hasWord(text, word string) bool {
 	for {
 		before, after, ok := strings.Cut(text, word)
@@ -47,8 +47,8 @@ func hasWord(text, word string) bool {
 	}
 }
 
-// salvage reads a file's YAML. After a mistake in its syntax the entry it is in is left out and the rest read, so that mistakes in that
-// are found too.
+// salvage parses a file's YAML. After a syntax error it leaves out the enclosing entry and parses the rest, so that mistakes in the rest are
+// found too.
 func salvage(path string, data []byte) (*Node, *cutting, error) {
 	root, err := parseYAML(path, data)
 	if root != nil || len(data) > largestCuts || bounded(path, data) != nil {
@@ -69,15 +69,15 @@ func salvage(path string, data []byte) (*Node, *cutting, error) {
 		}
 		lines, e = left, next
 	}
-	root, err = parseYAML(path, bytes.Join(lines, nil)) // of what is left
+	root, err = parseYAML(path, bytes.Join(lines, nil)) // the remaining lines
 	if root != nil {
-		wrong.add(err) // else nothing of worth is left
+		wrong.add(err) // otherwise nothing useful is left
 	}
 	return root, c, wrong.err()
 }
 
-// best leaves out the entry of a line, or the one before it, or both: what is not closed is noticed in the entry after it. It takes the one with which
-// the next mistake comes last, and returns nil when the same one stays.
+// best leaves out the entry of a line, the one before it, or both, since an unclosed entry is noticed only in the next one. It chooses the cut
+// after which the next error comes latest, and returns nil if the error stays the same.
 func (c *cutting) best(path string, lines [][]byte, line int) (left [][]byte, next *Error) {
 	entries := entriesOf(lines)
 	at := -1
@@ -121,8 +121,8 @@ func (c *cutting) best(path string, lines [][]byte, line int) (left [][]byte, ne
 	return left, next
 }
 
-// entry is an entry of a section: the lines from first up to end, counted from 0, and the line, counted from 1, of the section's name; 0 for a
-// section with all that is in it.
+// entry is an entry of a section: the lines from first to end (exclusive, counted from 0), and the line of the section's name (counted from
+// 1), or 0 if the entry is a whole section.
 type entry struct{ first, end, under int }
 
 func (e entry) clear(lines [][]byte) {
@@ -140,10 +140,10 @@ func (e entry) blank(lines [][]byte) bool {
 	return true
 }
 
-// entriesOf finds the sections of a file, the members of its outer mapping, and of those written over several lines the entries.
+// entriesOf finds the sections of a file, which are the members of its outer mapping, and the entries of sections that span several lines.
 func entriesOf(lines [][]byte) []entry {
 	var out []entry
-	section, inner := 0, -1 // the line of the section's name from 1, the indentation of its entries
+	section, inner := 0, -1 // line of the section's name from 1, indentation of its entries
 	for i, l := range lines {
 		text := bytes.TrimRight(l, " \r\n")
 		body := bytes.TrimLeft(text, " ")
@@ -156,7 +156,7 @@ func entriesOf(lines [][]byte) []entry {
 		case indent == 0 && !item:
 			section, inner = i+1, -1
 			if text[len(text)-1] != ':' {
-				inner = -2 // all of it in this line
+				inner = -2 // the section is on one line
 			}
 			out = append(out, entry{first: i})
 		case inner == -1:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Schema returns a JSON Schema of scenario files, made from the tables decoding is strict by. Editors use it for
-// completion; what depends on BTF (fields, maps, values) is open in it.
+// Schema returns a JSON Schema of scenario files for completion in editors. It is generated from the tables that decoding follows. Parts that
+// depend on BTF (fields, maps, values) are unrestricted.
 func Schema() []byte {
 	s := schemaMaker{defs: map[string]any{}}
 	root := s.form(fileForm)
@@ -32,7 +32,7 @@ func Schema() []byte {
 
 type schemaMaker struct{ defs map[string]any }
 
-// form describes a mapping; its members are closed.
+// form describes a mapping; it allows no additional members.
 func (s *schemaMaker) form(f *form) map[string]any {
 	properties := map[string]any{}
 	var required []string
@@ -40,7 +40,7 @@ func (s *schemaMaker) form(f *form) map[string]any {
 		p := s.shape(m.shape)
 		p["description"] = m.doc
 		properties[m.name] = p
-		if m.required && f != runForm { // a run's may come from defaults
+		if m.required && f != runForm { // a run's members may come from defaults
 			required = append(required, m.name)
 		}
 	}
@@ -69,7 +69,7 @@ func (s *schemaMaker) shape(x shape) map[string]any {
 		return map[string]any{"type": "object", "additionalProperties": s.shape(*x.elem)}
 	case shapeForm:
 		if _, ok := s.defs[x.form.name]; !ok {
-			s.defs[x.form.name] = nil // it is being made
+			s.defs[x.form.name] = nil // marks it as in progress, for recursive forms
 			s.defs[x.form.name] = s.form(x.form)
 		}
 		return map[string]any{"$ref": "#/$defs/" + x.form.name}

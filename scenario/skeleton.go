@@ -16,9 +16,9 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// Skeleton writes a commented scenario for an object: a default run of each program (of progs, if any), with the fields it read
-// as objects and what it did as expectations. The scenario holds on the target it was made for. path is where the object lies as seen from the
-// file's directory.
+// Skeleton writes a commented scenario for an object: a default run of each program (or of those in progs), with the fields it read as objects
+// and its behaviour as expectations. The scenario passes on the target that it was made for. path is the object's path relative to the
+// directory of the scenario file.
 func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, progs []string, opt Options) error {
 	m, err := machine.New(l, opt.Config)
 	if err != nil {
@@ -27,7 +27,7 @@ func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, p
 	defer m.Close()
 	s := &skeleton{m: m, path: path, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}}
 	base := m.Snapshot()
-	together := base // after the entries and returns that were run so far
+	together := base // the state after the entry and return programs run so far
 	names := slices.DeleteFunc(m.Names(), func(name string) bool { return len(progs) > 0 && !slices.Contains(progs, name) })
 	for _, h := range l.Pairs(names) {
 		pair := len(h.Entries) > 0 && len(h.Returns) > 0
@@ -58,8 +58,8 @@ func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, p
 	return err
 }
 
-// settled runs a skeleton and comments out what does not hold: a default run knows more than the fields a file can set, such as
-// addresses as keys, user memory, and what other events left behind.
+// settled runs a skeleton and comments out what does not hold. A default run involves more than a file can set, such as addresses as keys,
+// user memory, and state left by other events.
 func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([]byte, error) {
 	const rounds = 12
 	for range rounds {
@@ -97,12 +97,12 @@ func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([
 
 type skeleton struct {
 	m    *machine.Machine
-	path string // of the object
+	path string // path of the object
 	spec *btf.Spec
 	g    graph
 	runs bytes.Buffer
 	ran  int
-	// sequence is the runs of entries and returns, which share a machine.
+	// sequence holds the runs of entry and return programs, which share a machine.
 	sequence []string
 }
 
@@ -120,7 +120,7 @@ func (s *skeleton) text() []byte {
 		for _, path := range o.order {
 			key := path
 			if path == "type" || path == "like" {
-				key = "." + path // a field, not the key of that name
+				key = "." + path // a field, not the key with that name
 			}
 			fmt.Fprintf(&b, "    %s: %s\n", yamlKey(key), o.fields[path])
 		}
@@ -173,11 +173,11 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 	return nil
 }
 
-// reads notes the fields a run read, with what helpers and the record of a tracepoint tell of the current task, and
-// the arguments that lead to objects.
+// reads records the fields that a run read, what helpers and a tracepoint's record reveal about the current task, and the arguments that lead
+// to objects.
 func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) {
 	s.g.startRun()
-	// Arguments have the right to their names.
+	// Arguments take precedence for their names.
 	cur := s.m.Kernel().Current()
 	read := map[*kernel.Object]bool{}
 	for i := range res.Reads {
@@ -207,7 +207,7 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) {
 	}
 }
 
-// keyAddresses returns the addresses that are keys of the map elements a run changed.
+// keyAddresses returns the addresses among the keys of the map elements that a run changed.
 func (s *skeleton) keyAddresses(res *machine.Result) []uint64 {
 	var out []uint64
 	for _, c := range res.Changes {
@@ -220,7 +220,7 @@ func (s *skeleton) keyAddresses(res *machine.Result) []uint64 {
 	return out
 }
 
-// address returns the value of a pointer that is not null.
+// address returns the value of a non-null pointer.
 func (s *skeleton) address(id btf.ID, b []byte) (uint64, bool) {
 	if s.spec == nil || id == 0 {
 		return 0, false
@@ -230,7 +230,7 @@ func (s *skeleton) address(id btf.ID, b []byte) (uint64, bool) {
 	return uint64(p), err == nil && ok && p != 0
 }
 
-// follow goes over the first pointer of a path.
+// follow dereferences the first pointer of a path.
 func follow(o *kernel.Object, path string) (*kernel.Object, string, bool) {
 	first, rest, dotted := strings.Cut(path, ".")
 	if !dotted {
@@ -240,7 +240,8 @@ func follow(o *kernel.Object, path string) (*kernel.Object, string, bool) {
 	return to, rest, err == nil && to != nil
 }
 
-// helperFields are the fields of the current task after the results of helpers; those of no helper are set with any other.
+// helperFields lists the fields of the current task that determine the results of helpers; entries without a helper are set together with any
+// other.
 var helperFields = []struct {
 	helper string
 	paths  []string
@@ -270,7 +271,7 @@ func recordFields(c *kernel.Context) []string {
 	return out
 }
 
-// callArgs returns the arguments of a system call by name, as people write them: strings of user memory, addresses in hex, small negative numbers
+// callArgs returns the arguments of a system call by name in readable form: strings in user memory, addresses in hex, small negative numbers
 // with their sign.
 func (s *skeleton) callArgs(args []kernel.Arg) []string {
 	var out []string
@@ -320,7 +321,7 @@ func (s *skeleton) run(lp *loader.LinkedProgram, res *machine.Result, args []ker
 	given, rest := fields, []string(nil)
 	for _, a := range args {
 		if len(fields) > 0 {
-			break // arguments of the event, of which the program sees the record
+			break // the arguments belong to the event; the program sees only the record
 		}
 		typ := "untyped"
 		if a.Spec != nil {
@@ -366,7 +367,7 @@ func (s *skeleton) run(lp *loader.LinkedProgram, res *machine.Result, args []ker
 	}
 }
 
-// yamlPlain2 keeps numbers as they are.
+// yamlPlain2 is like yamlPlain but leaves numbers unquoted.
 func yamlPlain2(s string) string {
 	if _, ok := number(s); ok {
 		return s
@@ -383,7 +384,7 @@ func sortedCounts(m map[string]int) []string {
 	return names
 }
 
-// unread returns the fields of the program's CO-RE records that its run did not read.
+// unread returns the fields in the program's CO-RE records that its run did not read.
 func (s *skeleton) unread(lp *loader.LinkedProgram, res *machine.Result) []string {
 	read, fields := map[*loader.Reloc]bool{}, map[string]bool{}
 	for i := range res.Reads {
@@ -406,7 +407,7 @@ func (s *skeleton) unread(lp *loader.LinkedProgram, res *machine.Result) []strin
 	return out
 }
 
-// events writes the records a run sent.
+// events writes the records that a run sent.
 func (s *skeleton) events(res *machine.Result) {
 	for _, kind := range []string{"ringbuf", "perf"} {
 		byMap := map[string][]machine.Event{}
@@ -444,7 +445,7 @@ func (s *skeleton) record(e machine.Event) string {
 	return fmt.Sprintf("!hex \"%x\"", e.Data)
 }
 
-// changes writes the elements and variables a run changed.
+// changes writes the elements and variables that a run changed.
 func (s *skeleton) changes(res *machine.Result) {
 	var elements, globals []string
 	seen := map[string]bool{}
@@ -471,7 +472,7 @@ func (s *skeleton) changes(res *machine.Result) {
 			key = "$" + s.g.at(addr).name
 		} else if _, plain := number(key); !plain && s.spec != nil && def.KeyType != 0 {
 			key = yamlString(s.spec.FormatString(def.KeyType, c.Key))
-			if strings.HasPrefix(key, `"\"`) { // a text as key stands without its own quotes
+			if strings.HasPrefix(key, `"\"`) { // a string key is written without quotes of its own
 				key = s.typed(def.KeyType, c.Key)
 			}
 		}

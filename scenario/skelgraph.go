@@ -9,25 +9,25 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// sketch is an object with the fields that were read.
+// sketch is an object with the fields that programs read.
 type sketch struct {
 	name, typ string
 	fields    map[string]string // path -> value
 	order     []string
-	used      []string // programs
+	used      []string // names of the programs that read it
 }
 
-// graph collects the objects programs read, each once under a name of its own, with pointers as references between them.
+// graph collects the objects that programs read, each once under a unique name, with pointers as references between them.
 type graph struct {
 	sketches []*sketch
 	byObject map[*kernel.Object]*sketch // of one program's run
 	names    map[string]*sketch
 }
 
-// startRun forgets the objects of the run before: the machine was brought back, and what is new has its own content.
+// startRun forgets the objects of the previous run: the machine was restored, so their addresses may be reused.
 func (g *graph) startRun() { g.byObject = map[*kernel.Object]*sketch{} }
 
-// object names an object; nil when a file cannot make one like it. Runs share objects of the same role and type.
+// object returns the sketch of an object, or nil if a file cannot create such an object. Runs share objects of the same role and type.
 func (g *graph) object(o *kernel.Object, prog string) *sketch {
 	if s := g.byObject[o]; s != nil {
 		if !slices.Contains(s.used, prog) {
@@ -58,7 +58,7 @@ func (g *graph) object(o *kernel.Object, prog string) *sketch {
 	}
 }
 
-// at returns the named object at an address.
+// at returns the sketch of the object at an address.
 func (g *graph) at(addr uint64) *sketch {
 	for o, s := range g.byObject {
 		if o.Addr() == addr {
@@ -68,7 +68,7 @@ func (g *graph) at(addr uint64) *sketch {
 	return nil
 }
 
-// taken reports whether a sketch is another object of this run.
+// taken reports whether a sketch stands for a different object of this run.
 func (g *graph) taken(s *sketch, o *kernel.Object) bool {
 	for other, x := range g.byObject {
 		if x == s && other != o {
@@ -78,7 +78,7 @@ func (g *graph) taken(s *sketch, o *kernel.Object) bool {
 	return false
 }
 
-// objectName makes a name of a role: "current.real_parent" is real_parent.
+// objectName derives a name from a role: "current.real_parent" is real_parent.
 func objectName(role string) string {
 	if i := strings.LastIndexByte(role, '.'); i >= 0 {
 		role = role[i+1:]
@@ -98,7 +98,7 @@ func objectName(role string) string {
 	return name
 }
 
-// note adds a field of an object with the value it has now.
+// note adds a field of an object with its current value.
 func (g *graph) note(o *kernel.Object, path, prog string) {
 	s := g.object(o, prog)
 	if s == nil || path == "" {
@@ -113,7 +113,7 @@ func (g *graph) note(o *kernel.Object, path, prog string) {
 	}
 }
 
-// value returns the value of a field in the file's notation; ok is false for what a file cannot say.
+// value formats the value of a field in the file's notation; ok is false if a file cannot express it.
 func (g *graph) value(o *kernel.Object, path, prog string) (string, bool) {
 	f, data, err := o.Peek(path)
 	if err != nil || data == nil || f.Spec == nil {
@@ -150,7 +150,7 @@ func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
 		return yamlString(text), err == nil
 	}
 	if v, err := o.Uint(path); err != nil || v != to.Addr() {
-		return "", false // into the middle of an object
+		return "", false // a pointer into the middle of an object
 	}
 	s := g.object(to, prog)
 	if s == nil {
@@ -159,7 +159,7 @@ func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
 	return "$" + s.name, true
 }
 
-// reads notes the fields a run read.
+// reads records the fields that a run read.
 func (g *graph) reads(prog string, res *machine.Result) {
 	for i := range res.Reads {
 		a := &res.Reads[i]
@@ -172,7 +172,7 @@ func (g *graph) reads(prog string, res *machine.Result) {
 	}
 }
 
-// wholeText returns the array a path to one of its characters leads into; other paths stay.
+// wholeText returns the path of the array if path leads to one of its characters; other paths are unchanged.
 func wholeText(o *kernel.Object, path string) string {
 	i := strings.LastIndexByte(path, '[')
 	if i <= 0 || !strings.HasSuffix(path, "]") {

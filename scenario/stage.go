@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// Staged is what a run is begun with.
+// Staged is the input for a run.
 type Staged struct {
 	Prog  string
 	Input machine.Input
@@ -15,11 +15,11 @@ type Staged struct {
 	Fields map[string]uint64
 }
 
-// File returns the file of the runner.
+// File returns the runner's file.
 func (r *Runner) File() *File { return r.file }
 
-// Stage brings the machine to where a run begins, for someone who drives it from there: runs of its sequence that come before it are
-// executed, and time passes as the run wants. The error says why the run cannot be made on this target.
+// Stage brings the machine to the start of a run, for a caller that executes the run itself: it executes the preceding runs of a sequence and
+// advances time as the run requires. It returns an error if the run is impossible on this target.
 func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
 	r.m.Restore(r.base)
 	units := r.file.Units(func(x *Run) bool { return x == run })

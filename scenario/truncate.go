@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// decodeTruncate reads truncate: all, or a list of lengths.
+// decodeTruncate decodes truncate: all, or a list of lengths in bytes.
 func (r *Run) decodeTruncate(n *Node) error {
 	if n == nil {
 		return nil
@@ -33,7 +33,7 @@ func (r *Run) decodeTruncate(n *Node) error {
 	return wrong.err()
 }
 
-// lengths returns the lengths a run's packet is cut to, shortest first for all. Mistakes in the file are the error.
+// lengths returns the lengths in bytes to truncate a run's packet to, shortest first for all. The error is a mistake in the file.
 func (r *Runner) lengths(run *Run) (packet []byte, lengths []int, err error) {
 	n := run.TruncateNode
 	if n == nil {
@@ -62,8 +62,8 @@ func (r *Runner) lengths(run *Run) (packet []byte, lengths []int, err error) {
 	return packet, lengths, nil
 }
 
-// cut runs the program on its packet cut to each length, every time from the state it finds, and leaves that state as it was.
-// faults are those it ended with, by length.
+// cut runs the program on its packet truncated to each length, each time from the current state, and restores that state afterwards. faults
+// lists the faults by length.
 func (r *Runner) cut(ctx context.Context, run *Run, p *prepared, res *Result) (faults []cutFault, err error) {
 	packet, lengths, err := r.lengths(run)
 	if err != nil || len(lengths) == 0 {
@@ -82,7 +82,7 @@ func (r *Runner) cut(ctx context.Context, run *Run, p *prepared, res *Result) (f
 		r.m.Restore(base)
 		switch {
 		case !out.Ran:
-			return nil, nil // the run itself says why
+			return nil, nil // the run itself reports the reason
 		case out.Fault != nil:
 			faults = append(faults, cutFault{length, out.Fault})
 		default:
@@ -92,13 +92,13 @@ func (r *Runner) cut(ctx context.Context, run *Run, p *prepared, res *Result) (f
 	return faults, nil
 }
 
-// cutFault is a fault on a packet cut to a length.
+// cutFault is a fault on a packet truncated to a length.
 type cutFault struct {
 	length int
 	*machine.Fault
 }
 
-// truncated checks the runs on the packet cut short: none may fault, and verdicts are counted if the file counts them.
+// truncated checks the runs on truncated packets: none may fault, and their verdicts must match the file's counts, if any.
 func (j *judge) truncated(faults []cutFault, verdicts map[int32]int) error {
 	for i, f := range faults {
 		if i == 3 && len(faults) > 4 {

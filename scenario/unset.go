@@ -1,14 +1,14 @@
 package scenario
 
-// UnsetStack describes what becomes of a read of stack bytes that nobody wrote.
+// UnsetStack selects how a read of unset stack bytes is reported.
 type UnsetStack uint8
 
 const (
-	// WarnUnset makes it a warning of the run.
+	// WarnUnset reports it as a warning of the run.
 	WarnUnset UnsetStack = iota
-	// FailUnset makes it a failed expectation.
+	// FailUnset reports it as a failed expectation.
 	FailUnset
-	// IgnoreUnset says nothing.
+	// IgnoreUnset does not report it.
 	IgnoreUnset
 )
 
@@ -31,7 +31,7 @@ func (r *Run) decodeUnset(n *Node) error {
 	return nil
 }
 
-// unsetStack fails for each read of stack bytes that nobody wrote.
+// unsetStack adds a failed expectation for each read of unset stack bytes.
 func (j *judge) unsetStack() {
 	for _, r := range j.res.StackReads {
 		j.expect(j.run.UnsetNode.Pos, "stack read at insn "+itoa(r.Insn), false, "written bytes", r.String())

@@ -11,21 +11,21 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 )
 
-// isRef reports whether a node is $name.
+// isRef reports whether a node is a reference, $name.
 func isRef(n *Node) bool {
 	return n.Kind == Scalar && n.Tag == "" && strings.HasPrefix(n.Text, "$") && len(n.Text) > 1 && !strings.ContainsAny(n.Text[1:], "$ \t\n")
 }
 
-// values turns nodes into values of types, with the objects of one machine.
+// values converts nodes to values of types, with the objects of one machine.
 type values struct {
 	k       *kernel.Kernel
 	objects map[string]*kernel.Object
-	names   []string        // of objects, for messages
-	failed  map[string]bool // objects that could not be made
+	names   []string        // object names, for messages
+	failed  map[string]bool // objects that could not be created
 	build   func(role string, n *Node) (*kernel.Object, error)
 }
 
-// ref returns the object $name means.
+// ref returns the object that a $name node refers to.
 func (v *values) ref(n *Node) (*kernel.Object, error) {
 	name := strings.TrimPrefix(n.Text, "$")
 	o, ok := v.objects[name]
@@ -38,7 +38,7 @@ func (v *values) ref(n *Node) (*kernel.Object, error) {
 	return o, nil
 }
 
-// plain returns the value of a scalar or null that refers to nothing: nil, bool, string, *big.Int or []byte.
+// plain returns the value of a scalar or null that is not a reference: nil, bool, string, *big.Int or []byte.
 func (n *Node) plain() (any, error) {
 	switch {
 	case n.Tag == "!hex":
@@ -67,7 +67,7 @@ func (n *Node) plain() (any, error) {
 	return n.Text, nil
 }
 
-// forKernel returns a value as [kernel.Object.Set] takes it.
+// forKernel converts a node to a value for [kernel.Object.Set].
 func (v *values) forKernel(role string, n *Node) (any, error) {
 	switch {
 	case isRef(n):
@@ -136,7 +136,7 @@ func (v *values) user(n *Node) (any, error) {
 	return kernel.Pointer(addr), nil
 }
 
-// forBTF returns a leaf as [btf.Spec.EncodeField] takes it: references are addresses.
+// forBTF converts a leaf to a value for [btf.Spec.EncodeField]: references become addresses.
 func (v *values) forBTF(n *Node) (any, error) {
 	switch {
 	case isRef(n) && v != nil:
@@ -155,13 +155,13 @@ func (v *values) forBTF(n *Node) (any, error) {
 	return n.plain()
 }
 
-// option splits a key into the names it may mean: "__state|state", "exit_code?".
+// option splits a key into alternative names, and reports whether it is optional: "__state|state", "exit_code?".
 func option(key string) (names []string, optional bool) {
 	key, optional = strings.CutSuffix(key, "?")
 	return strings.Split(key, "|"), optional
 }
 
-// fieldOf finds the field a key means in a type. ok is false for an optional one that is not there.
+// fieldOf finds the field that a key names in a type. ok is false for an optional field that does not exist.
 func fieldOf(spec *btf.Spec, id btf.ID, key *Node) (f btf.Field, ok bool, err error) {
 	names, optional := option(key.Text)
 	if t := spec.SkipMods(id); t.Kind == btf.KindArray {
@@ -186,13 +186,13 @@ func fieldOf(spec *btf.Spec, id btf.ID, key *Node) (f btf.Field, ok bool, err er
 	return f, false, key.wrap("", first)
 }
 
-// inside places a field of a field's type: offsets count from the outer field's bytes.
+// inside moves a field of a field's type: its offset then counts from the start of the outer field's bytes.
 func inside(outer, f btf.Field) btf.Field {
 	f.BitOffset += outer.BitOffset
 	return f
 }
 
-// encode writes a node into dst as a value of a field's type. Members that are not named stay.
+// encode writes a node to dst as a value of a field's type. Members that the node does not name keep their values.
 func (v *values) encode(spec *btf.Spec, f btf.Field, n *Node, dst []byte) error {
 	switch {
 	case n.Kind == Mapping && n.Tag == "":
@@ -226,7 +226,7 @@ func encodeField(spec *btf.Spec, f btf.Field, x any, n *Node, dst []byte) error 
 	return n.wrap("", err)
 }
 
-// elements calls do for each item of a list with the array element it stands for.
+// elements calls do for each item of a list, with the corresponding array element.
 func (v *values) elements(spec *btf.Spec, f btf.Field, n *Node, do func(btf.Field, *Node, int) error) error {
 	t := spec.SkipMods(f.Type)
 	if t.Kind != btf.KindArray {
@@ -246,7 +246,7 @@ func (v *values) elements(spec *btf.Spec, f btf.Field, n *Node, do func(btf.Fiel
 	return wrong.err()
 }
 
-// bytesOf makes the bytes of a map's key or value. Without a type numbers fill size bytes and strings are copied.
+// bytesOf encodes a map's key or value. Without a type, a number fills size bytes and a string is copied.
 func (v *values) bytesOf(spec *btf.Spec, id btf.ID, size int, n *Node) ([]byte, error) {
 	dst := make([]byte, size)
 	if spec != nil && id != 0 {
