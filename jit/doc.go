@@ -60,61 +60,69 @@
 //
 // # Calls
 //
-// State.Stack is the stack of generated code: Text[0] keeps the goroutine's stack pointer in State.SP and points to State.Frame(0), in programs
-// with calls to State.Top, and the code that leaves stores where it is in State.Top. The next frame is at the next lower address, and may be read and filled in ahead.
+// State.Stack is the stack of generated code. On entry, Text[0] saves the goroutine's stack pointer in State.SP and
+// sets the stack pointer to State.Frame(0), or, in programs with calls, to State.Top. On exit, code stores its current
+// frame in State.Top. The next frame is at the next lower address, and may be read and filled in ahead.
 //
-// A bpf-to-bpf call (KindCall): charge Taken and look at Room; let f be the next frame; Interpret if f.Host is 0; store what of r6 to r9
-// is in Saves in f.Saved (and with SavesHost f.Host becomes what CheckNone counts from), the slot after the call in f.Ret, and with Program.MayGoto State.May in f.May, then set State.May to vm.MaxMayGoto; move
-// the stack pointer to f; call the code of Target with the host's call instruction. An exit leaves with Leave if Ret of its frame is 0,
-// else charges Taken, looks at Room, restores what is in Saves, May and Frame.Host of the caller, and returns. The engine
-// makes frames of the thread of what is on the stack when code leaves, and starts with none; but after a call or an access that only went on
-// code continues in the frame it left (State.Top), unless memory became inaccessible of which the functions that wait may know something. What code needs
-// to return from that frame is in it by then.
+// A bpf-to-bpf call (KindCall) charges Taken and checks Room. Let f be the next frame. If f.Host is 0, code exits with
+// Interpret. It stores the registers of r6 to r9 that are in Saves in f.Saved (with SavesHost, f.Host also becomes the
+// base of CheckNone) and the slot after the call in f.Ret. With Program.MayGoto it stores State.May in f.May and sets
+// State.May to vm.MaxMayGoto. Then it moves the stack pointer to f and calls the code of Target with the host's call
+// instruction. An exit leaves with Leave if Ret of its frame is 0. Otherwise it charges Taken, checks Room, restores
+// the registers in Saves, May, and the caller's Frame.Host, and returns. When code exits, the engine creates frames of
+// the thread from the stack; code then starts again with an empty stack. The exception is a call or an access after
+// which execution simply continues: code resumes in the frame it left (State.Top), unless memory became inaccessible
+// that a waiting function may have checked. That frame already contains everything that code needs to return from it.
 //
-// Calls of helpers leave with CallFunc; the engine calls the function and continues after it.
+// Calls of helpers exit with CallFunc. The engine calls the function and continues after it.
 //
-// A KindCallInline is executed by the code itself: look up an element of an array, tell the time or the CPU. It leaves with CallFunc, having
-// changed nothing, if State.Shut is not 0, if a lookup's r1 is not Inline.Map, which is a guess, or if the chunk of the element has no
-// address in Array.Table yet; a key that its check does not find certainly fine is Interpret's. Otherwise it adds 1 to Calls of its kind, and
-// if Program.Timed Step to Now, and changes no register but r0. The engine fills in Now, Boot, Step and CPU before it enters code, and lets vm.Ledger
-// account for what was called when code is back, before anything else looks at it.
+// Code executes a KindCallInline itself: it looks up an element of an array, or reads the time or the CPU number. It
+// exits with CallFunc, before any change, if State.Shut is not 0, if r1 of a lookup is not Inline.Map, which is a
+// guess, or if the chunk of the element has no address in Array.Table yet. If the check of a lookup's key does not find
+// it certainly valid, it exits with Interpret. Otherwise it adds 1 to Calls of its kind and, if Program.Timed, Step to
+// Now, and changes no register but r0. The engine sets Now, Boot, Step and CPU before it enters code. When code exits,
+// it first has vm.Ledger account for the calls.
 //
 // # Words of the context
 //
-// A load with FlagWord whose base is State.Context yields the 64 bits at the address State.Words[Target], unless that is 0: packet
-// addresses, see vm.Thread.SetContext. For all else it is a load as any.
+// A load with FlagWord whose base is State.Context yields the 64 bits at the address State.Words[Target], unless that
+// address is 0. These words are packet addresses; see vm.Thread.SetContext. In all other cases it is an ordinary load.
 //
-// # Programs that run for long
+// # Optimised code
 //
-// Code is made twice. First quickly, from plan.New; and again when a program with loops has executed many instructions (Engine.SetEager),
-// after plan.Program.Optimise. In between the interpreter executes some thousand instructions while a sampler counts how often loops turn and
-// how well a simple predictor does on branches that could be selections.
+// A program is first compiled quickly, from plan.New. If it has loops, it is compiled again after it has executed many
+// instructions (Engine.SetEager), with plan.Program.Optimise. In between, the interpreter executes some thousand
+// instructions while a sampler counts iterations of loops and measures how well a simple predictor predicts branches
+// that could become selections.
 //
-// Insns then has copies of loops after the slots of the program. Slot is what an instruction is called when code leaves, and code
-// leaves from copies as from anywhere; it is entered in the program itself, since only there all checks are. All jumps to the header of a
-// loop that has a copy, and what falls into it (Insn.Guard), go to its guards instead, in copies to the copy of the header. A KindGuard checks its
-// range once, whatever its length; if it is not certainly fine, or the cell's Credit is not used up, code continues at Target, the loop with its
-// checks, and at its next turn to the guards again. That keeps what package plan derived true: it says what the loop can touch from
-// any of its turns on, and nothing becomes inaccessible while generated code runs.
+// Insns then contains copies of loops after the slots of the program. Code may exit from a copy as from anywhere, and
+// reports Slot; it is entered only in the original program, which has all checks. All jumps to the header of a loop
+// that has a copy, and the fall-through into it (Insn.Guard), go to its guards instead; in copies, they go to the copy
+// of the header. A KindGuard checks its range once, whatever its length. If the range is not certainly accessible, or
+// the cell's Credit is not used up, code continues at Target, the loop with its checks, and reaches the guards again at
+// the next iteration. This keeps the results of package plan valid: they describe what the loop can touch from any
+// iteration on, and memory does not become inaccessible while generated code runs.
 //
-// It relies on functions being entered where they begin, on all jumps being known (there are no copies in programs with indirect jumps or
-// branches that look at r10), and on registers changing by what the program does alone (vm.Thread.Altered).
+// The optimisation assumes that functions are entered at their first instruction, that all jumps are known (programs
+// with indirect jumps or with branches that read r10 get no copies), and that only the program changes registers
+// (vm.Thread.Altered).
 //
-// A guard with FlagBound also sets the cell's Bound, and an addition with FlagBound compares its register Base with that (unsigned): code continues
-// at the slot after it, in the program itself, unless it is below.
+// A guard with FlagBound also sets the cell's Bound. An addition with FlagBound compares its register Base with Bound
+// (unsigned): unless it is below, code continues at the next slot in the original program.
 //
-// FlagSelect and FlagRemainder allow to generate some instructions as one; a backend may ignore them.
+// FlagSelect and FlagRemainder allow a backend to generate several instructions as one. It may ignore them.
 //
 // # Coverage
 //
-// With Target.Marks code sets a byte for each block that it runs to its end, and with Target.Ways for the ways of branches that no block tells of; whoever looks at
-// the coverage clears them. Code that was made for the second time is made for a third time after a trial, without what is in Target.Known: what was set by then. Such thin
-// code is entered in each run when all that is set again, and left when someone looks.
+// With Target.Marks, code sets a byte for each block that it runs to its end, and with Target.Ways for each edge of a
+// branch that no block's mark implies. The reader of the coverage clears the bytes. After a trial period, optimised
+// code is compiled a third time without the marks in Target.Known: those already set by then. A run enters this thin
+// code once all those marks are set again, and leaves it when the coverage is read.
 //
 // # Counting
 //
-// See plan.Program: charge Taken on the taken edge and Next on the other where they are not 0. At FlagBack look at Room after charging,
-// and leave with OutOfRoom at the target if it is negative.
+// Charge as described at plan.Program: Taken on the taken edge and Next on the fall-through edge, where they are not 0.
+// At FlagBack, check Room after charging, and exit with OutOfRoom at the target if it is negative.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package jit

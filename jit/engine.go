@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// ErrUnsupported means that there is no native code for the system, the processor or the memory.
+// ErrUnsupported: there is no native code for the system, the processor or the memory.
 var ErrUnsupported = errors.New("jit: no native code here")
 
 var _ vm.Engine = (*Engine)(nil)
@@ -28,13 +28,13 @@ func (c *Compiled) Dead(pc int) bool { return c.program.Insns[pc].Has(plan.FlagD
 // Insns returns the number of instructions: the slots of the program, followed by the guards and copies of its loops.
 func (c *Compiled) Insns() int { return len(c.program.Insns) }
 
-// Slot returns the slot of the program that instruction i is, or for a guard that where its loop begins.
+// Slot returns the slot of the program that instruction i implements; for a guard, the first slot of its loop.
 func (c *Compiled) Slot(i int) int { return int(c.program.Insns[i].Slot) }
 
 // Guard reports whether instruction i is a guard of a loop copy.
 func (c *Compiled) Guard(i int) bool { return c.program.Insns[i].Kind == plan.KindGuard }
 
-// Start returns the offset in Text of the code of instruction i, and of what is out of line after the last one.
+// Start returns the offset in Text of the code of instruction i; for i = Insns(), that of the out-of-line code.
 func (c *Compiled) Start(i int) int {
 	if i < len(c.Starts) {
 		return int(c.Starts[i])

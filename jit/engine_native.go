@@ -26,8 +26,8 @@ type Engine struct {
 	last    *code
 	cache   *cache
 	native  uint64      // instructions executed
-	cover   *vm.Patches // gets the coverage, nil for none
-	dirty   bool        // there is some to pass on
+	cover   *vm.Patches // receives the coverage, nil for none
+	dirty   bool        // there is coverage to pass on
 	check   *checker    // compares with the interpreter, nil not to
 	resting *vm.Image   // left to the interpreter for the next rest runs
 	rest    int
@@ -63,23 +63,23 @@ type code struct {
 	state   *plan.State
 	text    uintptr
 	top     uintptr // of the first function's Frame
-	slots   []slot  // and one for the end
+	slots   []slot  // plus one for the end
 	saves   []uint8 // by slot after a call, what the call saved
 	slack   int64
 	mayGoto bool
 	simple  bool // needs neither before nor after
 	pages   *pages
 	left    uint64   // instructions to execute before loops get copies
-	loops   bool     // that is to be done
-	sampler *sampler // looks at branches before it is
-	calls   *calls   // those that code makes itself
+	loops   bool     // loops are still to be copied
+	sampler *sampler // samples branches before that
+	calls   *calls   // calls that code executes itself
 	words   []int32  // plan.Program.Words
-	exits   int      // since Engine.native was since
+	exits   int      // exits since Engine.native was since
 	since   uint64
-	blocks  [][2]int32 // with coverage, the slots of blocks
-	marks   []byte     // and which were run to the end
-	partly  []bool     // and where one was left before
-	thins              // and code without marks
+	blocks  [][2]int32 // with coverage: the slots of blocks
+	marks   []byte     // which blocks ran to their end
+	partly  []bool     // which slots code exited at inside a block
+	thins              // code without marks
 	cells   int
 	epoch   uint64                   // of the memory, when cells were set
 	fps     [vm.MaxFrames + 1]uint64 // as in state.Stack
@@ -174,7 +174,7 @@ func (e *Engine) SetEager(perSlot int) { e.eager = uint64(max(perSlot, 0)) }
 
 // heat acts when a program has run for long: it samples branches for a while, then compiles the program again.
 func (e *Engine) heat(c *code, words []*uint64) *code {
-	if c.sampler == nil && e.eager > 0 && e.check == nil { // who checks wants all optimised, and soon
+	if c.sampler == nil && e.eager > 0 && e.check == nil { // check wants everything optimised at once
 		var slots []int32
 		if p := plan.New(c.img, words, e.program); p != nil {
 			p.Selects(func(slot int32) { slots = append(slots, slot) })
@@ -204,7 +204,7 @@ func (e *Engine) heat(c *code, words []*uint64) *code {
 // chooses reports whether a branch of the program being compiled again becomes a selection.
 func (c *code) chooses(slot int32) bool { return c.sampler == nil || c.sampler.unpredictable(slot) }
 
-// profile returns what the sampler saw, if there was one.
+// profile returns the sampler's profile, if there is one.
 func (c *code) profile() *plan.Profile {
 	if c.sampler == nil {
 		return nil
@@ -218,7 +218,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code, known []byte) (
 	if p == nil {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
 	}
-	if p.Computed && e.cover != nil { // it would not be known which parts of blocks were run
+	if p.Computed && e.cover != nil { // it would be unknown which parts of blocks ran
 		return nil, fmt.Errorf("%w: coverage of indirect jumps", ErrUnsupported)
 	}
 	if e.target.Ways = e.cover.RecordsWays(); e.target.Ways {
@@ -298,7 +298,7 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 			}
 		}
 		room := int64(min(end-t.Insns(), 1<<40)) - c.slack
-		if room < c.slack { // it would not get far
+		if room < c.slack { // code would not get far
 			return t.Insns() != end-limit
 		}
 		if c.loops {
@@ -380,7 +380,7 @@ func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
 	}
 	if c.loops {
 		if c.left -= min(c.left, n); c.left == 0 {
-			e.last, c.thread = c, nil // prepare looks at it
+			e.last, c.thread = c, nil // prepare handles it
 		}
 	} else if c.mayThin {
 		if c.trial -= min(c.trial, n); c.trial == 0 {
@@ -480,7 +480,7 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 	if fp != c.fps[0] {
 		e.setFrame(c, 0, fp)
 	}
-	if c.saves != nil { // it has calls
+	if c.saves != nil { // the program has calls
 		var fps [vm.MaxFrames + 1]uint64
 		t.Stacks(&fps)
 		for i := 1; ; i++ {

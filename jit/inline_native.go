@@ -12,7 +12,7 @@ import (
 // calls accounts for the calls that code itself executes.
 type calls struct {
 	ledger vm.Ledger
-	timed  bool       // code tells the time
+	timed  bool       // code reads the time
 	cpus   int        // plan.Program.CPUs
 	tables [][]uint64 // tables whose addresses the code contains
 }

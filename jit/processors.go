@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// processor makes native code and shows it, on every machine; running it takes an [Engine].
+// processor generates and disassembles native code, on every machine. Only an [Engine] can run the code.
 type processor struct {
 	compile     func(p *plan.Program, t plan.Target, out *plan.Code) error
 	disassemble func(code []byte, at int) (text string, n int)
@@ -26,12 +26,12 @@ var processors = map[string]processor{
 	"arm64": {arm64.Compile, disassembleARM64},
 }
 
-// Processors returns the processors that there is native code for, by Go's names of them.
+// Processors returns the names, as in GOARCH, of the processors that native code can be generated for.
 func Processors() []string { return []string{"amd64", "arm64"} }
 
-// Compile generates the native code of a program without running it, as an engine for a memory of the usual size would, for
-// inspection or to measure how long that takes. words are those of [vm.Thread.SetContext]. With loops set, loops are optimised, as
-// engines do when a program has run for long. The memory of an earlier result may be reused.
+// Compile generates the native code of a program without running it, as an engine for a memory of the usual size would,
+// for inspection or to measure the compile time. words are those of [vm.Thread.SetContext]. If loops is true, loops are
+// optimised, as engines do for long-running programs. The memory of an earlier result may be reused.
 func Compile(img *vm.Image, words []*uint64, loops bool, old *Compiled) (*Compiled, error) {
 	if !Supported() {
 		return nil, ErrUnsupported
@@ -39,7 +39,7 @@ func Compile(img *vm.Image, words []*uint64, loops bool, old *Compiled) (*Compil
 	return CompileFor(runtime.GOARCH, img, words, loops, old)
 }
 
-// CompileFor is [Compile] for one of [Processors], which need not be the machine's own.
+// CompileFor is [Compile] for one of [Processors], which may differ from this machine's.
 func CompileFor(name string, img *vm.Image, words []*uint64, loops bool, old *Compiled) (*Compiled, error) {
 	proc, ok := processors[name]
 	if !ok {
@@ -65,12 +65,13 @@ func CompileFor(name string, img *vm.Image, words []*uint64, loops bool, old *Co
 	return c, nil
 }
 
-// Disassemble returns the text of the instruction at an offset in Text, of which those before to are shown, and its length.
+// Disassemble returns the text and the length in bytes of the instruction at an offset in Text. Code before the offset
+// to is shown.
 func (c *Compiled) Disassemble(at, to int) (text string, n int) {
 	return c.disassemble(c.Text[at:to], at)
 }
 
-// disassembleARM64 shows jumps with their distance.
+// disassembleARM64 formats jumps with their distance.
 func disassembleARM64(code []byte, _ int) (text string, n int) {
 	if len(code) < 4 {
 		return fmt.Sprintf(".byte %x", code), len(code)

@@ -7,9 +7,9 @@ import "github.com/bpfrun/bpfrun/jit/plan"
 // sampler watches a program for a while: how often instructions are executed, and how well branches that could become
 // selections are predicted, which decides whether a selection would be faster.
 type sampler struct {
-	left     int // instructions to look at
+	left     int // instructions still to observe
 	counts   plan.Profile
-	last     int      // slot of what was executed last, -1 for none
+	last     int      // slot executed last, -1 for none
 	index    []uint16 // by slot, number of its branch + 1
 	branches []branch
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/bpfrun/bpfrun/exec"
 )
 
-// memoryLimit is from where on the collector works harder. A machine that is busy with other things lets garbage pile up otherwise; it is
-// no bound, which what runs keep has of its own.
+// memoryLimit is the soft limit in bytes above which the garbage collector works harder; otherwise garbage piles up on
+// a busy machine. It does not bound the memory of runs, which have limits of their own.
 const memoryLimit = 1 << 30
 
 func main() {
@@ -33,10 +33,10 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// collectLater puts the first garbage collection off until the heap has 32 MB: most commands end before. From then on the heap may
-// double between two collections, as usual.
+// collectLater delays the first garbage collection until the heap has 32 MB: most commands end before that. Afterwards
+// the heap may double between two collections, as usual.
 func collectLater() {
-	debug.SetGCPercent(800) // of the 4 MB a heap is taken to have at first
+	debug.SetGCPercent(800) // of the initial heap of 4 MB
 	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, 100)
 }
 

@@ -7,10 +7,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// output is where a command writes: text, of which nothing controls the terminal. It remembers the first error, which most writers of text do not look at.
+// output is the output stream of a command. It escapes control characters for the terminal, and keeps the first error,
+// which most code that writes text ignores.
 type output struct {
 	w        io.Writer
-	verbatim bool // a protocol, or a full screen: every byte as it is
+	verbatim bool // a protocol or a full screen: pass every byte
 	err      error
 }
 
@@ -27,7 +28,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// verbatim makes a command's output pass as it is.
+// verbatim switches off the escaping of a command's output.
 func verbatim(w io.Writer) io.Writer {
 	if o, ok := w.(*output); ok {
 		o.verbatim = true

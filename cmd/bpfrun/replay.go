@@ -56,7 +56,7 @@ func (o *runOptions) checkPackets(targets, objects int) error {
 func (c *runCommand) checkOut(objects []string, sources []btfSource) error {
 	out, err := os.Stat(c.out)
 	if err != nil {
-		return nil // there is nothing to lose
+		return nil // no file to lose
 	}
 	read := slices.Concat(objects, c.kernels.moduleBTF, []string{c.pcap, c.kernels.kconfig, c.kernels.kallsyms})
 	for _, s := range sources {
@@ -76,10 +76,10 @@ func (c *runCommand) checkOut(objects []string, sources []btfSource) error {
 	return nil
 }
 
-// replays reports whether a whole capture is run.
+// replays reports whether a whole capture is replayed.
 func (o *runOptions) replays() bool { return o.pcap != "" && o.pcapIndex == 0 }
 
-// packetPrograms returns the programs that get packets: those chosen, else all of them.
+// packetPrograms returns the programs that get packets: those selected, else all of them.
 func packetPrograms(obj *loader.Object, chosen []string) ([]string, error) {
 	var names []string
 	for _, p := range obj.Programs {
@@ -99,7 +99,7 @@ func packetPrograms(obj *loader.Object, chosen []string) ([]string, error) {
 	return names, nil
 }
 
-// checkFrame refuses a packet that one of the programs to run does not get.
+// checkFrame refuses a packet that one of the selected programs does not accept.
 func checkFrame(obj *loader.Object, chosen []string, flag string, p []byte) error {
 	for _, prog := range obj.Programs {
 		if !progtype.Of(prog.Type).Takes.Has(progtype.TakesPacket) || len(chosen) > 0 && !slices.Contains(chosen, prog.Name) {
@@ -125,7 +125,7 @@ func (c *runCommand) replay(ctx context.Context, doc *report.RunDocument, m *mac
 	return nil
 }
 
-// packetsError gives an error of a replay the flag it is about and its exit code.
+// packetsError adds the flag and the exit code to an error of a replay.
 func packetsError(err error) error {
 	var unreadable *replay.ReadError
 	var unwritable *capture.WriteError
@@ -143,7 +143,7 @@ func packetsError(err error) error {
 	return usageError{err}
 }
 
-// replayProgress says on the terminal how far the replay is, and at the end of a long one how fast it was.
+// replayProgress shows the progress of a replay on the terminal, and after a long one its rate.
 func (c *console) replayProgress(name string) func(packets int, took time.Duration, last bool) {
 	shown := false
 	return func(packets int, took time.Duration, last bool) {

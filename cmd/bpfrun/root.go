@@ -18,7 +18,7 @@ type app struct {
 	objects objectFlags
 	sim     machineFlags
 
-	// receives the session of debug and closes it; nil for a terminal
+	// onSession receives the session of debug and closes it; nil for a terminal.
 	onSession func(s *debug.Session, program string) error
 }
 

@@ -77,7 +77,7 @@ func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error
 	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	var text bytes.Buffer // so that nothing is left of a file that is not complete
+	var text bytes.Buffer // buffered, so that an incomplete file is never left behind
 	if err := scenario.Skeleton(ctx, &text, linked, pathFrom(filepath.Dir(out), path), progs, opt); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error
 	return nil
 }
 
-// pathFrom is a path as a file in dir names it. An absolute path stays as it is.
+// pathFrom returns a path relative to dir, as a file there would name it. Absolute paths are unchanged.
 func pathFrom(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.ToSlash(path)
@@ -135,7 +135,7 @@ func newScenarioSchemaCommand(a *app) *cobra.Command {
 	}
 }
 
-// runScenario runs a scenario file with a given object and shows what happened, as run does.
+// runScenario runs a scenario file with a given object and prints the results like run.
 func (c *runCommand) runScenario(objects []string, path string) error {
 	if len(objects) != 1 {
 		return usagef("-s: want one object, got %d", len(objects))

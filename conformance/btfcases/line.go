@@ -17,38 +17,39 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Line is what a kernel said of the mutants of one source.
+// Line contains a kernel's verdicts on the mutants of one source.
 type Line struct {
 	Kernel string `json:"kernel"`
 	Source string `json:"source"`
-	// SHA256 is that of the source's BTF.
+	// SHA256 is the hash of the source's BTF.
 	SHA256 string `json:"sha256"`
 	Seed   uint64 `json:"seed"`
-	// Verdicts has a letter for each mutant: see [Letter].
+	// Verdicts has a letter for each mutant; see [Letter].
 	Verdicts string `json:"verdicts"`
 }
 
-// letters of errors that BPF_BTF_LOAD returns.
+// letters maps the errors that BPF_BTF_LOAD returns.
 var letters = map[uapi.Errno]byte{
 	0: '.', uapi.EINVAL: 'I', uapi.E2BIG: 'B', uapi.EEXIST: 'X', uapi.ELOOP: 'L', uapi.ENOENT: 'N', uapi.EFAULT: 'F', 524: 'S',
 }
 
-// NotAsked is the letter of mutants that are not given to a kernel: some do not survive them.
+// NotAsked is the letter of mutants that are not loaded because some kernels would crash.
 const NotAsked = '-'
 
-// Letter returns how a recording has an error: "." for none, "I" for EINVAL; ok is false for errors that are not about the BTF.
+// Letter returns the letter of an error in recordings: "." for none, "I" for EINVAL. ok is false for errors that are
+// not about the BTF.
 func Letter(e uapi.Errno) (letter byte, ok bool) {
 	letter, ok = letters[e]
 	return letter, ok
 }
 
-// Hash returns what Line.SHA256 has of a source.
+// Hash returns Line.SHA256 of a source.
 func Hash(raw []byte) string {
 	h := sha256.Sum256(raw)
 	return hex.EncodeToString(h[:])
 }
 
-// Read passes on the lines of a recording, which may be compressed.
+// Read calls a function with each line of a recording, which may be compressed.
 func Read(path string, each func(*Line) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -76,14 +77,14 @@ func Read(path string, each func(*Line) error) error {
 	}
 }
 
-// Result counts what [Compare] found.
+// Result counts the outcomes of [Compare].
 type Result struct {
 	Cases, Accepted, NotAsked int
-	// Wrong are mutants that one side accepts and the other refuses; OtherErrno those both refuse with another error.
+	// Wrong counts mutants that one side accepts and the other refuses, OtherErrno those refused with different errors.
 	Wrong, OtherErrno int
 }
 
-// Add sums results.
+// Add adds up results.
 func (r *Result) Add(o Result) {
 	r.Cases += o.Cases
 	r.Accepted += o.Accepted
@@ -92,8 +93,8 @@ func (r *Result) Add(o Result) {
 	r.OtherErrno += o.OtherErrno
 }
 
-// Compare checks the mutants of a line's source. differ is called for each that the kernel judges otherwise; ours is nil or a
-// *[check.Problem].
+// Compare checks the mutants of a line's source. It calls differ for each mutant with a different verdict of the
+// kernel; ours is nil or a *[check.Problem].
 func Compare(l *Line, source []byte, release check.Release, inKernel Kernel, differ func(n int, raw []byte, ours error)) Result {
 	var res Result
 	for n := range len(l.Verdicts) {
@@ -128,7 +129,7 @@ func Compare(l *Line, source []byte, release check.Release, inKernel Kernel, dif
 	return res
 }
 
-// Unsafe reports whether some kernels do not survive BTF, as any release judges it.
+// Unsafe reports whether the BTF may crash some kernels.
 func Unsafe(raw []byte, inKernel Kernel) bool {
 	for _, release := range []check.Release{0, uapi.R(6, 18)} {
 		var p *check.Problem

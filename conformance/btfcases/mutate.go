@@ -11,7 +11,7 @@ import (
 // Kernel reports whether the kernel's BTF has a type.
 type Kernel = func(kind btf.Kind, name string) bool
 
-// Mutant makes the n-th mutant of BTF; the first is the BTF itself. The same numbers make the same bytes.
+// Mutant returns the n-th mutant of BTF; mutant 0 is the BTF itself. The result is deterministic.
 func Mutant(source []byte, seed, n uint64) []byte {
 	raw := bytes.Clone(source)
 	if n == 0 {
@@ -28,14 +28,14 @@ func Mutant(source []byte, seed, n uint64) []byte {
 type mutator struct {
 	rng *rand.Rand
 	raw []byte
-	// types are the places of types, strs those of strings.
+	// types are the offsets of types, strs those of strings.
 	types, strs []int
 	strOff      int
 }
 
 var order = binary.LittleEndian
 
-// scan finds types and strings of well-formed BTF; of other BTF it finds what it can.
+// scan finds types and strings of well-formed BTF, and as many as possible of other BTF.
 func (m *mutator) scan() {
 	if len(m.raw) < 24 {
 		return
@@ -83,7 +83,7 @@ func (m *mutator) get(at int) uint32 {
 	return order.Uint32(m.raw[at:])
 }
 
-// id returns an id that mostly exists.
+// id returns a type id, which usually exists.
 func (m *mutator) id() uint32 {
 	if m.rng.IntN(20) == 0 {
 		return m.rng.Uint32N(1 << 21)
@@ -91,7 +91,7 @@ func (m *mutator) id() uint32 {
 	return m.rng.Uint32N(uint32(len(m.types)) + 2)
 }
 
-// name returns an offset of a string that mostly exists.
+// name returns the offset of a string, which usually exists.
 func (m *mutator) name() uint32 {
 	switch m.rng.IntN(10) {
 	case 0:
@@ -106,7 +106,7 @@ var words = []uint32{0, 1, 2, 3, 4, 7, 8, 12, 16, 31, 32, 33, 64, 128, 129, 0xff
 
 func (m *mutator) word() uint32 { return words[m.rng.IntN(len(words))] }
 
-// change makes one change.
+// change makes one random change.
 func (m *mutator) change() {
 	if len(m.types) == 0 || len(m.strs) == 0 {
 		m.anyByte()
@@ -124,7 +124,7 @@ func (m *mutator) change() {
 		}
 	case 1:
 		m.put(at+4*m.rng.IntN(3+size/4), m.word())
-	case 2: // another kind of the same length
+	case 2: // another kind of the same size
 		m.put(at+4, info&^0x1f000000|uint32(m.sameLength(kind, vlen))<<24)
 	case 3:
 		m.put(at+4, info&^0x1f000000|m.rng.Uint32N(22)<<24)
@@ -132,7 +132,7 @@ func (m *mutator) change() {
 		m.put(at+4, info^1<<31)
 	case 5:
 		m.put(at+4, info&^0xffff|m.rng.Uint32N(uint32(vlen)+3))
-	case 6, 7: // what it refers to
+	case 6, 7: // the referenced type
 		m.put(at+8, m.id())
 	case 8:
 		m.put(at+8, m.word())
@@ -151,7 +151,7 @@ func (m *mutator) change() {
 	}
 }
 
-// sameLength returns a kind whose types have the same length.
+// sameLength returns a kind whose types have the same size.
 func (m *mutator) sameLength(kind btf.Kind, vlen int) btf.Kind {
 	for range 40 {
 		k := btf.Kind(1 + m.rng.IntN(19))
@@ -162,7 +162,7 @@ func (m *mutator) sameLength(kind btf.Kind, vlen int) btf.Kind {
 	return kind
 }
 
-// entry changes a member, enumerator, parameter, variable, or the words after the header.
+// entry changes a member, enumerator, parameter, variable, or the words after the type's header.
 func (m *mutator) entry(at int, kind btf.Kind, vlen int) {
 	at += 12
 	switch kind {
@@ -214,7 +214,7 @@ func (m *mutator) entry(at int, kind btf.Kind, vlen int) {
 	}
 }
 
-// header changes the header or the file's length.
+// header changes the BTF header or the length of the file.
 func (m *mutator) header() {
 	switch m.rng.IntN(6) {
 	case 0:

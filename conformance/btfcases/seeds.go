@@ -6,13 +6,13 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Source is BTF to change.
+// Source is BTF to mutate.
 type Source struct {
 	Name string
 	Raw  []byte
 }
 
-// Seeds are sources of our own, small ones, which together have every kind and every field that programs own.
+// Seeds returns small sources that together contain every kind and every field type that programs own.
 func Seeds() ([]Source, error) {
 	var out []Source
 	for _, s := range []struct {
@@ -37,7 +37,7 @@ func member(name string, t btf.ID, at uint32) btf.Member {
 	return btf.Member{Name: name, Type: t, BitOffset: at * 8}
 }
 
-// scalars has what needs no other type, and a struct of it all with bit fields.
+// scalars contains the kinds that refer to no other type, and a struct of them all with bit fields.
 func scalars(b *btf.Builder) {
 	i := b.Int("int", 4, btf.IntSigned)
 	long := b.Int("unsigned long", 8, 0)
@@ -55,7 +55,7 @@ func scalars(b *btf.Builder) {
 	b.Union("either", 8, member("i", i, 0), member("l", long, 0))
 }
 
-// graph has references of every kind, a loop through a pointer among them.
+// graph contains references of every kind, including a cycle through a pointer.
 func graph(b *btf.Builder) {
 	i := b.Int("int", 4, btf.IntSigned)
 	node := b.NextID() + 6
@@ -113,7 +113,7 @@ func tags(b *btf.Builder) {
 	b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "arg:nonnull", Ref: fn})
 }
 
-// chain is almost as deep as resolution goes, in structs and in modifiers.
+// chain is nearly as deep as the resolution limit, in structs and in modifiers.
 func chain(b *btf.Builder) {
 	b.Int("int", 4, btf.IntSigned)
 	for range 28 {
@@ -127,7 +127,7 @@ func chain(b *btf.Builder) {
 	b.Struct("user", 4, member("x", t, 0))
 }
 
-// owned is the types of special fields.
+// owned contains the types of special fields.
 type owned struct{ i, lock, head, node, root, rb, ref btf.ID }
 
 func ownedTypes(b *btf.Builder) owned {

@@ -14,36 +14,38 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Line is one line of a file of expectations: a relocation, or the hash of a program's code after CO-RE. Files of the
-// libbpf harness (conformance/libbpf) and of older recorders have some more fields; those that help to find the record are here.
+// Line is one line of a file of expectations: a relocation, or the hash of a program's code after CO-RE. Files from the
+// libbpf harness (conformance/libbpf) and older recorders have additional fields; those that help to find the record
+// are included.
 type Line struct {
 	Object  string `json:"object"`
 	BTF     string `json:"btf"`
 	Program string `json:"program,omitempty"` // ELF function
-	// Relo is the number of the record in its section of .BTF.ext, Insn the instruction in the function; one of them is enough.
+	// Relo is the index of the record in its section of .BTF.ext, Insn the instruction in the function. One of them is
+	// enough.
 	Relo *int `json:"relo,omitempty"`
 	Insn *int `json:"insn,omitempty"`
-	// Kind is libbpf's word, Spec or Local the access in libbpf's words.
+	// Kind is libbpf's name of the kind; Spec or Local is the access in libbpf's notation.
 	Kind  string `json:"kind,omitempty"`
 	Spec  string `json:"spec,omitempty"`
 	Local string `json:"local,omitempty"`
-	// Old and New are numbers, or strings in hex, null where nothing was patched.
+	// Old and New are numbers, or strings in hex; null if nothing was patched.
 	Old     json.RawMessage `json:"old,omitempty"`
 	New     json.RawMessage `json:"new,omitempty"`
 	MemSize string          `json:"mem_size,omitempty"`
 	Result  string          `json:"result,omitempty"` // ok, poison, error
 	Core    string          `json:"core,omitempty"`
-	// Status is libbpf's return value for the whole object; a line with it says nothing of a record.
+	// Status is libbpf's return value for the whole object. A line with Status describes no record.
 	Status *int `json:"status,omitempty"`
 }
 
-// Kernel is a BTF that expectations name.
+// Kernel is a BTF that expectations refer to.
 type Kernel struct {
-	Name string // as in the lines; endings such as .btf.xz do not matter
+	Name string // as in the lines; extensions such as .btf.xz are ignored
 	Open func() (*loader.Target, error)
 }
 
-// Config describes where objects and kernels are.
+// Config locates objects and kernels.
 type Config struct {
 	Objects  string // directory
 	Kernels  []Kernel
@@ -53,16 +55,17 @@ type Config struct {
 // Result counts lines.
 type Result struct {
 	Passed, Failed int
-	// Deviations counts lines in which this engine differs from libbpf on purpose. They are neither passed nor failed.
+	// Deviations counts lines in which this engine deliberately differs from libbpf. They count as neither passed nor
+	// failed.
 	Deviations int
 }
 
 // Summary returns the last line of a report: "N passed, M failed".
 func (r *Result) Summary() string { return fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed) }
 
-// Check compares this engine's relocations with those of an expectation file, which may be compressed. A line is
-// written to w for each difference, in the order of the file. The error is for what cannot be read at all; objects and
-// kernels that are missing fail their lines.
+// Check compares this engine's relocations with those of an expectation file, which may be compressed. It writes a line
+// to w for each difference, in file order. The error is for input that cannot be read; lines whose objects or kernels
+// are missing fail.
 func Check(path string, cfg Config, w io.Writer) (Result, error) {
 	var groups []*group
 	byKey := map[[2]string]*group{}
@@ -101,7 +104,7 @@ func Check(path string, cfg Config, w io.Writer) (Result, error) {
 	return res, nil
 }
 
-// id names a line in messages.
+// id identifies a line in messages.
 func (l *Line) id() string {
 	id := l.Object + " on " + l.BTF
 	if l.Program != "" {
@@ -118,7 +121,7 @@ func (l *Line) id() string {
 	return id
 }
 
-// group is the lines about one object and kernel.
+// group is the lines of one object and kernel.
 type group struct {
 	object, btf string
 	lines       []Line
@@ -135,7 +138,7 @@ func (g *group) fail(format string, args ...any) {
 	}
 }
 
-// judgeAll checks the groups, kernel by kernel, so that only one kernel's types are in memory.
+// judgeAll checks the groups kernel by kernel, so that only one kernel's types are in memory.
 func judgeAll(groups []*group, cfg Config) {
 	objects := newObjectFinder(cfg.Objects)
 	byBTF := map[string][]*group{}
@@ -177,7 +180,7 @@ func judgeAll(groups []*group, cfg Config) {
 	}
 }
 
-// trimBTF drops directory and endings of a BTF's name.
+// trimBTF removes the directory and extensions from a BTF's name.
 func trimBTF(name string) string {
 	name = filepath.Base(name)
 	for _, end := range []string{".xz", ".gz", ".zst", ".tar", ".btf"} {
@@ -186,7 +189,7 @@ func trimBTF(name string) string {
 	return name
 }
 
-// objectFinder opens each object once, by its path below a directory, or by its file name where that is unique.
+// objectFinder opens each object once, by its path below a directory, or by its file name if that is unique.
 type objectFinder struct {
 	dir string
 

@@ -19,7 +19,7 @@ func (g *group) judge(objects *objectFinder, target *loader.Target) {
 		g.fail("object: %v", err)
 		return
 	}
-	// Programs that libbpf would not load by themselves are relocated too: expectations may come from loaders that do.
+	// Include programs that libbpf does not load automatically: expectations may come from loaders that do.
 	linked, err := obj.Load(target, loader.LoadOptions{AnyByteOrder: true, LinkOnly: true})
 	if err != nil {
 		g.fail("%v", err)
@@ -44,7 +44,7 @@ func judgeLine(l *loader.Linked, functions map[string]*loader.LinkedFunction, wa
 	if want.Status != nil {
 		return verdict{}
 	}
-	if want.Program == "" { // of the object as a whole
+	if want.Program == "" { // of the whole object
 		if failed := l.Err != nil; failed != (want.Result == "error") {
 			return differs("the object gives %v, want %s", l.Err, want.Result)
 		}
@@ -77,7 +77,8 @@ func judgeLine(l *loader.Linked, functions map[string]*loader.LinkedFunction, wa
 	return first
 }
 
-// find finds the relocations a line can mean: by the record's number, else by the instruction, else by what it accesses.
+// find returns the relocations that a line may describe: by the record's index, else by the instruction, else by the
+// access.
 func find(l *loader.Linked, f *loader.LinkedFunction, want *Line) []*loader.Reloc {
 	byNumber := recordOf(l, f, want)
 	var out []*loader.Reloc
@@ -91,7 +92,7 @@ func find(l *loader.Linked, f *loader.LinkedFunction, want *Line) []*loader.Relo
 				continue
 			}
 		case want.Insn != nil && *want.Insn >= 0:
-			// libbpf's log has the second slot of a poisoned LD_IMM64 first.
+			// libbpf logs the second slot of a poisoned LD_IMM64 first.
 			if *want.Insn != r.FuncInsn && (want.Result != "poison" || r.Patch.Slots != 2 || *want.Insn != r.FuncInsn+1) {
 				continue
 			}
@@ -105,7 +106,7 @@ func find(l *loader.Linked, f *loader.LinkedFunction, want *Line) []*loader.Relo
 	return out
 }
 
-// sameSpec compares an access in libbpf's words, with or without the kind in front.
+// sameSpec compares accesses in libbpf's notation, ignoring a leading kind.
 func sameSpec(have, want string) bool {
 	if want == "" {
 		return false
@@ -114,7 +115,7 @@ func sameSpec(have, want string) bool {
 	return have == want || bare == want
 }
 
-// recordOf returns the record with the line's number in the section of its function; nil without number.
+// recordOf returns the record with the line's index in the section of its function, or nil if the line has none.
 func recordOf(l *loader.Linked, f *loader.LinkedFunction, want *Line) *corerelo.Record {
 	if want.Relo == nil || l.Object.Ext == nil {
 		return nil
@@ -181,7 +182,7 @@ func memSize(r *loader.Reloc) string {
 	return fmt.Sprintf("%d>%d", r.Patch.OldSize, r.Patch.NewSize)
 }
 
-// sameNumber compares values; one of a 32-bit immediate may be written without its sign.
+// sameNumber compares values; a 32-bit immediate may be written without its sign.
 func sameNumber(want uint64, got []uint64, field corerelo.Field) bool {
 	for _, v := range got {
 		if want == v || field == corerelo.FieldImm && want == uint64(uint32(v)) {
@@ -191,7 +192,7 @@ func sameNumber(want uint64, got []uint64, field corerelo.Field) bool {
 	return false
 }
 
-// deliberate names the rule by which this engine differs from libbpf on purpose, "" when it does not.
+// deliberate returns the rule by which this engine deliberately differs from libbpf, or "".
 func deliberate(r *loader.Reloc) string {
 	if r.Kind == corerelo.FieldLShiftU64 && r.Local.BTF.ByteOrder() == binary.ByteOrder(binary.BigEndian) {
 		return "bitfield shifts follow the object's byte order, libbpf's that of the machine it runs on"
@@ -214,7 +215,8 @@ func signed(v uint64) string {
 	return strconv.FormatUint(v, 10)
 }
 
-// number reads a number in JSON: decimal of either sign, or a string with 0x; ok is false for null and nothing.
+// number parses a number in JSON: decimal of either sign, or a string with 0x. ok is false for null and for an absent
+// value.
 func number(raw json.RawMessage) (v uint64, ok bool, err error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// maxLine limits a line of an expectation file.
+// maxLine limits a line of an expectation file in bytes.
 const maxLine = 1 << 20
 
 // readLines calls f for every line of a file of JSON lines, which may be compressed with gzip. Empty lines are skipped.

@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// WriteBrief writes, for each package, what its objects come to on each target, and why objects are not sound, the most frequent
-// reason first. It is for packages of hundreds of objects.
+// WriteBrief writes, for each package, the totals of its objects on each target, and the reasons why objects are not
+// sound, most frequent first. It suits packages of hundreds of objects.
 func WriteBrief(w io.Writer, rows []*Row) error {
 	for i, pkg := range names(rows, func(r *Row) string { return r.Package }) {
 		t := &tables{w: w}
@@ -40,7 +40,7 @@ func WriteBrief(w io.Writer, rows []*Row) error {
 	return nil
 }
 
-// cause is a reason with the objects it keeps from being sound.
+// cause is a reason with the objects that are not sound because of it.
 type cause struct {
 	text    string
 	objects []string
@@ -48,7 +48,7 @@ type cause struct {
 	only int
 }
 
-// reasons lists why objects are not sound on a target.
+// reasons returns why objects are not sound on a target.
 func (t *tables) reasons(target string) {
 	byText := map[string]*cause{}
 	for _, r := range t.rows {
@@ -85,7 +85,7 @@ func (t *tables) reasons(target string) {
 	}
 }
 
-// causes returns the reasons why an object is not sound, each once.
+// causes returns the distinct reasons why an object is not sound.
 func (r *Row) causes() []string {
 	if r.Err != "" {
 		return []string{"refused: " + anonymous(r.Err)}
@@ -117,7 +117,7 @@ var (
 	number  = regexp.MustCompile(`\b\d+\b`)
 )
 
-// anonymous removes from a reason what only one program has: its name, addresses and counts.
+// anonymous removes program-specific parts from a reason: names, addresses and counts.
 func anonymous(s string) string {
 	s = insn.ReplaceAllString(s, "")
 	s = address.ReplaceAllString(s, "ADDRESS")

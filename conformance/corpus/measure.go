@@ -13,56 +13,56 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Passes is how often the programs of an object run, in file order, on one machine. Objects do not
-// promise to define the program that remembers an event before the one that looks it up: a second pass
-// meets what the first one left in the maps, as every event but the first does on a live kernel.
+// Passes is how many times the programs of an object run, in file order, on one machine. The program that records an
+// event may come after the one that looks it up in the object. The second pass finds the map entries of the first, like
+// all but the first event on a live kernel.
 const Passes = 2
 
-// Config describes the machines objects are measured on.
+// Config describes the machines that objects are measured on.
 type Config struct {
 	Seed uint64
-	// Types is a cache of type layouts that measurements on one target share; nil for none.
+	// Types is a cache of type layouts for measurements that share a target; nil for none.
 	Types *kernel.Types
-	// Optional also runs the programs of sections that begin with "?", which loaders leave out unless asked.
+	// Optional includes programs of sections that begin with "?", which loaders skip by default.
 	Optional bool
 }
 
-// Program is what became of one program.
+// Program is the result of one program.
 type Program struct {
 	Name string `json:"name"`
 	Hook string `json:"hook"`
-	// Status is that of the worst run, in the machine's words.
+	// Status is the machine's status of the worst run.
 	Status machine.Status `json:"status"`
-	// Why says in a line why the status is not ok.
+	// Why is the reason, in one line, why the status is not ok.
 	Why string `json:"why,omitempty"`
-	// Reachable and Executed count instructions: those constant propagation cannot rule out on the
-	// target, and those of them that any of the runs executed.
+	// Reachable counts the instructions that constant propagation does not rule out on the target, Executed those of
+	// them that a run executed.
 	Reachable int `json:"reachable"`
 	Executed  int `json:"executed"`
-	// Runs is how often the program was executed.
+	// Runs is the number of runs of the program.
 	Runs int `json:"runs"`
-	// Insns is how many instructions all runs executed, Reads how many places of kernel objects they read.
+	// Insns is the number of instructions executed in all runs, Reads the number of locations read in kernel objects.
 	Insns uint64 `json:"insns"`
 	Reads int    `json:"kernel_reads"`
-	// Refusal means that the program is there to be refused: its author marked it so (BTF tag of the kernel's selftests).
+	// Refusal: the program is meant to be refused, as its author marked it (BTF tag of the kernel's selftests).
 	Refusal bool `json:"must_be_refused,omitempty"`
 }
 
-// Row is one object on one target.
+// Row is the result of one object on one target.
 type Row struct {
-	// Package is what the object is part of, such as the directory it lies in; rows of a package share tables.
+	// Package is the package of the object, such as its directory. Rows of a package share tables.
 	Package  string    `json:"package"`
 	Object   string    `json:"object"`
 	Target   string    `json:"target"`
 	Programs []Program `json:"programs"`
-	// Fields are the kernel fields read, "type.path", sorted.
+	// Fields are the kernel fields that were read, "type.path", sorted.
 	Fields []string `json:"fields"`
-	// Err is why the object could not be loaded at all, "" when it could.
+	// Err is why the object could not be loaded, or "".
 	Err string `json:"error,omitempty"`
 }
 
-// Sound reports whether every program ran to its end or has a hook the target lacks: a status of ok, absent or
-// unknown-hook. A program that was not asked to load is none.
+// Sound reports whether every program ran to its end or has a hook that the target lacks: status ok, absent or
+// unknown-hook. Programs that are not loaded are ignored.
 func (r *Row) Sound() bool {
 	if r.Err != "" {
 		return false
@@ -85,8 +85,8 @@ func (p *Program) sound() bool {
 	return false
 }
 
-// refusalTag is what the declaration tag of programs that a kernel has to refuse ends with (tools/testing/selftests/bpf, __failure):
-// "comment:test_expect_failure", with a number between the two from Linux 7.2 on.
+// refusalTag is the suffix of the declaration tag of programs that a kernel has to refuse (tools/testing/selftests/bpf,
+// __failure): "comment:test_expect_failure", with a number between the two from Linux 7.2 on.
 const (
 	tagComment = "comment:"
 	refusalTag = "test_expect_failure"
@@ -117,8 +117,7 @@ func refusals(spec *btf.Spec) map[btf.ID]bool {
 	return out
 }
 
-// Share returns the executed share of the reachable instructions of the programs that ran; ok is false
-// when none did.
+// Share returns the executed share of the reachable instructions of the programs that ran. ok is false if none ran.
 func (r *Row) Share() (share float64, ok bool) {
 	reachable, executed := 0, 0
 	for i := range r.Programs {
@@ -133,8 +132,8 @@ func (r *Row) Share() (share float64, ok bool) {
 	return float64(executed) / float64(reachable), true
 }
 
-// Measure runs an object's programs on a target. What is wrong with the object is part of the row; the error is that of
-// ctx, or of a context that could not be made.
+// Measure runs an object's programs on a target. Errors of the object are part of the row; the error is that of ctx, or
+// of creating a context.
 func Measure(ctx context.Context, obj *loader.Object, target *loader.Target, cfg Config) (*Row, error) {
 	row := &Row{Object: obj.Name, Target: target.Name, Programs: []Program{}, Fields: []string{}}
 	opts := loader.LoadOptions{}
@@ -203,8 +202,8 @@ func (p *Program) add(m *machine.Machine, res *machine.Result) {
 	}
 }
 
-// fault returns the reason of a run that did not end, in a line. Addresses are left out of refusals, so that programs refused for one
-// reason have one text.
+// fault returns, in one line, why a run did not end normally. Refusals are shown without addresses, so that programs
+// refused for the same reason have the same text.
 func fault(f *machine.Fault, status machine.Status) string {
 	switch {
 	case f.Kind == vm.Poison:
@@ -215,7 +214,7 @@ func fault(f *machine.Fault, status machine.Status) string {
 	return oneLine(f.Fault.Error())
 }
 
-// general removes the indices of a path: which elements of an array were read says nothing about the type.
+// general removes the indices of a path: the array elements that were read are not relevant for the type.
 func general(path string) string {
 	out := make([]byte, 0, len(path))
 	inside := false

@@ -8,17 +8,17 @@ import (
 	"os"
 )
 
-// Marks enclose the part of a Markdown file that [Paste] replaces.
+// Marks delimit the part of a Markdown file that [Paste] replaces.
 const (
 	Begin = "<!-- corpus table: begin (written by bpfrun conformance corpus) -->"
 	End   = "<!-- corpus table: end -->"
 )
 
-// ErrMarks means that a file has only one of the marks, or has them in the wrong order.
+// ErrMarks: a file has only one of the marks, or has them in the wrong order.
 var ErrMarks = errors.New("the marks of the corpus table do not match")
 
-// Paste replaces what stands between the marks of a Markdown file. A file without marks gets them, and the section, at its
-// end; a missing file is created.
+// Paste replaces the text between the marks of a Markdown file. If the file has no marks, they and the section are
+// added at its end. A missing file is created.
 func Paste(file string, section []byte) error {
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

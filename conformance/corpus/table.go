@@ -10,31 +10,32 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// Summary is what all objects of a package on one target come to.
+// Summary contains the totals of a package's objects on one target.
 type Summary struct {
 	Package string `json:"package"`
 	Target  string `json:"target"`
-	// Objects is how many were measured, Sound in how many of them every program is ok, absent or of an unknown hook.
+	// Objects is the number of measured objects; Sound is the number whose programs all have the status ok, absent or
+	// unknown-hook.
 	Objects int `json:"objects"`
 	Sound   int `json:"sound"`
-	// Faults, Refused and NotSimulated count objects with a program of that status; an object that does not load at
-	// all is refused.
+	// Faults, Refused and NotSimulated count objects with a program of that status. An object that does not load counts
+	// as refused.
 	Faults       int `json:"faults"`
 	Refused      int `json:"refused"`
 	NotSimulated int `json:"not_simulated"`
-	// Median is the median over the objects that ran of the executed share of their reachable instructions.
+	// Median is the median, over the objects that ran, of the executed share of their reachable instructions.
 	Median float64 `json:"median_share"`
 	// Ran is the number of objects with a program that ran.
 	Ran int `json:"ran"`
-	// Programs counts the programs of all objects, Refusals those that are there to be refused.
+	// Programs counts the programs of all objects, Refusals those meant to be refused.
 	Programs int `json:"programs"`
 	Refusals int `json:"must_be_refused"`
-	// Insns is how many instructions were executed, Reads how many places of kernel objects were read.
+	// Insns is the number of executed instructions, Reads the number of locations read in kernel objects.
 	Insns uint64 `json:"insns"`
 	Reads int    `json:"kernel_reads"`
 }
 
-// Summarise sums up the rows of each package and target, in the order they first appear.
+// Summarise sums up the rows of each package and target, in the order in which they first appear.
 func Summarise(rows []*Row) []Summary {
 	var out []Summary
 	for _, pkg := range names(rows, func(r *Row) string { return r.Package }) {
@@ -99,7 +100,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// names lists the distinct values of a property in order of appearance.
+// names returns the distinct values of a property in order of appearance.
 func names(rows []*Row, of func(*Row) string) []string {
 	var out []string
 	for _, r := range rows {
@@ -110,8 +111,8 @@ func names(rows []*Row, of func(*Row) string) []string {
 	return out
 }
 
-// Write writes the tables of all rows as Markdown, for each package: a summary per target, objects by targets, what did not
-// run and why, and the kernel fields read.
+// Write writes the tables of all rows in Markdown. For each package: a summary per target, objects by targets, the
+// programs that did not run with reasons, and the kernel fields that were read.
 func Write(w io.Writer, rows []*Row) error {
 	for i, pkg := range names(rows, func(r *Row) string { return r.Package }) {
 		t := &tables{w: w}
@@ -171,7 +172,7 @@ func (t *tables) summary() {
 	}
 }
 
-// kernelName returns a target's name without what all of them have in common.
+// kernelName returns a target's name without the parts common to all.
 func kernelName(target string) string { return strings.TrimPrefix(path.Base(target), "linux-") }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
@@ -191,13 +192,13 @@ func (t *tables) matrix() {
 	}
 }
 
-// statuses in the order cells name them.
+// statuses in the order in which cells list them.
 var statuses = [...]machine.Status{
 	machine.StatusOK, machine.StatusUnknownHook, machine.StatusAbsent, machine.StatusDisabled,
 	machine.StatusFault, machine.StatusRefused, machine.StatusNotSimulated,
 }
 
-// cell returns one object on one target: programs by status, and the executed share.
+// cell formats one object on one target: programs by status, and the executed share.
 func cell(r *Row) string {
 	if r == nil {
 		return ""
@@ -228,14 +229,14 @@ func cell(r *Row) string {
 	return text
 }
 
-// problem is a reason why programs of an object did not run to their end, and where.
+// problem is a reason why programs of an object did not run to their end, with the targets.
 type problem struct {
 	object, status, why string
 	programs, on        []string
 }
 
-// problems lists everything that is not sound, with its reason. Programs with the same reason on the same targets share a
-// line.
+// problems lists everything that is not sound, with its reason. Programs with the same reason on the same targets share
+// a line.
 func (t *tables) problems() {
 	var single []problem // one program each
 	add := func(r *Row, program, status, why string) {
@@ -292,8 +293,8 @@ next:
 	return out
 }
 
-// fields lists the kernel fields each object reads. A field that is not read on every target the object runs on carries those
-// it is read on. Objects that read none are left out.
+// fields lists the kernel fields that each object reads. A field that is not read on every target the object runs on is
+// listed with its targets. Objects that read no fields are left out.
 func (t *tables) fields() {
 	head := "\n| object | kernel fields read |\n|---|---|\n"
 	for _, o := range t.objects {
@@ -329,7 +330,7 @@ func (t *tables) fields() {
 	}
 }
 
-// shortKernel returns the version of a kernel's name and its architecture, unless that is amd64: "6.1", "6.1 arm64".
+// shortKernel returns the version and the architecture of a kernel's name, without amd64: "6.1", "6.1 arm64".
 func shortKernel(target string) string {
 	parts := strings.Split(kernelName(target), "-")
 	v := strings.SplitN(parts[0], ".", 3)
