@@ -90,7 +90,7 @@ func (fr *frames) Registers() ([]Register, error) {
 	return out, nil
 }
 
-// SetPC carries out an assignment to $pc and returns the new value. Only frame 0 of a running program allows it.
+// SetPC assigns to $pc and returns the new value. Only frame 0 of a running program allows it.
 func (fr *frames) SetPC(v *expr.Value) (*expr.Value, error) {
 	n, _, err := fr.AsInt(v)
 	if err != nil {

@@ -24,6 +24,7 @@ func (pr *Printer) AddressText(addr uint64) string {
 	return text
 }
 
+// AddressName returns the name of an address: an instruction, a stack slot, or a named address of the machine.
 func (pr *Printer) AddressName(addr uint64) string {
 	if name := pr.Code.NameOf(addr); name != "" {
 		return name

@@ -34,6 +34,7 @@ func (ev *Evaluator) IsAssignment(text string) bool {
 	return err == nil && ok
 }
 
+// EvalNode evaluates a parsed expression, with the errors of [Evaluator.Eval].
 func (ev *Evaluator) EvalNode(n Node) (*Value, error) {
 	switch n := n.(type) {
 	case *numberNode:

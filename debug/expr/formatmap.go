@@ -64,6 +64,7 @@ func (pr *Printer) mapEntries(v *Value, most int, opt FormatOptions) (lines []st
 	return lines, more
 }
 
+// RefText describes a map, program or other kernel object that a value refers to.
 func (pr *Printer) RefText(ref any) string {
 	if m, ok := ref.(maps.Map); ok {
 		return "map " + m.Spec().Name

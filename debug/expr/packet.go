@@ -61,6 +61,7 @@ func (vs *Values) packetLayer(x *Value, name string) (*Value, error) {
 	return vs.LayerValue(x, l)
 }
 
+// LayerValue returns a header of the packet x: the kernel's struct for it, or an array of bytes.
 func (vs *Values) LayerValue(x *Value, l packet.Layer) (*Value, error) {
 	v := &Value{Kind: InMemory, Addr: x.Addr + uint64(l.Off), Data: x.Data[l.Off : l.Off+l.Len], Name: "pkt." + l.Path()}
 	v.Type = vs.Basic.Named("unsigned char")

@@ -17,6 +17,7 @@ type Types struct {
 	fromDWARF *btf.Spec // from the object's DWARF, nil without
 }
 
+// KfuncArgs returns the number of arguments of a kfunc, at most 5; 0 if it is unknown.
 func (ty *Types) KfuncArgs(name string) int {
 	for _, sp := range ty.Specs() {
 		if id, ok := sp.FindID(btf.KindFunc, name); ok {
@@ -26,6 +27,7 @@ func (ty *Types) KfuncArgs(name string) int {
 	return 0
 }
 
+// ProtoArgs returns the number of arguments of a BTF function, at most 5; 0 if it is unknown.
 func (ty *Types) ProtoArgs(spec *btf.Spec, fn btf.ID) int {
 	if spec == nil || fn == 0 {
 		return 0

@@ -21,6 +21,7 @@ type Values struct {
 	Now Activity
 }
 
+// Deref returns the target of a pointer or the first element of an array; an entire map or packet is returned unchanged.
 func (vs *Values) Deref(v *Value) (*Value, error) {
 	if v.Kind == WholeMap || v.Kind == WholePacket {
 		return v, nil
@@ -165,6 +166,7 @@ func (vs *Values) field(x *Value, f btf.Field) (*Value, error) {
 	return out, nil
 }
 
+// Index returns element i of an array or pointer, as in C.
 func (vs *Values) Index(x *Value, i int64) (*Value, error) {
 	t, ok := vs.pointee(x)
 	if !ok {
@@ -291,6 +293,7 @@ type absentError struct {
 
 func (e *absentError) Error() string { return e.what }
 
+// IsAbsent reports whether an error means that a value does not exist now but may later.
 func IsAbsent(err error) bool {
 	var a *absentError
 	return errors.As(err, &a)
@@ -374,6 +377,7 @@ func (vs *Values) AsInt(v *Value) (n uint64, signed bool, err error) {
 	return 0, false, fmt.Errorf("a value of type %s is not a number", v.Type)
 }
 
+// IsTrue reports whether a value is nonzero.
 func (vs *Values) IsTrue(v *Value) (bool, error) {
 	n, _, err := vs.AsInt(v)
 	return n != 0, err
