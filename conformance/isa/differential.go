@@ -14,20 +14,21 @@ import (
 	"github.com/bpfrun/bpfrun/jit"
 )
 
-// DifferentialConfig describes what Differential compares.
+// DifferentialConfig configures Differential.
 type DifferentialConfig struct {
 	Seed, First, Count uint64 // programs First to First+Count-1 of the generator with that seed
 	Generate           generate.Config
 	Workers            int // 0 for one per CPU
-	// Modes run every program; nil are all NativeModes, one of them for each program.
+	// Modes are run for every program; nil runs one of NativeModes per program.
 	Modes []Mode
-	// Mutate changes fields of the programs: most do what no verifier would allow, and have to fault at the same place.
+	// Mutate changes fields of the programs. Most mutants do things that no verifier allows, and have to fault at the
+	// same place.
 	Mutate bool
-	// Other makes a third runner for each worker, such as a running kernel; nil for none. It may refuse programs.
+	// Other creates a third runner for each worker, such as a running kernel; nil for none. It may refuse programs.
 	Other func() (OtherRunner, error)
-	// Progress is called now and then with the number of programs done.
+	// Progress is called from time to time with the number of finished programs.
 	Progress func(done uint64)
-	// MaxReports limits the disagreements that are described, 0 for 10. All are counted.
+	// MaxReports limits the number of described disagreements, 0 for 10. All are counted.
 	MaxReports int
 }
 
@@ -37,7 +38,7 @@ type OtherRunner interface {
 	io.Closer
 }
 
-// Rejected is a program that a runner does not take, which is not a disagreement.
+// Rejected is a program that a runner refuses. It is not a disagreement.
 type Rejected struct{ Why string }
 
 // Error reports why.
@@ -47,17 +48,17 @@ func (e *Rejected) Error() string { return "rejected: " + e.Why }
 type Disagreement struct {
 	Index uint64
 	Form  string
-	Text  string // who differs in what, and the program
+	Text  string // the runners, their differences, and the program
 }
 
-// DifferentialReport counts what was compared.
+// DifferentialReport counts compared programs.
 type DifferentialReport struct {
 	Programs, Runs uint64
 	Insns          uint64 // executed by the reference
 	Rejected       uint64 // by the third runner
 	Disagreeing    uint64 // programs
 	Disagreements  []Disagreement
-	// Reasons are the refusals of the third runner, with their numbers.
+	// Reasons counts the third runner's refusals by reason.
 	Reasons map[string]uint64
 }
 
@@ -70,10 +71,10 @@ func (r *DifferentialReport) Summary() string {
 	return s
 }
 
-// turns are the numbers in NativeModes that programs run in, one after the other: mostly the usual ones.
+// turns are the indices in NativeModes that programs run in, in turn: mostly the default modes.
 var turns = [16]int{0, 5, 0, 8, 0, 6, 1, 8, 0, 5, 2, 9, 3, 7, 4, 10}
 
-// modeOf says in which mode a program runs. That does not depend on what the generator makes of which index.
+// modeOf returns the mode of a program. It is independent of the generator's mapping of indices to programs.
 func modeOf(index uint64) int {
 	if m := turns[index*0x9e3779b97f4a7c15>>60]; m < len(Modes) || jit.Supported() {
 		return m
@@ -81,8 +82,9 @@ func modeOf(index uint64) int {
 	return 0
 }
 
-// Differential runs generated programs on the interpreter, in all its modes, on the reference, and on a third runner if there is one,
-// and compares the outcomes. The error is a failure to run them, or of the context; the report then has what was done.
+// Differential runs generated programs on the interpreter in all its modes, on the reference, and on a third runner if
+// there is one, and compares the outcomes. The error is a failure to run them, or that of the context; the report then
+// covers the finished programs.
 func Differential(ctx context.Context, cfg DifferentialConfig) (*DifferentialReport, error) {
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
@@ -115,10 +117,10 @@ type differential struct {
 	report DifferentialReport
 }
 
-// generatedLimit is far more than generated programs execute.
+// generatedLimit is far above the number of instructions that generated programs execute.
 const generatedLimit = 1 << 20
 
-// chunk is how many programs a worker takes at a time.
+// chunk is the number of programs a worker takes at a time.
 const chunk = 64
 
 func (d *differential) work(ctx context.Context) error {
@@ -286,7 +288,7 @@ func (d *differential) one(v *voices, index uint64) error {
 	return nil
 }
 
-// compareOn runs a loaded program on interpreters and describes what differs.
+// compareOn runs a loaded program on interpreters and describes the differences.
 func compareOn(on []*Interpreter, run int, in *Value, want *Outcome, insns uint64) string {
 	for _, it := range on {
 		got := it.Run(in)

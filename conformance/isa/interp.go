@@ -11,17 +11,17 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Mode is a way to execute programs that must not change their results.
+// Mode is a way to execute programs. It must not affect results.
 type Mode struct {
 	Name  string
 	Fuse  bool   // superinstructions
 	Cover bool   // coverage marks
 	Slice uint64 // instructions per entry into the engine, 0 for all at once
 	JIT   bool   // native code
-	Loops bool   // with loops optimised from the first run on, not when a program ran for long
+	Loops bool   // loops optimised from the first run, not after a program has run for long
 }
 
-// Modes are the ways the interpreter executes programs. The first is the default.
+// Modes are the modes of the interpreter. The first is the default.
 var Modes = []Mode{
 	{Name: "fused", Fuse: true},
 	{Name: "plain"},
@@ -30,8 +30,8 @@ var Modes = []Mode{
 	{Name: "cover", Fuse: true, Cover: true},
 }
 
-// JITModes are the ways native code executes programs: all as code is first compiled, and all with loops optimised. The
-// first of each half is the default.
+// JITModes are the modes of native code: all as first compiled, then all with loops optimised. The first of each half
+// is the default.
 var JITModes = []Mode{
 	{Name: "jit", Fuse: true, JIT: true},
 	{Name: "jit-slices", Fuse: true, JIT: true, Slice: 1009},
@@ -41,7 +41,7 @@ var JITModes = []Mode{
 	{Name: "jit-loops-cover", Fuse: true, JIT: true, Loops: true, Cover: true},
 }
 
-// NativeModes are Modes and, where there is native code, JITModes.
+// NativeModes are Modes and, if native code is available, JITModes.
 func NativeModes() []Mode {
 	if !jit.Supported() {
 		return Modes
@@ -49,8 +49,8 @@ func NativeModes() []Mode {
 	return append(slices.Clone(Modes), JITModes...)
 }
 
-// Interpreter runs programs on package vm. It keeps its memory between programs. Construct it with
-// NewInterpreter, give it back with Close. It is not safe for concurrent use.
+// Interpreter runs programs on package vm. It keeps its memory between programs. Create it with NewInterpreter, release
+// it with Close. It is not safe for concurrent use.
 type Interpreter struct {
 	Mode  Mode
 	Limit uint64 // instructions a run may execute
@@ -67,7 +67,7 @@ type Interpreter struct {
 	engine *jit.Engine
 }
 
-// NewInterpreter makes an interpreter with the implicit map.
+// NewInterpreter creates an interpreter with the implicit map.
 func NewInterpreter(mode Mode) (*Interpreter, error) {
 	memory, err := mem.New(mem.Config{Size: 16 << 20})
 	if err != nil {
@@ -126,7 +126,7 @@ func (it *Interpreter) Close() {
 // Name returns the name of the mode.
 func (it *Interpreter) Name() string { return it.Mode.Name }
 
-// Load makes p the program that Run runs.
+// Load sets the program that Run runs.
 func (it *Interpreter) Load(p *Program) error {
 	img, err := vm.Lower(vm.LowerConfig{Name: p.Name, Insns: p.Insns, Fuse: it.Mode.Fuse, Imm64: it.imm64(p.Insns), Call: it.call})
 	if err != nil {
@@ -136,7 +136,7 @@ func (it *Interpreter) Load(p *Program) error {
 	return nil
 }
 
-// imm64 binds what LD_IMM64 refers to: the one map, whatever its file descriptor is.
+// imm64 binds LD_IMM64 references: all map references are to the one map, whatever their file descriptor.
 func (it *Interpreter) imm64(insns []decode.Insn) func(int) (uint64, error) {
 	return func(pc int) (uint64, error) {
 		switch op := insns[pc].Op(); op {
@@ -159,7 +159,7 @@ const (
 
 var loopFunc = &vm.Func{Name: "bpf_loop", ID: helperLoop, Fn: loop}
 
-// call binds the helpers that the instruction set needs: for pointers that may be null, and for callbacks.
+// call binds the helpers needed to test the instruction set: for pointers that may be null, and for callbacks.
 func (it *Interpreter) call(_ int, in decode.Insn) (*vm.Func, error) {
 	if in.Op() == decode.OpCallHelper {
 		switch in.Imm {
@@ -201,7 +201,7 @@ func loop(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 	return 0, t.Invoke(s.entry, [5]uint64{0, s.ctx}, s)
 }
 
-// loopState is where a bpf_loop is while its callback runs.
+// loopState is the state of a bpf_loop while its callback runs.
 type loopState struct{ n, i, entry, ctx uint64 }
 
 // Resume continues after a callback.
@@ -213,7 +213,7 @@ func (s loopState) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 	return 0, t.Invoke(s.entry, [5]uint64{s.i, s.ctx}, s)
 }
 
-// opaque is the view of a map reference: programs of vectors cannot look into the map.
+// opaque is the view of a map reference: programs of vectors cannot access the map struct.
 type opaque struct{}
 
 func (opaque) refuse() *mem.Fault { return &mem.Fault{Kind: mem.NotPermitted} }

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// Config describes how Judge runs vectors.
+// Config configures Judge.
 type Config struct {
 	Mode  Mode   // the zero value runs unfused; Modes[0] is what programs run with
 	Limit uint64 // instructions one run may execute, 0 for DefaultLimit
@@ -42,7 +42,7 @@ func (r *Result) add(w io.Writer, id, what string) {
 	fmt.Fprintf(w, "%s: %s\n", id, what)
 }
 
-// Judge runs the vectors of a file and writes a line for each that fails. Both forms of lines are taken, also mixed. The error
+// Judge runs the vectors of a file, which may mix both forms of lines, and writes a line for each that fails. The error
 // is an input that cannot be read, not a failed vector.
 func Judge(path string, cfg Config, w io.Writer) (*Result, error) {
 	if cfg.Limit == 0 {
@@ -78,7 +78,7 @@ func name(s string, n int) string {
 	return s
 }
 
-// judgeKernel runs a kernel vector and returns what differs.
+// judgeKernel runs a kernel vector and returns the differences.
 func judgeKernel(it *Interpreter, l *Line) string {
 	p, err := l.program()
 	if err != nil {
@@ -111,7 +111,7 @@ func judgeKernel(it *Interpreter, l *Line) string {
 	return ""
 }
 
-// judgeSimple runs a line of the public suite and returns what differs.
+// judgeSimple runs a line of the public suite and returns the differences.
 func judgeSimple(l *Line, cfg Config) string {
 	insns, err := decodeHex(l.Code)
 	if err != nil {

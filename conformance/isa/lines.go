@@ -29,32 +29,32 @@ type Line struct {
 	Code   string `json:"code,omitempty"`   // program, hex, little endian
 	Mem    string `json:"mem,omitempty"`    // memory behind r1, hex
 	Expect string `json:"expect,omitempty"` // r0
-	Error  string `json:"error,omitempty"`  // text of the error the program has to end with
+	Error  string `json:"error,omitempty"`  // expected error text
 }
 
 // Run is one recorded execution of a kernel vector.
 type Run struct {
-	In  string `json:"in"`  // value of the map before, hex, trailing zero bytes cut
-	Out string `json:"out"` // and after
+	In  string `json:"in"`  // initial value of the map, hex, without trailing zero bytes
+	Out string `json:"out"` // final value
 	Ret uint32 `json:"ret"` // low half of r0
 }
 
-// Verdict is one line of a file of programs with what a kernel said when they were loaded.
+// Verdict is one line of a file of programs with a kernel's load verdicts.
 type Verdict struct {
 	ID  string `json:"id"`
 	P   string `json:"p"`             // program, hex, little endian
-	OK  *bool  `json:"ok,omitempty"`  // nil: no kernel was asked
+	OK  *bool  `json:"ok,omitempty"`  // nil: not loaded on a kernel
 	Why string `json:"why,omitempty"` // the verifier's last message
 }
 
-// InputError identifies which line of an input is not what it should be.
+// InputError locates an invalid line in an input.
 type InputError struct {
 	Name string // of the file
 	Line int    // from 1
 	Err  error
 }
 
-// Error names file and line.
+// Error returns the cause with file and line.
 func (e *InputError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
 
 // Unwrap returns the cause.
@@ -71,7 +71,7 @@ func ReadFile[T any](path string, f func(T) error) error {
 	return Read(path, file, f)
 }
 
-// Read is ReadFile of a stream; name is for errors.
+// Read is ReadFile for a stream. name is used in errors.
 func Read[T any](name string, r io.Reader, f func(T) error) error {
 	b := bufio.NewReader(r)
 	if magic, err := b.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {

@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// anyDepth returns what decode.Check says but for how deep calls go, which it looks at last: they end in a fault at run time if that is too deep.
+// anyDepth returns the error of decode.Check except for the depth of calls, which is checked last: calls that are too
+// deep fault at run time.
 func anyDepth(err error) error {
 	if errors.Is(err, decode.ErrCallDepth) {
 		return nil
@@ -15,7 +16,8 @@ func anyDepth(err error) error {
 	return err
 }
 
-// fuzzable reports whether both sides define what the program does. Indirect jumps and calls through registers are not part of the
+// fuzzable reports whether both sides define the behaviour of the program. The reference evaluator does not implement
+// indirect jumps and calls through registers.
 // reference evaluator.
 func fuzzable(insns []decode.Insn) bool {
 	err := decode.Check(insns, decode.CheckConfig{

@@ -10,31 +10,31 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// unwindHelper is the one helper programs of the public suite call: it ends the program when its argument is 0 and returns its
-// argument otherwise.
+// unwindHelper is the only helper called by programs of the public suite. It ends the program if its argument is 0 and
+// returns its argument otherwise.
 const unwindHelper = 5
 
-// Refused is a program that does not pass the structural load checks.
+// Refused is a program that fails the structural load checks.
 type Refused struct{ Err error }
 
-// Error reports why.
+// Error returns the reason.
 func (e *Refused) Error() string { return "refused at load: " + e.Err.Error() }
 
 // Unwrap returns the error of the check.
 func (e *Refused) Unwrap() error { return e.Err }
 
-// Faulted is a program that was stopped.
+// Faulted is a program that faulted.
 type Faulted struct {
 	Kind string // "memory", "budget"
 	Outcome
 }
 
-// Error reports why and where.
+// Error returns the reason and the position.
 func (e *Faulted) Error() string {
 	return fmt.Sprintf("fault: %s", e.end())
 }
 
-// NotSimulated reports whether the program met something that is not part of this test environment.
+// NotSimulated reports whether the program used something that this test environment lacks.
 func (e *Faulted) NotSimulated() bool { return e.Kind == vm.NotSimulated.String() }
 
 // RunPlain runs a plain program, as the public suite has them: data is memory that r1 points to, r2 its length, and the result
@@ -104,7 +104,7 @@ func unwind(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 	return args[0], nil
 }
 
-// replaceCallX replaces calls through registers, which no kernel accepts and package vm refuses, by calls of a helper; it returns
+// replaceCallX replaces calls through registers, which kernels and package vm refuse, by calls of a helper. It returns
 // the register of each.
 func replaceCallX(insns []decode.Insn) ([]decode.Insn, map[int]int) {
 	var code []decode.Insn

@@ -14,11 +14,11 @@ import (
 const (
 	// ValueSize is the size of the value of the implicit map, in bytes.
 	ValueSize = 256
-	// DefaultPacket is the size of the packet of programs that bring none, in bytes.
+	// DefaultPacket is the size in bytes of the packet of programs without their own.
 	DefaultPacket = 64
-	// NetworkHeader is where the network header of a packet starts: after Ethernet's.
+	// NetworkHeader is the offset in bytes of a packet's network header: after the Ethernet header.
 	NetworkHeader = 14
-	// DefaultLimit is how many instructions a program may execute by default.
+	// DefaultLimit is the default instruction limit of a run.
 	DefaultLimit = 100_000_000
 )
 
@@ -32,14 +32,15 @@ type Program struct {
 // Value is the value of the implicit map.
 type Value [ValueSize]byte
 
-// Outcome is what one run of a Program left behind.
+// Outcome is the result of one run of a Program.
 type Outcome struct {
 	Ret   uint64
 	Value Value
-	// Fault is empty when the program ended; else the kind of its fault ("memory", "call-depth"), and PC its slot.
+	// Fault is empty if the program ended normally; else it is the kind of its fault ("memory", "call-depth"), and PC
+	// its slot.
 	Fault string
 	PC    int
-	// Text says more about the fault. It is not compared.
+	// Text describes the fault. It is not compared.
 	Text string
 }
 
@@ -54,7 +55,7 @@ func (o *Outcome) Equal(p *Outcome) bool {
 	return o.Ret == p.Ret
 }
 
-// Diff describes what differs between want and got, "" when nothing does.
+// Diff describes the differences between want and got, or returns "".
 func Diff(want, got *Outcome) string {
 	if want.Equal(got) {
 		return ""
@@ -82,7 +83,7 @@ func (o *Outcome) end() string {
 	return s
 }
 
-// diffBytes names the 8-byte words that differ, three of them at most.
+// diffBytes lists the 8-byte words that differ, at most three.
 func diffBytes(want, got []byte) string {
 	var parts []string
 	n := 0
@@ -124,7 +125,7 @@ func decodeHex(s string) ([]decode.Insn, error) {
 	return decode.Unmarshal(raw, binary.LittleEndian)
 }
 
-// ParseValue reads a map value as vectors have it: hex, trailing zero bytes cut.
+// ParseValue parses a map value of a vector: hex, without trailing zero bytes.
 func ParseValue(s string) (v Value, err error) {
 	raw, err := hex.DecodeString(s)
 	if err != nil {
@@ -137,7 +138,7 @@ func ParseValue(s string) (v Value, err error) {
 	return v, nil
 }
 
-// String returns the reverse of ParseValue.
+// String is the inverse of ParseValue.
 func (v *Value) String() string {
 	return hex.EncodeToString(bytes.TrimRight(v[:], "\x00"))
 }

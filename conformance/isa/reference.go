@@ -11,19 +11,19 @@ import (
 // Runner runs programs in the environment of kernel vectors. Interpreter, Reference and a kernel are runners.
 type Runner interface {
 	Name() string
-	// Load makes p the program that Run runs.
+	// Load sets the program that Run runs.
 	Load(p *Program) error
 	// Run runs it with in as the map's value.
 	Run(in *Value) Outcome
 }
 
-// Where the arena of address casts lies in tests; the program cannot access it.
+// Address of the arena for address casts in tests; programs cannot access it.
 const (
 	arenaKernel = 0xffffc90000000000
 	arenaUser   = 0x00007f4200000000
 )
 
-// Layout is where an Interpreter has placed what a program can point to.
+// Layout contains the addresses that an Interpreter assigned to the objects a program can point to.
 type Layout struct {
 	Map, Value, Context uint64
 	ContextSize         uint64
@@ -42,7 +42,7 @@ func (it *Interpreter) Layout() (Layout, error) {
 		return l, err
 	}
 	l.Text = img.FuncAddr(0)
-	// Stacks are made when a frame is first used: use all of them.
+	// Stacks are allocated when a frame is first used: use all of them.
 	it.thread.Start(img)
 	it.thread.Run(it.Limit)
 	frames := it.thread.Frames()
@@ -55,14 +55,14 @@ func (it *Interpreter) Layout() (Layout, error) {
 	return l, nil
 }
 
-// Reference runs programs on the plain evaluator.
+// Reference runs programs on the simple evaluator.
 type Reference struct {
 	m     reference.Machine
 	value Value
 }
 
-// NewReference makes a reference evaluator in which everything lies where l says, so that also programs that look at addresses
-// behave alike.
+// NewReference creates a reference evaluator with the addresses of l, so that programs that read addresses behave the
+// same.
 func NewReference(l Layout) *Reference {
 	r := &Reference{}
 	r.m = reference.Machine{
@@ -79,7 +79,7 @@ func NewReference(l Layout) *Reference {
 // Name is "reference".
 func (r *Reference) Name() string { return "reference" }
 
-// Load makes p the program that Run runs.
+// Load sets the program that Run runs.
 func (r *Reference) Load(p *Program) error {
 	r.m.Insns, r.m.Packet = p.Insns, p.packet()
 	return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// RecordedKernel is the kernel that verdicts without another indication are compared with: the one the committed recordings were made on.
+// RecordedKernel is the kernel of verdicts without another indication: the one on which the committed recordings were
+// made.
 var RecordedKernel = decode.KernelVersion(6, 18, 0)
 
 // DecodeResult is the verdict of the structural checks on one program.
@@ -18,18 +19,18 @@ type DecodeResult struct {
 	ID  string `json:"id"`
 	OK  bool   `json:"ok"`
 	Why string `json:"why,omitempty"`
-	// Judged is false when the kernel was not asked or refused the program for a reason that needs register types;
-	// Agrees is meaningful only when it is true.
+	// Judged is false if the program was not loaded or was refused for a reason that needs register types. Agrees is
+	// meaningful only if Judged is true.
 	Judged bool   `json:"-"`
 	Agrees bool   `json:"-"`
-	Kernel string `json:"-"` // what the kernel said
+	Kernel string `json:"-"` // the kernel's message
 }
 
-// DecodeReport is the verdicts on the programs of a file.
+// DecodeReport contains the verdicts on the programs of a file.
 type DecodeReport struct {
 	Results              []DecodeResult
 	Agree, Disagree      int
-	NotStructural, Asked int // refusals not judged; programs with a verdict of a kernel
+	NotStructural, Asked int // refusals not judged; programs with a kernel's verdict
 }
 
 // Summary counts agreement.
@@ -37,7 +38,8 @@ func (r *DecodeReport) Summary() string {
 	return fmt.Sprintf("%d agree, %d disagree, %d refused for register types and not judged", r.Agree, r.Disagree, r.NotStructural)
 }
 
-// structural are the kernel's messages for what it refuses whatever the registers hold (kernel/bpf/verifier.c, cfg.c, core.c).
+// structural are the kernel's messages for refusals that do not depend on register contents (kernel/bpf/verifier.c,
+// cfg.c, core.c).
 var structural = []*lazyre.Regexp{
 	lazyre.New(`^unknown opcode`),
 	lazyre.New(`uses reserved fields|^invalid may_goto imm`),
@@ -55,7 +57,7 @@ var structural = []*lazyre.Regexp{
 	lazyre.New(`^failed to find BTF for kernel function|^kernel btf_id \d+ is not a function|^invalid func unknown|^program of this type cannot use helper bpf_unspec`),
 }
 
-// Structural reports whether a message of the kernel's verifier is about the shape of a program alone.
+// Structural reports whether a message of the kernel's verifier is about the program's structure alone.
 func Structural(why string) bool {
 	for _, r := range structural {
 		if r.MatchString(why) {
@@ -67,7 +69,7 @@ func Structural(why string) bool {
 
 var releaseInName = lazyre.New(`kernel-(\d+)\.(\d+)`)
 
-// KernelOf finds the kernel whose verdicts a file has in its name ("kernel-6.18-encodings.jsonl.gz"); else it is RecordedKernel.
+// KernelOf returns the kernel named by a file of verdicts ("kernel-6.18-encodings.jsonl.gz"), else RecordedKernel.
 func KernelOf(path string) decode.Version {
 	m := releaseInName.FindStringSubmatch(filepath.Base(path))
 	if m == nil {
@@ -81,8 +83,8 @@ func KernelOf(path string) decode.Version {
 	return decode.KernelVersion(major, minor, 0)
 }
 
-// Decode checks the programs of a file by the structural checks of a kernel, 0 for the one KernelOf finds. Kernel functions
-// have no BTF here, so calls of them are refused, as the kernel does.
+// Decode checks the programs of a file by the structural checks of a kernel, 0 for that of KernelOf. Kernel functions
+// have no BTF here, so calls of them are refused, as by the kernel.
 func Decode(path string, kernel decode.Version) (*DecodeReport, error) {
 	if kernel == 0 {
 		kernel = KernelOf(path)

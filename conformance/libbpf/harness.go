@@ -1,7 +1,7 @@
-// Package libbpf asks an installed libbpf what it makes of CO-RE relocations. It carries the C source of a small
-// program, which a C compiler of the system links with that libbpf.
+// Package libbpf runs CO-RE relocations on an installed libbpf. It contains the C source of a small program, which the
+// system's C compiler builds and links with that libbpf.
 //
-// It knows nothing of this module's own relocations. Start at [Build].
+// It does not use this module's own relocations. Start from [Build].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package libbpf
@@ -21,7 +21,7 @@ import (
 //go:embed core_libbpf.c nobpf.h
 var sources embed.FS
 
-// ErrUnavailable means that this system cannot build or run the program: no C compiler, or no libbpf with headers.
+// ErrUnavailable: this system cannot build or run the program, because it has no C compiler, or no libbpf with headers.
 var ErrUnavailable = errors.New("libbpf is not available here")
 
 // Harness is the built program. Close removes it.
@@ -64,8 +64,8 @@ func (h *Harness) compile(ctx context.Context, cc []string) error {
 	return nil
 }
 
-// Run relocates an object for a BTF, raw or ELF, not compressed, and returns the lines the program prints. Names are those
-// to write into the lines.
+// Run relocates an object for a BTF, raw or ELF, uncompressed, and returns the lines that the program prints. The names
+// are written to the lines.
 func (h *Harness) Run(ctx context.Context, objectName, object, btfName, btf string) ([]byte, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, h.program, "-o", objectName, "-b", btfName, object, btf)
@@ -81,7 +81,7 @@ func (h *Harness) Run(ctx context.Context, objectName, object, btfName, btf stri
 // Close removes the program.
 func (h *Harness) Close() error { return os.RemoveAll(h.dir) }
 
-// firstLines returns the start of a program's complaints.
+// firstLines returns the start of a program's error output.
 func firstLines(b []byte) string {
 	lines := strings.SplitN(strings.TrimSpace(string(b)), "\n", 6)
 	return strings.Join(lines[:min(5, len(lines))], "\n")

@@ -1,4 +1,4 @@
-// Package paced keeps a kernel usable that many programs are loaded into, one after another.
+// Package paced keeps a kernel usable while many programs are loaded one after another.
 //
 // A kernel frees programs later, in a work item each, all of which need the lock of its allocator of code; a loader that holds the
 // lock may wait for another item of the same queue (bpf_prog_pack_alloc, vm_unmap_aliases). When a thousand programs are freed at

@@ -33,7 +33,7 @@ const (
 	cmdMapFreeze    = 22
 )
 
-// call is bpf(2). Calls that a signal interrupted are made again.
+// call is bpf(2). It retries interrupted calls.
 func call(cmd uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	for range 30 {
 		fd, _, errno := unix.Syscall(unix.SYS_BPF, cmd, uintptr(attr), size)
@@ -95,7 +95,7 @@ func createMap(a *mapAttr) (int, error) {
 	return call(cmdMapCreate, unsafe.Pointer(a), unsafe.Sizeof(*a))
 }
 
-// objectName returns a name the kernel takes for a map or program.
+// objectName returns a valid name of a map or program for the kernel.
 func objectName(s string) (out [16]byte) {
 	n := 0
 	for _, c := range []byte(s) {
@@ -150,14 +150,14 @@ type loadAttr struct {
 	coreSize, logTrue, tok, _ uint32
 }
 
-// Refused is a program that the kernel does not load.
+// Refused is a program that the kernel refuses.
 type Refused struct {
 	Errno uapi.Errno
 	// Log is the last line of the verifier's log before its statistics.
 	Log string
 }
 
-// Error reports why.
+// Error returns the reason.
 func (r *Refused) Error() string {
 	return fmt.Sprintf("the kernel refuses the program: %v: %s", r.Errno, r.Log)
 }
@@ -275,7 +275,7 @@ func pace() {
 	}
 }
 
-// testRun is what BPF_PROG_TEST_RUN gave back.
+// testRun is the output of BPF_PROG_TEST_RUN.
 type testRun struct {
 	ret       uint32
 	data, ctx []byte
@@ -320,7 +320,7 @@ func runProgram(fd int, data, ctx []byte, repeat uint32, ctxOut bool) (*testRun,
 	return r, nil
 }
 
-// Release returns the running kernel's: "6.18.44".
+// Release returns the release of the running kernel: "6.18.44".
 func Release() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

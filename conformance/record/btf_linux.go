@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// BTFVerdict asks the running kernel whether it takes raw BTF, and lets go of it at once. The error is one that is not about the BTF.
+// BTFVerdict reports whether the running kernel accepts raw BTF, and releases it at once. The error is one that is not
+// about the BTF.
 func BTFVerdict(raw []byte) (uapi.Errno, error) {
 	if loads++; loads%btfPauseEvery == 0 {
 		paced.Settle(btfPause)

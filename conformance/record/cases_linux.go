@@ -22,10 +22,10 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// syscallContext is the size of the context syscall programs get when a case gives none.
+// syscallContext is the size in bytes of the context of syscall programs whose case has none.
 const syscallContext = 64
 
-// Cases runs the cases of a plan on the running kernel and fills in what it did. target describes the running kernel.
+// Cases runs the cases of a plan on the running kernel and fills in the results. target describes the running kernel.
 func Cases(ctx context.Context, obj *loader.Object, target *loader.Target, file *conformance.CaseFile) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// ErrNoKernel is what Cases returns on systems other than Linux.
+// ErrNoKernel: cases can only be recorded on Linux.
 var ErrNoKernel = errors.New("record: recording needs a running Linux kernel")
 
 // Cases returns ErrNoKernel.

@@ -32,8 +32,8 @@ const casePrefix = "t_"
 // maxAnnotations limits the size of a section of annotations in bytes.
 const maxAnnotations = 16 << 20
 
-// Plan reads what is to be recorded of an object: a case for each program whose name begins with "t_" and that
-// BPF_PROG_TEST_RUN runs, and those that the section "cases" describes.
+// Plan returns the cases to record for an object: one for each program whose name begins with "t_" and that
+// BPF_PROG_TEST_RUN runs, and those described in the section "cases".
 //
 // also names further programs that are cases by themselves.
 func Plan(obj *loader.Object, also ...string) (*conformance.CaseFile, error) {
@@ -94,7 +94,7 @@ func presetChecks(obj *loader.Object, c *conformance.Case) {
 	c.Globals[checkArray] = "fill:5a"
 }
 
-// Runnable reports whether BPF_PROG_TEST_RUN runs programs of a type with inputs of their own.
+// Runnable reports whether BPF_PROG_TEST_RUN runs programs of a type with given inputs.
 func Runnable(t uapi.ProgType) bool { return progtype.Of(t).TestRun }
 
 // annotations reads the strings of both sections.

@@ -14,18 +14,19 @@ import (
 
 // VerdictConfig describes how verdicts are recorded.
 type VerdictConfig struct {
-	// Only, when not empty, names the programs to ask for.
+	// Only, if not empty, lists the programs to verify.
 	Only map[string]bool
-	// Limit is how long the verifier may take for a program; 0 is no limit.
+	// Limit is the time limit for the verifier per program; 0 is no limit.
 	Limit time.Duration
-	// Where loads what is refused a second time, with a log that shows the instruction.
+	// Where reloads refused programs with a log that shows the instruction.
 	Where bool
-	// Mutations is how many changed variants of each program to ask for, determined by Seed; the program itself is left out then.
+	// Mutations is the number of mutants of each program to verify, determined by Seed. The program itself is left out
+	// then.
 	Mutations int
 	Seed      uint64
-	// Repeat loads what is accepted so many times more and keeps the shortest time.
+	// Repeat is how many more times accepted programs are loaded to find the shortest time.
 	Repeat int
-	// Log loads what the verifier judges again and keeps the log of level 2.
+	// Log reloads programs that the verifier judged and keeps the log of level 2.
 	Log bool
 	// Name is the object's path in the recording, SHA256 its hash.
 	Name, SHA256 string

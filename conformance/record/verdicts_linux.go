@@ -29,8 +29,8 @@ const (
 // verdictLog is where the kernel writes; a path may be long. Recording is single-threaded.
 var verdictLog = sync.OnceValue(func() []byte { return make([]byte, 16<<20) })
 
-// Verdicts loads each program of an object by itself and passes on what the kernel's verifier says of it. Programs are not run,
-// attached or pinned. target describes the running kernel.
+// Verdicts loads each program of an object separately and passes on the verdict of the kernel's verifier. Programs are
+// not run, attached or pinned. target describes the running kernel.
 func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cfg VerdictConfig, emit func(*verdicts.Line) error) error {
 	var only []string
 	for _, p := range obj.Programs {
@@ -259,7 +259,7 @@ func threadTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// ReadKallsyms reads the addresses of the running kernel's symbols; there are none without the right to see them.
+// ReadKallsyms reads the addresses of the running kernel's symbols. There are none without permission to see them.
 func ReadKallsyms() map[string]uint64 {
 	raw, err := os.ReadFile("/proc/kallsyms")
 	if err != nil {

@@ -32,7 +32,8 @@ const least = 14
 // maker makes frames from one stream of random numbers.
 type maker struct{ r *rand.Rand }
 
-// Packets makes n frames. Flows repeat, in both directions; about one frame in eight is cut short or has a header that lies.
+// Packets returns n frames. Flows repeat, in both directions. About one frame in eight is truncated or has an invalid
+// header.
 func Packets(seed uint64, n int) [][]byte {
 	m := &maker{rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 	out := make([][]byte, n)

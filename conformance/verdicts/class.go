@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// ClassUnclear is the class of messages that no row of classes knows.
+// ClassUnclear is the class of messages that match no row of classes.
 const ClassUnclear = "unclear"
 
-// classes say what messages of kernel/bpf/verifier.c and its neighbours are about. Releases word one reason in several ways; the
-// first row that matches counts. They are compiled when they are first asked: no other command needs them.
+// classes maps messages of kernel/bpf/verifier.c and related files to their subject. The wording differs between
+// releases; the first row that matches counts. The rows are compiled on first use, since no other command needs them.
 var classes = sync.OnceValue(func() []class {
 	return []class{
 		{"none", regexp.MustCompile(`^$`)},
@@ -43,7 +43,7 @@ type class struct {
 	pattern *regexp.Regexp
 }
 
-// ClassOf names what a message is about.
+// ClassOf returns the class of a message.
 func ClassOf(message string) string {
 	for _, c := range classes() {
 		if c.pattern.MatchString(message) {
@@ -58,8 +58,8 @@ var (
 	wordings = strings.NewReplacer("'inv'", "'scalar'", "type=inv", "type=scalar", " !", "")
 )
 
-// Shape returns a message without what differs between two programs refused for one reason: numbers, and words that later releases
-// spell differently.
+// Shape returns a message without the parts that differ between programs refused for the same reason: numbers, and
+// words that later releases spell differently.
 func Shape(message string) string {
 	return strings.TrimRight(number.ReplaceAllString(wordings.Replace(message), "N"), " .!\n")
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// LogLines is how a log of ours compares with the kernel's.
+// LogLines is the result of comparing one of our logs with the kernel's.
 type LogLines struct {
-	// Kernel and Ours count lines, Equal those of a longest common sequence of both.
+	// Kernel and Ours count lines; Equal is the length of their longest common subsequence.
 	Kernel, Ours, Equal int
-	// First and Instead are the first lines that differ, the kernel's and ours.
+	// First and Instead are the first pair of lines that differ, the kernel's and ours.
 	First, Instead string
 }
 
@@ -36,7 +36,7 @@ func logLines(log string) []string {
 	return out
 }
 
-// CompareLogs compares the lines of two logs. What differs from load to load counts as equal: addresses.
+// CompareLogs compares the lines of two logs, ignoring addresses, which differ between loads.
 func CompareLogs(kernel, ours string) *LogLines {
 	a, b := logLines(kernel), logLines(ours)
 	c := &LogLines{Kernel: len(a), Ours: len(b)}

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Minimise makes a generated program shorter as long as holds stays true of it: instructions are left out one by one and in
-// groups. holds is asked some hundred times.
+// Minimise shortens a generated program while holds remains true: it removes instructions one by one and in groups. It
+// calls holds some hundred times.
 func Minimise(l *Line, holds func(*Line) bool) (*Line, error) {
 	insns, err := l.Generated.Insns()
 	if err != nil {

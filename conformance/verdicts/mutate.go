@@ -21,7 +21,7 @@ func newPatch(pc int, in decode.Insn) Patch {
 	return Patch{Insn: pc, Code: hex.EncodeToString(decode.Marshal([]decode.Insn{in}, binary.LittleEndian))}
 }
 
-// Apply returns the instructions with patches.
+// Apply returns the instructions with the patches applied.
 func Apply(insns []decode.Insn, patches []Patch) ([]decode.Insn, error) {
 	if len(patches) == 0 {
 		return insns, nil
@@ -41,8 +41,9 @@ func Apply(insns []decode.Insn, patches []Patch) ([]decode.Insn, error) {
 	return out, nil
 }
 
-// Mutate chooses small changes of a real program: numbers off by a little, other registers, sizes and conditions, instructions left
-// out. What refers to maps, types and functions stays. fixed are the instructions with references.
+// Mutate returns random small changes of a real program: numbers that are slightly off, other registers, sizes and
+// conditions, removed instructions. References to maps, types and functions are kept. fixed are the instructions with
+// references.
 func Mutate(rng *rand.Rand, insns []decode.Insn, fixed func(pc int) bool) []Patch {
 	var places []int
 	for pc := 0; pc < len(insns); pc += max(insns[pc].Len(), 1) {

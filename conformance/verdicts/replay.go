@@ -15,25 +15,25 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// Config describes what Replay needs.
+// Config configures Replay.
 type Config struct {
-	// Objects is the directory that the paths of a recording are below.
+	// Objects is the directory to which the paths of a recording are relative.
 	Objects string
 	// Target describes the kernel of a release.
 	Target func(release string) (*loader.Target, error)
 	// Open reads an object.
 	Open func(path string) (*loader.Object, error)
-	// Match, when not nil, chooses lines.
+	// Match, if not nil, selects lines.
 	Match func(*Line) bool
-	// Limit bounds the time of one verification; 0 is no limit.
+	// Limit is the time limit of one verification; 0 is no limit.
 	Limit time.Duration
-	// Repeat, when not 0, verifies programs whose time the kernel told so many times, for Comparison.CPU.
+	// Repeat, if not 0, is how many times programs with a recorded time are verified, for Comparison.CPU.
 	Repeat int
-	// Each is told every comparison.
+	// Each is called with every comparison.
 	Each func(*Comparison) error
 }
 
-// Kind is how an answer compares with the kernel's.
+// Kind is the result of comparing a verdict with the kernel's.
 type Kind uint8
 
 // Kinds.
@@ -48,28 +48,28 @@ const (
 
 var kindNames = [...]string{"agree", "false-accept", "false-refusal", "cannot-say", "not-judged", "failed"}
 
-// String returns the word reports write.
+// String returns the name used in reports.
 func (k Kind) String() string { return kindNames[k] }
 
-// Comparison is one program.
+// Comparison is the result for one program.
 type Comparison struct {
 	Line *Line
 	Kind Kind
-	// Ours is nil when Err is not.
+	// Ours is nil if Err is not.
 	Ours *verifier.Verdict
 	Err  error
-	// Class and OurClass are what the messages of a refusal are about; SameText means that they differ in numbers at most.
+	// Class and OurClass are the classes of the refusals' messages. SameText: they differ at most in numbers.
 	Class, OurClass string
 	SameText        bool
 	Took            time.Duration
-	// CPU is the least processor time of a verification, garbage collection included; 0 when it was not asked for.
+	// CPU is the shortest processor time of a verification, including garbage collection; 0 if not requested.
 	CPU time.Duration
 }
 
-// SameClass reports whether both refusals have the same kind of reason.
+// SameClass reports whether both refusals have the same class of reason.
 func (c *Comparison) SameClass() bool { return c.SameText || c.Class == c.OurClass }
 
-// Replayer compares lines and keeps what they share.
+// Replayer compares lines and caches shared state.
 type Replayer struct {
 	cfg     Config
 	targets map[string]*loader.Target
@@ -84,7 +84,7 @@ func NewReplayer(cfg Config) *Replayer {
 	return &Replayer{cfg: cfg, targets: map[string]*loader.Target{}, kernels: map[string]*verifier.Kernel{}}
 }
 
-// Replay verifies the programs of a recording and compares.
+// Replay verifies the programs of a recording and compares the verdicts.
 func Replay(ctx context.Context, path string, cfg Config) error {
 	r := NewReplayer(cfg)
 	return ReadFile(path, func(l *Line) error {

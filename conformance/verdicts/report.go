@@ -30,7 +30,7 @@ type Agreement struct {
 // Report collects comparisons by release.
 type Report struct {
 	byKernel map[string]*Agreement
-	// Keep limits how many comparisons of each list are kept; 0 keeps all.
+	// Keep limits the length of each list of comparisons; 0 keeps all.
 	Keep int
 }
 
@@ -147,7 +147,7 @@ func (r *Report) WriteTable(w io.Writer) {
 	}
 }
 
-// String returns one line: the program, both answers and what they are about.
+// String returns one line: the program, and both verdicts with their reasons.
 func (c *Comparison) String() string {
 	theirs := c.Line.Verdict
 	if c.Line.Verdict != Accepted {
