@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// call changes a state as a call does: arguments are lost, the stack may be written, the result may be typed.
+// call applies a call to a state: arguments are lost, the stack may be written, the result may be typed.
 func (f *finder) call(pc int, in decode.Insn, s *state) {
 	var args [6]value
 	for n := uint8(1); n <= 5; n++ {
@@ -29,7 +29,7 @@ func (f *finder) call(pc int, in decode.Insn, s *state) {
 	default:
 		for _, a := range args {
 			if a.kind == frame {
-				s.stack = [slots]value{} // a function may be given any of it
+				s.stack = [slots]value{} // a function may get a pointer to any of it
 			}
 		}
 		if in.Op() == decode.OpCallKfunc {
@@ -38,7 +38,7 @@ func (f *finder) call(pc int, in decode.Insn, s *state) {
 	}
 }
 
-// constant is the number that a value is, -1 when it is not known to be one.
+// constant returns the number a value is known to be, otherwise -1.
 func constant(v value) int64 {
 	if v.kind != number || v.off < 0 {
 		return -1
@@ -46,7 +46,7 @@ func constant(v value) int64 {
 	return v.off
 }
 
-// fill forgets what a helper may have written on the stack, by its prototypes.
+// fill forgets the stack that a helper may have written, by its prototype.
 func (f *finder) fill(s *state, h *proto.Helper, args [6]value) {
 	params := h.Common().Args
 	for i := range 5 {
@@ -64,13 +64,13 @@ func (f *finder) fill(s *state, h *proto.Helper, args [6]value) {
 			}
 		}
 		if size < 0 {
-			size = 8*slots + 1 // all of it
+			size = 8*slots + 1 // the whole stack
 		}
 		s.clear(a.off, size)
 	}
 }
 
-// result is what a helper returns, by its prototype for this program.
+// result returns a helper's result by its prototype for this program.
 func (f *finder) result(h *proto.Helper) value {
 	p := h.For(f.release, f.caller)
 	if p == nil {
@@ -85,10 +85,10 @@ func (f *finder) result(h *proto.Helper) value {
 	return value{}
 }
 
-// copy notes what a helper copies from kernel memory, and keeps a pointer that it copied to the stack.
+// copy notes what a helper reads from kernel memory, and keeps a pointer that it copies to the stack.
 func (f *finder) copy(pc int, s *state, h *proto.Helper, args [6]value) {
 	src := args[3]
-	user := h.Effects&proto.CopiesUser != 0 // then a struct of that name may be the user's
+	user := h.Effects&proto.CopiesUser != 0 // a struct of that name may then be user space's
 	if src.kind != pointer && (src.kind != cast || user) {
 		return
 	}
@@ -102,7 +102,7 @@ func (f *finder) copy(pc int, s *state, h *proto.Helper, args [6]value) {
 	}
 }
 
-// kfunc is what a kernel function returns, by its BTF: bpf_rdonly_cast the type it is given, others that of their prototype.
+// kfunc returns a kernel function's result by its BTF; for bpf_rdonly_cast it is the requested type.
 func (f *finder) kfunc(pc int, args [6]value) value {
 	ref, ok := f.p.Refs[pc]
 	if !ok || ref.Kind != loader.RefKfunc || !ref.Resolved {

@@ -8,12 +8,12 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// finder walks one program.
+// finder analyses one program.
 type finder struct {
 	l    *loader.Linked
 	p    *loader.LinkedProgram
 	spec *btf.Spec
-	// dwarf is asked where BTF says nothing of a register, in programs that read kernel memory by helper (reads).
+	// dwarf types registers that BTF does not, in programs that read kernel memory by helper (reads).
 	dwarf     *variables
 	reads     bool
 	relocs    map[int]bool
@@ -24,7 +24,7 @@ type finder struct {
 	found     map[int]Access
 }
 
-// maxVisits bounds how often an instruction is looked at: values only ever get lost at joins.
+// maxVisits bounds the visits of an instruction: joins only ever lose values.
 const maxVisits = 3 * (11 + slots)
 
 func (f *finder) walk() {
@@ -71,7 +71,7 @@ func (f *finder) walk() {
 	}
 }
 
-// callee is the state at the start of a function that is called: its arguments, without what is on the caller's stack.
+// callee returns the state at the start of a called function: its arguments, without pointers to the caller's stack.
 func callee(s *state) *state {
 	var c state
 	copy(c.regs[1:6], s.regs[1:6])
@@ -84,7 +84,7 @@ func callee(s *state) *state {
 	return &c
 }
 
-// reg is what a register holds; DWARF is asked for one that nothing else is known of.
+// reg returns the value of a register, by DWARF if nothing else is known.
 func (f *finder) reg(pc int, s *state, n uint8) value {
 	v := s.regs[n%11]
 	if v.kind == unknown {
@@ -93,7 +93,7 @@ func (f *finder) reg(pc int, s *state, n uint8) value {
 	return v
 }
 
-// step changes a state as an instruction does, and notes what it accesses.
+// step applies an instruction to a state and notes its accesses.
 func (f *finder) step(pc int, in decode.Insn, s *state) {
 	info := in.Info()
 	proved := f.relocs[pc]
@@ -142,7 +142,7 @@ func (f *finder) forget(s *state, in decode.Insn, info *decode.Info) {
 	}
 }
 
-// load is what a load yields.
+// load returns the value that a load yields.
 func (f *finder) load(pc int, s *state, src value, at int64, size int, proved bool) value {
 	off := src.off + at
 	switch src.kind {
@@ -165,7 +165,7 @@ func (f *finder) load(pc int, s *state, src value, at int64, size int, proved bo
 	return value{}
 }
 
-// helperOf is the helper that an instruction calls, or nil.
+// helperOf returns the helper that an instruction calls, or nil.
 func helperOf(in decode.Insn) *proto.Helper {
 	if in.Op() != decode.OpCallHelper {
 		return nil

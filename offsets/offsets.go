@@ -1,11 +1,11 @@
-// Package offsets finds accesses of kernel types at fixed offsets: reads that no CO-RE relocation adjusts, without running the program.
+// Package offsets finds accesses to kernel types at fixed offsets, which no CO-RE relocation adjusts, without running the program.
 //
-// It follows pointers to kernel types through registers and the stack: arguments by the BTF of the hook, in the registers of a kprobe too, what helpers and
-// kfuncs return by their prototypes, members that are pointers, and constants that are added before bpf_probe_read_kernel, those of offsetof and sizeof too. Where BTF says
-// nothing of an address that is read by helper, the DWARF of the object may tell the type of the variable it is in. Where paths that meet disagree nothing is known, and
-// nothing is reported. It does not judge what a program may do (package verifier).
+// It follows pointers to kernel types through registers and the stack: arguments by the hook's BTF, also in the registers of a kprobe; results of
+// helpers and kfuncs by their prototypes; pointer members; and constants added before bpf_probe_read_kernel, including those of offsetof and
+// sizeof. When BTF does not type an address that a helper reads, the object's DWARF may type the variable that holds it. Where joining paths disagree,
+// the value is unknown and nothing is reported. It does not decide what a program may do (package verifier).
 //
-// Start from [Find].
+// Start at [Find].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package offsets
@@ -27,18 +27,18 @@ type Access struct {
 	Insn    int
 	// Source is "file:line: text", empty without line information.
 	Source string
-	// Type is the kernel type, Offset where it is read, Size how many bytes; 0 is a string of any length. An offset outside the type
-	// is one that offsetof or sizeof made: of the struct it is part of, or of another element of an array.
+	// Type is the kernel type, Offset the byte offset read, Size the number of bytes; 0 means a string of any length. An offset outside the type
+	// comes from offsetof or sizeof: it refers to the enclosing struct or to another array element.
 	Type   string
 	Offset int64
 	Size   int
-	// Meant is the field the object's own declaration of the type has there, Hit the one of the target; "" when there is none.
+	// Meant is the field at Offset in the object's own declaration of the type, Hit the one in the target's; "" when there is none.
 	Meant, Hit string
 	// Instead is the macro to use.
 	Instead string
 }
 
-// stable are kernel types whose layout is ABI: programs may have their offsets baked in.
+// stable are kernel types whose layout is ABI: programs may hard-code their offsets.
 var stable = map[string]bool{
 	"pt_regs": true, "user_pt_regs": true, "user_regs_struct": true, "sockaddr": true, "sockaddr_in": true, "sockaddr_in6": true, "sockaddr_un": true, "sockaddr_storage": true,
 	"ethhdr": true, "iphdr": true, "ipv6hdr": true, "tcphdr": true, "udphdr": true, "icmphdr": true, "in6_addr": true, "in_addr": true, "iovec": true, "timespec": true,
@@ -48,7 +48,7 @@ var stable = map[string]bool{
 // Stable reports whether the layout of a kernel type is ABI.
 func Stable(name string) bool { return stable[name] }
 
-// Find returns the accesses at fixed offsets of the programs of a linked object, in the order of instructions.
+// Find returns the fixed-offset accesses of a linked object's programs, in instruction order.
 func Find(l *loader.Linked) []Access {
 	var out []Access
 	if l.Target == nil || l.Target.BTF == nil {
@@ -78,7 +78,7 @@ func Find(l *loader.Linked) []Access {
 	return out
 }
 
-// maxOffset bounds constants that are taken for offsets.
+// maxOffset bounds constants that count as offsets.
 const maxOffset = 1 << 20
 
 // declared returns the object's own declaration of a kernel type.
@@ -94,8 +94,8 @@ func (f *finder) declared(typ btf.ID) (*btf.Spec, btf.ID) {
 	return own, id
 }
 
-// several reports whether a read from the start of a struct is of more than its first field: all of it as the object declares it, or, when the
-// object's BTF has no more than the name, a size that no field there has.
+// several reports whether a read from the start of a struct covers more than its first field: the whole struct as the object declares it or, if the
+// object's BTF has only the name, a size that no field there has.
 func (f *finder) several(typ btf.ID, own *btf.Spec, id btf.ID, size int) bool {
 	if size <= f.spec.PointerSize() {
 		return false
@@ -108,7 +108,7 @@ func (f *finder) several(typ btf.ID, own *btf.Spec, id btf.ID, size int) bool {
 	return err == nil && int64(size) == total && len(own.MustType(id).Members) > 1
 }
 
-// note keeps an access that nothing proves.
+// note records an access unless a relocation proves it.
 func (f *finder) note(pc int, v value, off int64, size int, reloc bool, instead string) {
 	name := f.spec.Name(v.typ)
 	if reloc || v.proved || off < -maxOffset || off > maxOffset || stable[name] {

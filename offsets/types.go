@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// specOf is the BTF that a program's hook is in: a module's, which continues the kernel's, or the kernel's.
+// specOf returns the BTF of a program's hook: a module's, which continues the kernel's, or the kernel's.
 func specOf(l *loader.Linked, p *loader.LinkedProgram) *btf.Spec {
 	for i := range l.Target.Modules {
 		if m := &l.Target.Modules[i]; m.Name == p.AttachModule && m.BTF != nil {
@@ -20,7 +20,7 @@ func specOf(l *loader.Linked, p *loader.LinkedProgram) *btf.Spec {
 	return l.Target.BTF
 }
 
-// entry is what r1 holds when a program starts, and what it leads to.
+// entry returns the value of r1 when a program starts.
 func (f *finder) entry() value {
 	if f.args = f.arguments(); f.args != nil {
 		return value{kind: context}
@@ -31,7 +31,7 @@ func (f *finder) entry() value {
 	return value{}
 }
 
-// arguments are the types of the hook's arguments by BTF; nil when the context is none of them.
+// arguments returns the types of the hook's arguments by BTF; nil when the context is not an array of arguments.
 func (f *finder) arguments() []btf.ID {
 	id := f.p.AttachID
 	if id == 0 || f.probe() {
@@ -49,7 +49,7 @@ func (f *finder) arguments() []btf.ID {
 	return args[skip:]
 }
 
-// params are the types of a function's parameters and of its result; nil when t is no function.
+// params returns the types of a function's parameters and result; nil when t is not a function.
 func (f *finder) params(t *btf.Type) (args []btf.ID, result btf.ID) {
 	if t.Kind == btf.KindFunc {
 		t = f.spec.MustType(t.Ref)
@@ -67,7 +67,7 @@ func (f *finder) params(t *btf.Type) (args []btf.ID, result btf.ID) {
 // probe reports whether the program's context is the registers at a probe of a kernel function.
 func (f *finder) probe() bool { return progtype.Of(f.p.Type).Context.Layout == progtype.RegsLayout }
 
-// argumentRegisters are the types that the registers of a kprobe hold, by their offset in struct pt_regs; nil where BTF does not have the
+// argumentRegisters returns the types of the registers of a kprobe by their offset in struct pt_regs; nil when BTF does not have the
 // function.
 func (f *finder) argumentRegisters() map[int64]btf.ID {
 	section, _ := progtype.ParseSection(f.p.Section)
@@ -100,7 +100,7 @@ func (f *finder) argumentRegisters() map[int64]btf.ID {
 	return out
 }
 
-// pointee makes a value of a pointer to a struct or union; unknown for others.
+// pointee returns a value for a pointer to a struct or union, and unknown for other types.
 func (f *finder) pointee(id btf.ID) value {
 	t := f.spec.SkipMods(id)
 	if t.Kind != btf.KindPtr {
@@ -113,7 +113,7 @@ func (f *finder) pointee(id btf.ID) value {
 	return value{kind: pointer, typ: to.ID}
 }
 
-// structNamed is a pointer to a kernel struct.
+// structNamed returns a pointer to the named kernel struct.
 func (f *finder) structNamed(name string) value {
 	if id, ok := f.spec.FindID(btf.KindStruct, name); ok {
 		return value{kind: pointer, typ: id}
@@ -121,7 +121,7 @@ func (f *finder) structNamed(name string) value {
 	return value{}
 }
 
-// fieldPointer is what a field that is a pointer leads to.
+// fieldPointer returns the value loaded from a pointer field.
 func (f *finder) fieldPointer(v value, off int64, size int) value {
 	if off < 0 || off > 1<<28 || size != f.spec.PointerSize() {
 		return value{}
@@ -133,7 +133,7 @@ func (f *finder) fieldPointer(v value, off int64, size int) value {
 	return f.pointee(field.Type)
 }
 
-// variables is the DWARF of an object, read when it is first asked for.
+// variables is the DWARF of an object, read on first use.
 type variables struct {
 	object *loader.Object
 	info   *scopes.Info
@@ -143,12 +143,12 @@ type variables struct {
 func (v *variables) get() *scopes.Info {
 	if !v.read {
 		v.read = true
-		v.info, _ = scopes.Read(v.object.ELF()) // damaged DWARF tells nothing
+		v.info, _ = scopes.Read(v.object.ELF()) // damaged DWARF counts as none
 	}
 	return v.info
 }
 
-// castTo is what DWARF says of a register whose value is not known: a pointer when a variable in it points to a struct of the kernel.
+// castTo returns what DWARF says about a register of unknown value: a pointer when a variable in it points to a kernel struct.
 func (f *finder) castTo(pc int, reg uint8) value {
 	if !f.reads {
 		return value{}
@@ -181,7 +181,7 @@ func (f *finder) castTo(pc int, reg uint8) value {
 	return value{}
 }
 
-// kernelStruct is the kernel's struct that a pointer of the object's DWARF leads to, by its name.
+// kernelStruct returns a pointer to the kernel struct named like the pointee in the object's DWARF.
 func (f *finder) kernelStruct(own *btf.Spec, id btf.ID) value {
 	t := own.SkipMods(id)
 	if t.Kind != btf.KindPtr {

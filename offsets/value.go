@@ -8,20 +8,20 @@ type kind uint8
 const (
 	unknown  kind = iota
 	pointer       // to a kernel type, at an offset
-	cast          // the same by DWARF alone: the type of a variable, which a program may give to any number
+	cast          // the same, but by DWARF alone: a program may assign any number to a variable of that type
 	number        // a constant
 	frame         // an address on the stack
 	context       // the arguments of a hook with BTF
 	regs          // the struct pt_regs of a probe
-	relative      // of an address that is not known, at an offset that a relocation decided
+	relative      // an unknown address plus an offset from a relocation
 )
 
-// value is what is known of a register or a slot of the stack.
+// value is what is known about a register or a stack slot.
 type value struct {
 	kind kind
 	typ  btf.ID
 	off  int64
-	// proved means that a relocation decided the offset or number.
+	// proved means that a relocation determined the offset or number.
 	proved bool
 }
 
@@ -32,13 +32,13 @@ type state struct {
 	stack [slots]value
 }
 
-// join keeps what two states agree in; it reports whether s changed.
+// join keeps the values on which two states agree and reports whether s changed.
 func (s *state) join(o *state) bool {
 	changed := false
 	one := func(a *value, b value) {
 		if *a != b && *a != (value{}) {
 			if a.kind == b.kind && a.typ == b.typ && a.off == b.off {
-				a.proved = true // proved on one way: no certain finding
+				a.proved = true // proved on one path: not reported
 				if *a == b {
 					changed = true
 					return
@@ -60,7 +60,7 @@ func (s *state) join(o *state) bool {
 	return changed
 }
 
-// add is the sum of two values.
+// add returns the sum of two values.
 func add(a, b value) value {
 	if a.kind == number {
 		a, b = b, a
@@ -78,13 +78,13 @@ func add(a, b value) value {
 	return a
 }
 
-// slotOf returns the slot of the stack at an offset from its end.
+// slotOf returns the stack slot at an offset from r10.
 func slotOf(off int64) (int, bool) {
 	i := (off + 8*slots) / 8
 	return int(i), off < 0 && off%8 == 0 && i >= 0 && i < slots
 }
 
-// put stores a value on the stack; size bytes lose what they held.
+// put stores a value on the stack and forgets what the size bytes held.
 func (s *state) put(off int64, size int, v value) {
 	s.clear(off, int64(size))
 	if i, ok := slotOf(off); ok && size == 8 {

@@ -1,10 +1,10 @@
-// Package ids reads and resolves .BTF_ids: the lists and sets of ids of functions and types that kernels and modules have for the
-// verifier, which symbols name (include/linux/btf_ids.h).
+// Package ids reads and resolves .BTF_ids: the lists and sets of BTF ids of functions and types that kernels and modules provide for the
+// verifier, labelled by symbols (include/linux/btf_ids.h).
 //
-// It finds the entries by their symbols, compares them with BTF, and writes them as resolve_btfids does. It does not know what the lists
-// are for.
+// It finds the entries by their symbols, checks them against BTF, and writes them as resolve_btfids does. It does not know what the lists
+// are used for.
 //
-// Start from [Read], [Section.Check] and [Section.Resolve].
+// Start at [Read], [Section.Check] and [Section.Resolve].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package ids
@@ -22,17 +22,17 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Kinds of errors; test with errors.Is.
+// Errors; test with [errors.Is].
 var (
-	// ErrNotELF: the file is no ELF file, or a malformed one.
+	// ErrNotELF: the file is not an ELF file, or is malformed.
 	ErrNotELF = errors.New("not an ELF file")
 	// ErrNoSection: the file has no .BTF_ids.
 	ErrNoSection = errors.New("no section .BTF_ids")
-	// ErrNoSymbols: the file has no symbols of .BTF_ids, which name its entries; it was stripped.
+	// ErrNoSymbols: the symbols that name the entries of .BTF_ids are missing; the file was stripped.
 	ErrNoSymbols = errors.New("no symbols for .BTF_ids")
-	// ErrResolved: ids are there already. Sets were sorted then, so that symbols no longer stand at their entries.
+	// ErrResolved: the ids are already set. Sets are then sorted, so that symbols no longer label their own entries.
 	ErrResolved = errors.New(".BTF_ids is already resolved")
-	// ErrMalformed: symbols and section contradict each other.
+	// ErrMalformed: symbols and section are inconsistent.
 	ErrMalformed = errors.New("malformed .BTF_ids")
 )
 
@@ -42,7 +42,7 @@ const (
 	maxSection  = 64 << 20
 )
 
-// ListKind describes how entries follow each other.
+// ListKind is the layout of a list.
 type ListKind uint8
 
 // Kinds of lists.
@@ -60,28 +60,28 @@ type Group struct {
 	Kind   ListKind
 	Name   string
 	Offset uint32
-	// Count is that of a set by the size of its symbol; Stored and Flags are what the file has.
+	// Count is a set's count by the size of its symbol; Stored and Flags are the values in the file.
 	Count, Stored, Flags uint32
 	Entries              []Entry
 }
 
-// Entry is one id, as the file has it.
+// Entry is one id in the file.
 type Entry struct {
-	Kind   btf.Kind // of the type named; VOID for an unused place
+	Kind   btf.Kind // of the named type; VOID for an unused entry
 	Name   string
 	Offset uint32
 	ID     btf.ID
 	Flags  uint32 // of a set8
 }
 
-// Section is .BTF_ids of a file.
+// Section is the .BTF_ids section of a file.
 type Section struct {
 	Order  binary.ByteOrder
 	Groups []Group
 
-	data []byte // of the section
-	file []byte // nil when the section was read alone
-	at   uint64 // of the section in the file
+	data []byte // the section's contents
+	file []byte // nil when only the section was read
+	at   uint64 // offset of the section in the file
 	size uint32
 }
 
@@ -94,8 +94,8 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
 }
 
-// Read finds the lists and sets of an ELF file. The Section keeps file, which must not change. Errors are ErrNotELF, ErrNoSection,
-// ErrNoSymbols and ErrMalformed.
+// Read finds the lists and sets of an ELF file. The Section keeps file, which must not change. Errors are [ErrNotELF], [ErrNoSection],
+// [ErrNoSymbols] and [ErrMalformed].
 func Read(file []byte) (s *Section, err error) {
 	defer guard(&err)
 	f, err := elf.NewFile(bytes.NewReader(file))
@@ -113,13 +113,13 @@ func Read(file []byte) (s *Section, err error) {
 }
 
 func guard(err *error) {
-	// debug/elf is robust but not proven so.
+	// A panic in debug/elf must not end the process.
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("%w: %v", ErrNotELF, r)
 	}
 }
 
-// ReadELF is Read for an open file. It reads only the parts it needs. Such a Section cannot be resolved.
+// ReadELF is [Read] for an open file. It reads only the parts it needs, so its Section cannot be resolved.
 func ReadELF(f *elf.File) (s *Section, err error) {
 	defer guard(&err)
 	index := slices.IndexFunc(f.Sections, func(s *elf.Section) bool { return s.Name == sectionName })
@@ -145,7 +145,7 @@ func ReadELF(f *elf.File) (s *Section, err error) {
 	return s, s.collect(syms, index, sec.Addr)
 }
 
-// symbol is one of the section.
+// symbol is a symbol of the section.
 type symbol struct {
 	name      string
 	off, size uint32
@@ -188,7 +188,7 @@ func (s *Section) collect(all []elf.Symbol, index int, addr uint64) error {
 	return nil
 }
 
-// group adds the list or set that a label begins.
+// group adds the list or set that starts at a label.
 func (s *Section) group(l symbol) error {
 	g := Group{Name: l.name, Offset: l.off}
 	if rest, ok := strings.CutPrefix(l.name, prefix); ok {
@@ -211,7 +211,7 @@ func (s *Section) group(l symbol) error {
 		}
 	}
 	if n := len(s.Groups); n > 0 && s.Groups[n-1].Offset == g.Offset {
-		// A set has a label of its own name at the same place.
+		// A set also has a label of its own name at the same offset.
 		if s.Groups[n-1].Kind == List {
 			s.Groups[n-1] = g
 		}
@@ -221,7 +221,7 @@ func (s *Section) group(l symbol) error {
 	return nil
 }
 
-// entry adds the id of a symbol __BTF_ID__KIND__NAME__UNIQUE.
+// entry adds the id labelled by a symbol __BTF_ID__KIND__NAME__UNIQUE.
 func (s *Section) entry(v symbol) error {
 	rest := v.name[len(prefix):]
 	e := Entry{Offset: v.off}
@@ -257,7 +257,7 @@ func (s *Section) entry(v symbol) error {
 	return nil
 }
 
-// unused adds the places of lists that no symbol names (BTF_ID_UNUSED).
+// unused adds the entries of lists that have no symbol (BTF_ID_UNUSED).
 func (s *Section) unused() {
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -279,13 +279,13 @@ func (s *Section) unused() {
 
 func (s *Section) word(off uint32) uint32 { return s.Order.Uint32(s.data[off:]) }
 
-// flagNames are the flags of kfuncs in sets of pairs (include/linux/btf.h).
+// flagNames are the flags of kfuncs in set8s (include/linux/btf.h), without KF_.
 var flagNames = []string{
 	"ACQUIRE", "RELEASE", "RET_NULL", "KPTR_GET", "TRUSTED_ARGS", "SLEEPABLE", "DESTRUCTIVE", "RCU", "ITER_NEW", "ITER_NEXT", "ITER_DESTROY",
 	"RCU_PROTECTED", "FASTCALL", "ARENA_RET", "ARENA_ARG1", "ARENA_ARG2", "IMPLICIT_ARGS",
 }
 
-// FlagNames returns the names of a kfunc's flags without KF_, joined by "|", and a number for those without a name.
+// FlagNames returns the names of a kfunc's flags without KF_, joined by "|"; flags without a name are shown as a number.
 func FlagNames(flags uint32) string {
 	var out []string
 	for i, name := range flagNames {

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// registrar registers a set of kfuncs: its first argument is a type of programs, its second a struct btf_kfunc_id_set.
+// registrar registers a set of kfuncs: its first argument is a program type, its second a struct btf_kfunc_id_set.
 const registrar = "register_btf_kfunc_id_set"
 
 const (
-	// reach is how far from a call its arguments are looked for: compilers set both registers right before it.
+	// reach is the number of bytes before a call that are searched for its arguments: compilers set both registers right before it.
 	reach = 48
-	// setMember is the offset of the member set in struct btf_kfunc_id_set.
+	// setMember is the offset of member set in struct btf_kfunc_id_set.
 	setMember = 8
-	// maxRelocations limits the relocations of a module that are read.
+	// maxRelocations limits the relocations of a module.
 	maxRelocations = 1 << 20
 )
 
-// Registered returns the types of programs that a module's code registers each set of kfuncs for, by the offset of the set in .BTF_ids. It
-// reads the relocations of calls in x86-64 code. ok is false when there are none, or when it cannot follow one of the calls: then who may call the
-// functions is not known.
+// Registered returns the program types for which a module's code registers each set of kfuncs, by the set's offset in .BTF_ids. It reads the
+// relocations of calls in x86-64 code. ok is false when there are none or when one of the calls cannot be followed: it is then unknown which programs
+// may call the functions.
 func (s *Section) Registered(f *elf.File) (programs map[uint32][]uint32, ok bool) {
 	if f.Machine != elf.EM_X86_64 || f.Type != elf.ET_REL {
 		return nil, false
@@ -56,7 +56,7 @@ func (s *Section) Registered(f *elf.File) (programs map[uint32][]uint32, ok bool
 	return programs, len(programs) > 0
 }
 
-// relocation is one with an addend.
+// relocation is a relocation with an addend.
 type relocation struct {
 	offset uint64
 	kind   elf.R_X86_64
@@ -64,7 +64,7 @@ type relocation struct {
 	addend int64
 }
 
-// moduleRelocations are those of every section of a module, by the section they change, in the order of their places.
+// moduleRelocations returns the relocations of a module by the section they apply to, sorted by offset.
 func moduleRelocations(f *elf.File, symbols []elf.Symbol) map[int][]relocation {
 	out := map[int][]relocation{}
 	total := uint64(0)
@@ -103,13 +103,13 @@ func moduleRelocations(f *elf.File, symbols []elf.Symbol) map[int][]relocation {
 	return out
 }
 
-// place is one in a section.
+// place is an offset in a section.
 type place struct {
 	section elf.SectionIndex
 	offset  int64
 }
 
-// arguments finds the constants that a call, whose relocation is at the offset, passes: mov $TYPE, %edi (or xor %edi, %edi) and mov $SET, %rsi.
+// arguments decodes the constants passed by the call whose relocation is at an offset: mov $TYPE, %edi (or xor %edi, %edi) and mov $SET, %rsi.
 func arguments(code []byte, before []relocation, call uint64) (kind uint32, set place, ok bool) {
 	if call > uint64(len(code)) || call < 1 {
 		return 0, place{}, false
@@ -141,7 +141,7 @@ func arguments(code []byte, before []relocation, call uint64) (kind uint32, set 
 	return 0, place{}, false
 }
 
-// setOf returns the offset in .BTF_ids of the set that a struct btf_kfunc_id_set has.
+// setOf returns the offset in .BTF_ids of the set that a struct btf_kfunc_id_set points to.
 func setOf(f *elf.File, relocs map[int][]relocation, at place) (uint32, bool) {
 	for _, r := range relocs[int(at.section)] {
 		if int64(r.offset) != at.offset+setMember || r.kind != elf.R_X86_64_64 || int(r.symbol.Section) >= len(f.Sections) {

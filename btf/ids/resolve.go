@@ -10,15 +10,15 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Finding is something wrong with an entry or set.
+// Finding is a problem of an entry or set.
 type Finding struct {
 	Group *Group
 	Entry *Entry // nil for the set as a whole
 	What  string
 }
 
-// Check compares the ids of the file with BTF: entries that were not resolved, that lead to another type, whose type does not exist or
-// is of another kind, and sets that are not sorted or whose count is wrong.
+// Check compares the ids of the file with BTF. It reports entries that are not resolved, that refer to another type, or whose type does not exist or
+// has another kind, and sets that are not sorted or whose count is wrong.
 func (s *Section) Check(spec *btf.Spec) []Finding {
 	var out []Finding
 	for i := range s.Groups {
@@ -46,7 +46,7 @@ func (s *Section) Check(spec *btf.Spec) []Finding {
 				out = append(out, Finding{g, e, "is not resolved"})
 			case g.Kind == List && e.ID != want:
 				out = append(out, Finding{g, e, fmt.Sprintf("has id %d, the type is [%d]", e.ID, want)})
-			case g.Kind != List && !known[e.ID]: // sets are sorted: symbols no longer stand at their own ids
+			case g.Kind != List && !known[e.ID]: // sets are sorted: symbols no longer label their own ids
 				out = append(out, Finding{g, e, fmt.Sprintf("the set has id %d, which is %s %s", e.ID, spec.Kind(e.ID), spec.Name(e.ID))})
 			}
 		}
@@ -67,7 +67,7 @@ func allZero(ids []btf.ID) bool {
 	return !slices.ContainsFunc(ids, func(id btf.ID) bool { return id != 0 })
 }
 
-// missing describes what exists instead of a type.
+// missing describes the types that exist instead of a missing one.
 func (s *Section) missing(spec *btf.Spec, e *Entry) string {
 	for _, id := range spec.Named(btf.EssentialName(e.Name)) {
 		if k := spec.Kind(id); k != e.Kind && spec.Name(id) == e.Name {
@@ -84,8 +84,8 @@ func (s *Section) IsResolved() bool {
 	})
 }
 
-// Resolve returns a copy of the file with every id set, counts written and sets sorted, as resolve_btfids writes it. The entries of
-// types that do not exist, which have id 0, are missing. The error is ErrResolved, or ErrNotELF when there is no file to copy.
+// Resolve returns a copy of the file with every id set, counts written and sets sorted, as resolve_btfids writes it. missing lists the entries whose
+// type does not exist; their id is 0. The error is [ErrResolved], or [ErrNotELF] when there is no file to copy.
 func (s *Section) Resolve(spec *btf.Spec) (file []byte, missing []*Entry, err error) {
 	if s.IsResolved() {
 		return nil, nil, fmt.Errorf("%w; use the file from before that step", ErrResolved)
@@ -120,7 +120,7 @@ func (s *Section) Resolve(spec *btf.Spec) (file []byte, missing []*Entry, err er
 	return out, missing, nil
 }
 
-// sortWords sorts n records by their first word, which is signed as resolve_btfids has it.
+// sortWords sorts n records by their first word, compared as signed like resolve_btfids does.
 func (s *Section) sortWords(b []byte, n, size int) {
 	records := make([][]byte, n)
 	for i := range records {

@@ -1,4 +1,4 @@
-// Package bpfprobe tells tests whether the running kernel's bpf(2) can be asked.
+// Package bpfprobe lets tests check whether bpf(2) of the running kernel can be used.
 //
 // It loads one trivial program in a process of its own, with a time limit. A kernel can stop answering
 // bpf(2): too many programs freed at once have been seen to lock up its JIT allocator (Linux 6.18), and
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// envProbe makes a test binary that imports this package probe and exit, before its tests start.
+// envProbe makes a test binary that imports this package run the probe and exit before its tests start.
 const envProbe = "BPFRUN_BPF_PROBE"
 
 // patience is how long the kernel may take to load one instruction and an exit.

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Limit sets the process' soft memory limit for the rest of a fuzz test, so that a leak makes it slow before it takes the machine down.
-// GOMEMLIMIT in the environment wins when it is lower.
+// Limit sets the process's soft memory limit, in bytes, for the rest of a fuzz test, so that a leak slows the test down before the machine runs out of
+// memory. A lower GOMEMLIMIT in the environment wins.
 func Limit(t testing.TB, bytes int64) {
 	t.Helper()
 	before := debug.SetMemoryLimit(-1)
@@ -29,7 +29,7 @@ func Check(t testing.TB, most uint64, do func()) {
 	}
 }
 
-// allocated returns the number of bytes this process has allocated on the heap since it started. Work of other goroutines counts too.
+// allocated returns the bytes allocated on the heap since this process started, by all goroutines.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

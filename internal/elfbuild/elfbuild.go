@@ -1,5 +1,5 @@
-// Package elfbuild writes small relocatable BPF objects: for tests, and for programs that no compiler made. It knows sections, symbols
-// and relocations, not what they mean. Start at [New].
+// Package elfbuild writes small relocatable BPF objects, for tests and for programs that no compiler made. It handles sections, symbols
+// and relocations without interpreting them. Start at [New].
 package elfbuild
 
 import (
@@ -27,7 +27,7 @@ type elfSection struct {
 	ent  uint64
 }
 
-// New begins an object in a byte order.
+// New returns an empty object in a byte order.
 func New(order binary.ByteOrder) *Builder {
 	return &Builder{Order: order, sections: []elfSection{{}}, symbols: []elf.Sym64{{}}, strings: []byte{0}}
 }
@@ -66,7 +66,7 @@ type Rel struct {
 	Sym, Type int
 }
 
-// Rel adds relocations of a section.
+// Rel adds relocations to a section.
 func (b *Builder) Rel(section int, rels ...Rel) {
 	var buf bytes.Buffer
 	for _, r := range rels {
@@ -75,7 +75,7 @@ func (b *Builder) Rel(section int, rels ...Rel) {
 	b.sections = append(b.sections, elfSection{name: ".rel" + b.sections[section].name, typ: elf.SHT_REL, data: buf.Bytes(), info: section, ent: 16})
 }
 
-// RelA adds relocations of a section that have an addend.
+// RelA adds relocations with addends to a section.
 func (b *Builder) RelA(section int, rels ...elf.Rela64) {
 	var buf bytes.Buffer
 	_ = binary.Write(&buf, b.Order, rels)

@@ -5,10 +5,10 @@ package endian
 
 import "encoding/binary"
 
-// IsBig reports whether an order is big-endian. It asks the order by what it does, because callers may pass their own type.
+// IsBig reports whether an order is big-endian. It tests the order's behaviour, because callers may pass their own type.
 func IsBig(order binary.ByteOrder) bool { return order.Uint16(one) == 1 }
 
-// one is 1 in two bytes of big-endian order. It is a variable so that asking an order allocates nothing.
+// one is 1 in two big-endian bytes; a variable, so that IsBig does not allocate.
 var one = []byte{0, 1}
 
 // Uint returns the unsigned integer in b; of more than eight bytes, the low 64 bits.

@@ -1,4 +1,4 @@
-// Package exitcode has the exit codes of bpfrun, the same in JSON, and which of several wins.
+// Package exitcode defines the exit codes of bpfrun, which JSON output also uses, and their precedence.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package exitcode
@@ -23,7 +23,7 @@ const (
 // Precedence orders the exit codes: of several, the first one wins.
 var Precedence = []int{Bug, Usage, Load, Fault, NotSimulated, Expectation, OK}
 
-// Worse returns the exit code that wins of two.
+// Worse returns the exit code that takes precedence.
 func Worse(a, b int) int {
 	if slices.Index(Precedence, b) < slices.Index(Precedence, a) {
 		return b
@@ -31,13 +31,13 @@ func Worse(a, b int) int {
 	return a
 }
 
-// Coded is an error that says which exit code it causes.
+// Coded is an error with an exit code.
 type Coded interface {
 	error
 	Exit() int
 }
 
-// Of returns the exit code an error causes, if the error or one that it wraps says so.
+// Of returns the exit code of an error or of one that it wraps; ok is false if there is none.
 func Of(err error) (code int, ok bool) {
 	var c Coded
 	if !errors.As(err, &c) {

@@ -22,9 +22,8 @@ var (
 	ErrNotKernel = errors.New("no types of a kernel")
 )
 
-// Add keeps the types of a file among the user's kernels: of raw BTF, an ELF file, a kernel image, a Debian package or an archive, of which all
-// kernels are taken. as is the name to keep them under, for files whose own name has no release. What was kept under a name before is
-// replaced.
+// Add stores the kernels of a file in the user's directory: raw BTF, an ELF file, a kernel image, a Debian package, or an archive with any number of
+// kernels. as is the name to store them under, for files whose own name has no release. It replaces kernels of the same name.
 func (p *Path) Add(path, as string) ([]Kernel, error) {
 	if p.Own == "" {
 		return nil, errNoHome
@@ -73,7 +72,7 @@ func (p *Path) Add(path, as string) ([]Kernel, error) {
 	return out, err
 }
 
-// refused names files that are known not to have what is wanted.
+// refused recognises files that are known to contain no kernel, by name.
 func refused(path string) error {
 	name := filepath.Base(path)
 	for _, ext := range []string{".xz", ".gz", ".zst"} {
@@ -102,7 +101,7 @@ func refused(path string) error {
 	return nil
 }
 
-// store writes a kernel's types beside its place and renames them, so that nobody reads half of them.
+// store writes a kernel's types to a temporary file and renames it, so that nobody reads a partial file.
 func (p *Path) store(id string, raw []byte) (path string, err error) {
 	if err := os.MkdirAll(p.Own, 0o755); err != nil {
 		return "", err

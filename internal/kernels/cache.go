@@ -7,11 +7,11 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 )
 
-// CacheVariable names the environment variable that moves the cache of unpacked BTF, or switches it off.
+// CacheVariable names the environment variable that moves or disables the cache of decompressed BTF.
 const CacheVariable = "BPFRUN_CACHE"
 
-// Cache returns where the BTF of compressed kernels is kept: the directory in BPFRUN_CACHE, else bpfrun/btf in the user's
-// cache directory; nil with BPFRUN_CACHE=off, and for users without such a directory.
+// Cache returns the cache of decompressed BTF: in the directory in BPFRUN_CACHE, otherwise bpfrun/btf in the user's cache directory; nil with
+// BPFRUN_CACHE=off and for users without a cache directory.
 func Cache() *btffile.Cache {
 	dir := os.Getenv(CacheVariable)
 	switch dir {

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Kfuncs returns the kfuncs that the .BTF_ids of a kernel's or module's ELF file declare, nil for other files, and those without sets of kfuncs. spec
-// is the BTF of the file, by which resolved sets are named. Stripped files have no names of sets: the error is ids.ErrNoSymbols.
+// Kfuncs returns the kfuncs declared by .BTF_ids in a kernel's or module's ELF file; nil for other files and for files without sets of kfuncs. spec is
+// the BTF of the file, which names the entries of resolved sets. For stripped files the error is ids.ErrNoSymbols.
 func Kfuncs(path string, spec *btf.Spec) (*proto.Declared, error) {
 	f, err := elf.Open(path)
 	if err != nil {

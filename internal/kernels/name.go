@@ -13,26 +13,26 @@ import (
 // Kernel is a kernel of the search path.
 type Kernel struct {
 	Source
-	// ID is what the kernel is called on the search path: "6.12.107-amd64", "5.4.0-1009-aws-amd64-ubuntu-20.04".
+	// ID is the kernel's name on the search path: "6.12.107-amd64", "5.4.0-1009-aws-amd64-ubuntu-20.04".
 	ID string
-	// Release is what uname -r would print, as far as names tell.
+	// Release is what uname -r prints, as far as file names tell.
 	Release string
-	// Arch is the architecture by Debian's name (amd64, arm64, armhf), "" when no name tells.
+	// Arch is Debian's name of the architecture (amd64, arm64, armhf), "" when no name states it.
 	Arch string
-	// Place is the part of the search path it was found in.
+	// Place is the part of the search path where it was found.
 	Place Place
 
 	numbers []int    // of the version
-	words   []string // everything else that the names say, in lower case
+	words   []string // all other words of the names, in lower case
 }
 
-// arches are the names of architectures: Debian's first, which is the one used here.
+// arches are the names of architectures. The first of each row, Debian's, is used here.
 var arches = [][]string{
 	{"amd64", "x86_64", "x86-64", "x64"}, {"arm64", "aarch64"}, {"armhf", "armv7l", "arm"}, {"i386", "i686", "x86"}, {"s390x"},
 	{"ppc64el", "ppc64le"}, {"riscv64"}, {"loong64", "loongarch64"}, {"mips64el"},
 }
 
-// defaultArch is what a name without an architecture prefers. It does not depend on the host, so that tests mean the same everywhere.
+// defaultArch is preferred by names without an architecture. It does not depend on the host, so that tests behave the same everywhere.
 const defaultArch = "amd64"
 
 func archOf(word string) string {
@@ -44,20 +44,20 @@ func archOf(word string) string {
 	return ""
 }
 
-// debName matches the file name of a package with a kernel: release in the package's name, version and architecture.
+// debName matches the file name of a kernel package: the release in the package's name, version and architecture.
 var debName = lazyre.New(`^linux-(?:image|binary)-(?:unsigned-)?([^_]+?)(?:-unsigned|-dbg|-dbgsym)?_([^_]+)_([^_]+)\.d?deb$`)
 
-// noise are the words of file names that tell kernels from nothing.
+// noise are words of file names that do not distinguish kernels.
 var noise = []string{"linux", "vmlinux", "vmlinuz", "image", "min"}
 
-// describe reads what the names of a file say; rel is its path from the place it was found in. ok is false when they name no release.
+// describe parses the names of a file; rel is its path relative to its place. ok is false when they contain no release.
 func describe(path, rel string, place Place) (k Kernel, ok bool) {
 	k = Kernel{Source: FileSource(path), Place: place}
 	if m := debName.FindStringSubmatch(filepath.Base(path)); m != nil {
 		return k.debian(m[1], m[2], m[3])
 	}
 	if strings.HasSuffix(path, ".deb") || strings.HasSuffix(path, ".ddeb") {
-		return k, false // linux-libc-dev, linux-headers and others have no kernel
+		return k, false // linux-libc-dev, linux-headers and others contain no kernel
 	}
 	name := k.Name
 	if place.named { // the directory is the release: .../6.12.107-amd64/vmlinux
@@ -90,7 +90,7 @@ func describe(path, rel string, place Place) (k Kernel, ok bool) {
 	return k, true
 }
 
-// identity returns the name without what it need not say, then the architecture where that is missing, then the directories above.
+// identity returns the name without redundant words, then the architecture if that is missing, then the directories above.
 func (k *Kernel) identity(name string, above []string) string {
 	for _, p := range []string{"linux-", "vmlinux-", "vmlinuz-"} {
 		name = strings.TrimPrefix(name, p)
@@ -107,7 +107,7 @@ func (k *Kernel) identity(name string, above []string) string {
 	return strings.Join(parts, "-")
 }
 
-// debian describes a package: of "6.1.0-56-cloud-amd64", "6.1.192-2" and "amd64" the release is the first, and the version 6.1.192.
+// debian describes a package: for "6.1.0-56-cloud-amd64", "6.1.192-2" and "amd64" the first is the release, and the version is 6.1.192.
 func (k *Kernel) debian(release, version, arch string) (Kernel, bool) {
 	_, after, hasEpoch := strings.Cut(version, "%3a")
 	if hasEpoch {
@@ -121,7 +121,7 @@ func (k *Kernel) debian(release, version, arch string) (Kernel, bool) {
 	}
 	k.Release, k.numbers, k.Arch = release, numbersOf(upstream), archOf(arch)
 	distribution := ""
-	if slices.ContainsFunc(words(release), func(w string) bool { return archOf(w) != "" }) { // Ubuntu's names have none
+	if slices.ContainsFunc(words(release), func(w string) bool { return archOf(w) != "" }) { // Ubuntu's names contain no architecture
 		distribution = "debian"
 	}
 	k.take(append(words(release), distribution))
@@ -139,7 +139,7 @@ func (k *Kernel) debian(release, version, arch string) (Kernel, bool) {
 	return *k, true
 }
 
-// take sorts words into the architecture and the others.
+// take splits words into the architecture and the others.
 func (k *Kernel) take(tokens []string) {
 	for _, w := range tokens {
 		switch {
@@ -183,7 +183,7 @@ func words(name string) []string {
 	return out
 }
 
-// numbersOf returns the numbers a release begins with.
+// numbersOf returns the numbers at the start of a release.
 func numbersOf(release string) []int {
 	var out []int
 	for part := range strings.SplitSeq(strings.FieldsFunc(release, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })[0], ".") {
@@ -196,14 +196,14 @@ func numbersOf(release string) []int {
 	return out
 }
 
-// query is a name that was asked for.
+// query is a parsed name.
 type query struct {
-	dotted []string // dotted numbers: the version, maybe that of a distribution (20.04)
+	dotted []string // dotted numbers: the version, and perhaps a distribution's (20.04)
 	arch   string
-	words  []string // that all must be said
+	words  []string // words that must all match
 }
 
-// parseQuery reads a name; ok is false when it has no release in it.
+// parseQuery parses a name; ok is false when it contains no release.
 func parseQuery(name string) (q query, ok bool) {
 	for _, w := range words(name) {
 		switch {
@@ -219,7 +219,7 @@ func parseQuery(name string) (q query, ok bool) {
 	return q, len(q.dotted) > 0
 }
 
-// matches reports whether a kernel has everything that was asked for, and how many words more.
+// matches reports whether a kernel has everything in the query, and how many further words it has.
 func (q *query) matches(k *Kernel) (more int, ok bool) {
 	if q.arch != "" && q.arch != k.Arch {
 		return 0, false
@@ -241,7 +241,7 @@ func (q *query) matches(k *Kernel) (more int, ok bool) {
 	return 0, false
 }
 
-// has reports whether the kernel's version is or begins with some numbers.
+// has reports whether the kernel's version equals or starts with the given numbers.
 func (k *Kernel) has(version []int) bool {
 	return len(version) <= len(k.numbers) && slices.Equal(version, k.numbers[:len(version)])
 }

@@ -14,33 +14,33 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// Variable names the environment variable with directories (and files) to search first, separated as in PATH.
+// Variable names the environment variable that lists directories and files to search first, separated as in PATH.
 const Variable = "BPFRUN_KERNELS"
 
-// Place is a part of the search path: a directory that is searched with everything below it, a file, or a glob.
+// Place is a part of the search path: a directory, which is searched recursively, a file, or a glob.
 type Place struct {
-	// Title describes what the place is, for people.
+	// Title describes the place for users.
 	Title string
-	// Pattern is a glob of absolute paths; directories among its matches are searched to the bottom.
+	// Pattern is a glob of absolute paths; matching directories are searched recursively.
 	Pattern string
 
-	named bool   // the directory of a file is called as its release
-	arch  string // of files whose names tell none
-	all   bool   // every file is one of types, whatever its name
+	named bool   // a file's directory is named after its release
+	arch  string // of files whose names contain none
+	all   bool   // every file counts, whatever its name
 }
 
-// Path is a search path for kernels. Its zero value finds nothing.
+// Path is a search path for kernels. The zero value finds nothing.
 type Path struct {
 	Places []Place
-	// Own is the user's directory of kernels, where [Path.Add] puts them; "" when there is none.
+	// Own is the user's directory of kernels, to which [Path.Add] adds; "" if there is none.
 	Own string
 
 	mu     sync.Mutex
 	listed []Kernel // nil before the first List, and after Add
 }
 
-// Default returns the search path of this user and system: the directories in BPFRUN_KERNELS, the user's own kernels, what distributions install with
-// debug information, the kernels in /boot, and Debian packages that apt has downloaded.
+// Default returns the search path of this user and system: the directories in BPFRUN_KERNELS, the user's own kernels, debug information installed by
+// the distribution, the kernels in /boot, and Debian packages downloaded by apt.
 func Default() *Path {
 	p := &Path{}
 	for _, dir := range filepath.SplitList(os.Getenv(Variable)) {
@@ -68,16 +68,15 @@ func Default() *Path {
 	return p
 }
 
-// literal makes a glob that matches the path itself.
+// literal returns a glob that matches only the path itself.
 func literal(path string) string {
 	if runtime.GOOS == "windows" {
-		return path // there is no escape: the brackets of a name are a pattern
+		return path // globs have no escapes on this system: brackets in a name stay a pattern
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// List returns the kernels of the search path in its order, in each place those of newer releases first. Places that cannot be read have
-// none.
+// List returns the kernels of the search path in its order, newer releases first within each place. Places that cannot be read are skipped.
 func (p *Path) List() []Kernel {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +104,7 @@ func (p *Path) list() []Kernel {
 	return out
 }
 
-// list describes the files of a place.
+// list returns the kernels of a place.
 func (place Place) list() []Kernel {
 	var out []Kernel
 	add := func(path, rel string, all bool) {
@@ -145,9 +144,9 @@ func (place Place) list() []Kernel {
 	return out
 }
 
-// Find returns the kernel that a name means. The name is a release or the beginning of one, with any other words of the kernel's names, in
-// any order: 6.12, 6.12-arm64, debian-6.12.107, 6.1-cloud. Of several kernels, those for amd64 win unless the name says
-// otherwise, then those of earlier places, then those with the fewest words that the name does not say, then the newest. The error is an [*Error].
+// Find returns the kernel that a name refers to. The name is a release or the beginning of one, with any other words of the kernel's names in
+// any order: 6.12, 6.12-arm64, debian-6.12.107, 6.1-cloud. Among several matches, amd64 wins unless the name states an architecture; then earlier
+// places, fewest words that the name does not contain, and the newest release. The error is an [*Error].
 func (p *Path) Find(name string) (Kernel, error) {
 	all, err := p.Matches(name)
 	if err != nil {
@@ -156,7 +155,7 @@ func (p *Path) Find(name string) (Kernel, error) {
 	return all[0], nil
 }
 
-// Matches returns all kernels that a name may mean, the best first. There is at least one, or an error as of [Path.Find].
+// Matches returns all kernels that a name may refer to, best first. There is at least one, or an error as for [Path.Find].
 func (p *Path) Matches(name string) ([]Kernel, error) {
 	e := &Error{Name: name, Err: ErrUnknown}
 	if strings.ContainsAny(name, "*?[") {
@@ -219,7 +218,7 @@ func (p *Path) Matches(name string) ([]Kernel, error) {
 	return out, nil
 }
 
-// near offers kernels: those of the release that differ in other words, else those of the nearest releases, else those of similar names.
+// near suggests kernels: of the same release with other words, otherwise with similar names, otherwise of the nearest releases.
 func near(name string, q query, all []Kernel, ids []string) []string {
 	const most = 3
 	version := numbersOf(q.dotted[len(q.dotted)-1])
@@ -244,7 +243,7 @@ func near(name string, q query, all []Kernel, ids []string) []string {
 	return out[:min(len(out), most)]
 }
 
-// distance orders releases by how far they are from one.
+// distance returns a sort key of how far apart two releases are.
 func distance(a, b []int) int {
 	at := func(v []int, i int) int {
 		if i < len(v) {
@@ -260,5 +259,5 @@ func distance(a, b []int) int {
 	return d
 }
 
-// errNoHome means that the system has no directory for the user's files.
+// errNoHome is returned when the system has no directory for the user's files.
 var errNoHome = errors.New("this user has no cache directory to store kernels in: set " + Variable + " to a directory instead")

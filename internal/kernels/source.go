@@ -20,29 +20,29 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 )
 
-// Words that name a kernel without a file.
+// Names of kernels without a file.
 const (
 	Host     = "host"     // the running kernel
-	Embedded = "embedded" // the one inside the program
+	Embedded = "embedded" // the one embedded in bpfrun
 )
 
-// HostBTF is where a running Linux kernel shows its types; a variable for tests.
+// HostBTF is the file in which a running Linux kernel exposes its BTF; tests replace it.
 var HostBTF = "/sys/kernel/btf/vmlinux"
 
 // Source is a kernel whose types can be read.
 type Source struct {
-	// Name is for people, and tells the release where it can: the file name without extensions, "host".
+	// Name is shown to users and contains the release if possible: the file name without extensions, or "host".
 	Name string
-	// Path is the file, or [Host] or [Embedded].
+	// Path is the file, [Host] or [Embedded].
 	Path string
-	// Found means that a glob or a directory named it together with others.
+	// Found means that a glob or a directory matched it along with others.
 	Found bool
 }
 
-// ErrNoHost means that the running system does not show its kernel's types.
+// ErrNoHost is returned when the host does not expose its kernel's types.
 var ErrNoHost = errors.New("this system does not expose its kernel's types")
 
-// Load parses the source's types. A nil cache is one that keeps nothing.
+// Load parses the source's types. cache may be nil.
 func (s Source) Load(cache *btffile.Cache) (*btf.Spec, error) {
 	switch s.Path {
 	case Embedded:
@@ -57,16 +57,16 @@ func (s Source) Load(cache *btffile.Cache) (*btf.Spec, error) {
 	return cache.Load(s.Path, nil)
 }
 
-// HostSource and EmbeddedSource are the kernels that need no file.
+// HostSource returns the running kernel.
 func HostSource() Source { return Source{Name: Host, Path: Host} }
 
-// EmbeddedSource returns the kernel inside the program.
+// EmbeddedSource returns the kernel embedded in bpfrun.
 func EmbeddedSource() Source { return Source{Name: embedded.Name, Path: Embedded} }
 
-// FileSource returns the kernel whose types a file has.
+// FileSource returns the kernel whose types are in a file.
 func FileSource(path string) Source { return Source{Name: baseName(path), Path: path} }
 
-// baseName returns a file's name without the extensions of types, compression and archives.
+// baseName returns a file's name without extensions of types, compression and archives.
 func baseName(path string) string {
 	name := filepath.Base(path)
 	for _, ext := range []string{".xz", ".gz", ".zst", ".tar", ".btf"} {
@@ -75,7 +75,7 @@ func baseName(path string) string {
 	return name
 }
 
-// ByteOrder returns the byte order of a file's BTF as its first bytes have it, nil when they do not tell.
+// ByteOrder returns the byte order that the first bytes of a file's BTF show, nil when they do not.
 func (s Source) ByteOrder() binary.ByteOrder {
 	f, err := os.Open(s.Path)
 	if err != nil {
@@ -117,16 +117,16 @@ var (
 	ErrUnknown = errors.New("no such kernel")
 )
 
-// Error reports that an argument names no kernel.
+// Error reports that an argument does not name a kernel.
 type Error struct {
 	Name string
 	Err  error
-	// Near are the names of known kernels that may be meant.
+	// Near are names of similar known kernels.
 	Near []string
 	hint string
 }
 
-// Error names the argument, what is wrong and what would work.
+// Error returns the argument, what is wrong and what would work.
 func (e *Error) Error() string {
 	text := e.Err.Error()
 	if e.hint != "" {
@@ -138,8 +138,8 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Expand finds the kernels an argument names. A file or a directory of that name comes first, then a glob's files, then the best kernel of
-// the search path. Errors are [*Error] or of the file system.
+// Expand returns the kernels that an argument names: those of a file or directory of that name, otherwise of a glob's files, otherwise the best match on
+// the search path. Errors are [*Error] or from the file system.
 func (p *Path) Expand(arg string) ([]Source, error) {
 	switch arg {
 	case "":
@@ -178,7 +178,7 @@ func (p *Path) Expand(arg string) ([]Source, error) {
 	return []Source{k.Source}, nil
 }
 
-// directory lists the files of types below a directory, in BTFHub's layout or flat.
+// directory lists the type files below a directory, in BTFHub's layout or flat.
 func directory(dir string) ([]Source, error) {
 	var out []Source
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -189,7 +189,7 @@ func directory(dir string) ([]Source, error) {
 			out = append(out, FileSource(path))
 		}
 		if d.IsDir() && d.Name() == "modules" {
-			return filepath.SkipDir // split BTF, which is not a target by itself
+			return filepath.SkipDir // split BTF, which is not a kernel by itself
 		}
 		return nil
 	})
@@ -203,7 +203,7 @@ func directory(dir string) ([]Source, error) {
 	return out, nil
 }
 
-// isTypes reports whether a file's name is one that files of a kernel's types have.
+// isTypes reports whether a file's name has an extension of type files.
 func isTypes(name string) bool {
 	return (strings.Contains(name, ".btf") || strings.HasPrefix(name, "vmlinux")) && !strings.HasSuffix(name, ".md")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Uname returns what uname(2) of a simulated kernel says: release (uname -r), "" when nothing is known of it, and version (uname -v).
+// Uname returns what uname(2) of a simulated kernel reports: release (uname -r), "" if unknown, and version (uname -v).
 func Uname(t *loader.Target) (release, version string) {
 	version = "#1 SMP PREEMPT_DYNAMIC bpfrun"
 	switch {

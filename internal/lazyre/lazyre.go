@@ -1,5 +1,5 @@
-// Package lazyre has regular expressions that are compiled when they are first used. Those of package-level variables would otherwise be
-// compiled by every command at its start.
+// Package lazyre provides regular expressions that are compiled on first use. Package-level ones would otherwise be compiled whenever a command
+// starts.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package lazyre
@@ -16,7 +16,7 @@ type Regexp struct {
 	re   *regexp.Regexp
 }
 
-// New makes a regular expression of a text, whose mistakes panic at the first use.
+// New returns a regular expression. An invalid one panics on first use.
 func New(text string) *Regexp { return &Regexp{text: text} }
 
 func (r *Regexp) compiled() *regexp.Regexp {

@@ -1,5 +1,5 @@
-// Package markup writes HTML. It stands in for html/template, which takes a megabyte of the binary by itself and another by its use of
-// reflection: the linker then keeps every exported method of every type.
+// Package markup writes HTML. It replaces html/template, which adds a megabyte to the binary and another by its use of
+// reflection, which makes the linker keep every exported method of every type.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package markup
@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// HTML is text that is HTML already: it is written as it is.
+// HTML is text that is already HTML and is written unchanged.
 type HTML string
 
 // Page is a page being written.
 type Page struct{ b strings.Builder }
 
-// Printf writes a format of HTML. Arguments other than numbers and [HTML] are escaped, for text between tags and for values of attributes
-// in double quotes; nowhere else may they stand.
+// Printf writes HTML by a format. Arguments other than numbers and [HTML] are escaped for text between tags and for double-quoted attribute values, the
+// only places where they may be used.
 func (p *Page) Printf(format string, args ...any) {
 	p.b.WriteString(string(Sprintf(format, args...)))
 }
 
-// Write writes HTML as it is.
+// Write writes HTML unchanged.
 func (p *Page) Write(s HTML) { p.b.WriteString(string(s)) }
 
 func (p *Page) String() string { return p.b.String() }
 
-// Sprintf makes HTML as [Page.Printf] writes it.
+// Sprintf returns what [Page.Printf] writes.
 func Sprintf(format string, args ...any) HTML {
 	escaped := make([]any, len(args))
 	for i, a := range args {

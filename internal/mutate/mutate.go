@@ -1,5 +1,5 @@
-// Package mutate puts errors into copies of source files, for commands that measure whether tests notice them. The sources stay as they are: the go
-// command reads the changed copy by -overlay.
+// Package mutate puts faults into copies of source files, to measure whether tests notice them. The sources are not modified: the go
+// command reads the changed copy through -overlay.
 package mutate
 
 import (
@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// Fault is one error: in a file, named from the module's root, the first occurrence of Old after the anchor becomes New. Without an anchor Old must occur
-// once.
+// Fault is one change in a file, named relative to the module's root: the first occurrence of Old after the anchor becomes New. Without an anchor, Old
+// must occur exactly once.
 type Fault struct {
 	Name, File, Anchor, Old, New string
 }
 
-// reach is how far after its anchor the text of a fault may be, in bytes.
+// reach is the maximum distance of a fault from its anchor, in bytes.
 const reach = 1500
 
-// Apply makes the change in the text of the file.
+// Apply returns src with the fault.
 func (f *Fault) Apply(src string) (string, error) {
 	at := 0
 	if f.Anchor == "" {
@@ -44,7 +44,7 @@ func (f *Fault) Apply(src string) (string, error) {
 	return src[:at] + f.New + src[at+len(f.Old):], nil
 }
 
-// Overlay writes the changed file into a directory, and the instructions for go build -overlay, whose path it returns.
+// Overlay writes the changed file and the JSON file for go build -overlay to dir, and returns the path of the latter.
 func (f *Fault) Overlay(root, dir string) (string, error) {
 	path := filepath.Join(root, filepath.FromSlash(f.File))
 	src, err := os.ReadFile(path)
@@ -67,7 +67,7 @@ func (f *Fault) Overlay(root, dir string) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o644)
 }
 
-// Root returns the directory with go.mod, from the working directory upwards.
+// Root returns the directory with go.mod, searching upwards from the working directory.
 func Root() (string, error) {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// Environment variables of test binaries that were built with Together.
+// Environment variables of test binaries built with Together.
 const (
-	// EnvFault is the number of the fault that is on, counted from 1; without it none is.
+	// EnvFault is the number of the active fault, counted from 1; unset means none.
 	EnvFault = "BPFRUN_FAULT"
-	// EnvReached is a directory in which a run leaves a file for every fault whose function it called, by number.
+	// EnvReached is a directory in which a run creates a file, named by number, for every fault whose function it called.
 	EnvReached = "BPFRUN_FAULTS_REACHED"
 )
 
-// Together writes sources in which all faults are present and the environment decides which is on: each function with a fault has a faulty copy, which
-// it calls instead of its own body. So one build serves all faults. It returns the path of the instructions for go build -overlay, and the faults it left
-// out, by index, because they are not inside a function.
+// Together writes sources that contain all faults, of which the environment activates one: each function with a fault gets a faulty copy, which it
+// calls instead of running its own body. One build thus serves all faults. It returns the path of the JSON file for go build -overlay, and the indexes
+// of faults left out because they are not inside a function.
 func Together(root, dir string, faults []Fault) (overlay string, left []int, err error) {
 	replace := map[string]string{}
 	byFile := map[string][]int{}
@@ -67,7 +67,7 @@ func Together(root, dir string, faults []Fault) (overlay string, left []int, err
 	return overlay, left, os.WriteFile(overlay, text, 0o644)
 }
 
-// switchSource is the file that packages with faults get.
+// switchSource is added to packages with faults.
 const switchSource = `package %s
 
 import (
@@ -146,7 +146,7 @@ func together(src string, faults []Fault, in []int) (text, pkg string, left []in
 	return text + copies.String(), file.Name.Name, left, nil
 }
 
-// enclosing returns the function whose body has the byte at an offset, nil if none does.
+// enclosing returns the function whose body contains the byte at an offset, or nil.
 func enclosing(tokens *token.FileSet, file *ast.File, off int) *ast.FuncDecl {
 	for _, d := range file.Decls {
 		fn, ok := d.(*ast.FuncDecl)
@@ -157,7 +157,7 @@ func enclosing(tokens *token.FileSet, file *ast.File, off int) *ast.FuncDecl {
 	return nil
 }
 
-// forward returns the statement by which a function passes its arguments to another, and the edits that name those without a name.
+// forward returns the statement with which a function passes its arguments to another, and the edits that name unnamed ones.
 func forward(tokens *token.FileSet, fn *ast.FuncDecl, to string) (call string, naming []edit) {
 	unnamed := 0
 	names := func(list *ast.FieldList) (all []string) {

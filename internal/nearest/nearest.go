@@ -1,4 +1,4 @@
-// Package nearest finds the names a mistyped one may stand for.
+// Package nearest finds names similar to a mistyped one.
 package nearest
 
 import (
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// longest is how much of a name is compared, in bytes: what differs further on is told apart by its beginning.
+// longest is the number of bytes of a name that are compared.
 const longest = 64
 
-// offered is how many names an error offers.
+// offered is the number of names an error suggests.
 const offered = 3
 
-// Names returns up to three of names that look like name, nearest first: at most limit edits away, or one contained in the other.
+// Names returns up to three names similar to name, nearest first: at most limit edits away, or one contained in the other.
 func Names(name string, names []string, limit int) []string {
 	distance := map[string]int{}
 	var near []string
@@ -38,8 +38,8 @@ func Names(name string, names []string, limit int) []string {
 	return near[:min(len(near), offered)]
 }
 
-// letters returns the set of the bytes of a name's compared part, modulo 64. One edit changes at most two of its members, so that
-// most of a kernel's functions need no distance.
+// letters returns the set of the bytes in the compared part of a name, modulo 64. One edit changes at most two members, which rules out most names
+// without computing a distance.
 func letters(name string) (set uint64) {
 	for i := range min(len(name), longest) {
 		set |= 1 << (name[i] & 63)
@@ -50,8 +50,7 @@ func letters(name string) (set uint64) {
 // Distance returns the number of bytes to insert, delete or replace between two names (Levenshtein), of their first 64 bytes.
 func Distance(a, b string) int { return within(a, b, 2*longest) }
 
-// within is [Distance] as long as that is at most limit, else some number above limit. Only places of both names that are at most limit
-// apart can belong to each other then.
+// within is [Distance] if that is at most limit, otherwise some number above limit. Only positions at most limit apart can then correspond.
 func within(a, b string, limit int) int {
 	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
 	if more := len(a) - len(b); more > limit || -more > limit {
@@ -88,10 +87,10 @@ func within(a, b string, limit int) int {
 	return row[len(b)]
 }
 
-// Like is [Names] with the limit that suits most names: a third of their length, at least two edits.
+// Like is [Names] with a limit that suits most names: a third of their length, at least two edits.
 func Like(name string, names []string) []string { return Names(name, names, max(2, len(name)/3)) }
 
-// Index holds many names that are searched more than once, such as the functions of a kernel.
+// Index holds names that are searched more than once, such as the functions of a kernel.
 type Index struct {
 	names []string
 	sets  []uint64 // the letters of each name
@@ -103,7 +102,7 @@ func (x *Index) Add(name string) {
 	x.sets = append(x.sets, allLetters(name))
 }
 
-// Near returns up to three names as [Names] does. Of equally near names those of about the same length come first.
+// Near returns up to three names as [Names] does. Among equally near names, those of similar length come first.
 func (x *Index) Near(name string, limit int) []string {
 	own := allLetters(name)
 	type candidate struct {

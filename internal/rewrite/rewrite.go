@@ -1,9 +1,9 @@
-// Package rewrite is the one flag that rewrites what tests compare with: golden files, generated documentation, transcripts.
+// Package rewrite defines the flag with which tests rewrite their expected output: golden files, generated documentation, transcripts.
 //
 //	go test ./scenario -update
 //	make update                 in every package that has something to rewrite
 //
-// What was recorded from a running kernel is not rewritten by it: those tests have a flag -record.
+// It does not rewrite recordings of a running kernel; their tests have a flag -record.
 package rewrite
 
 import "flag"

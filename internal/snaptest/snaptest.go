@@ -14,13 +14,13 @@ import (
 
 // Field changes one field of a state and reads it.
 type Field struct {
-	// Set gives the field its nth value. Another n is another value.
+	// Set gives the field its nth value; different n give different values.
 	Set func(n int)
 	// Get returns a copy of the value.
 	Get func() any
 }
 
-// Number returns the row of a field with a number.
+// Number returns the row of a numeric field.
 func Number[T ~int | ~int32 | ~uint8 | ~uint16 | ~uint32 | ~uint64](p *T) Field {
 	return Value(p, func(n int) T { return T(n) })
 }
@@ -31,12 +31,12 @@ func Bool[T ~bool](p *T) Field { return Value(p, func(n int) T { return n%2 != 0
 // Text returns the row of a string.
 func Text(p *string) Field { return Value(p, func(n int) string { return fmt.Sprint(n) }) }
 
-// Value returns the row of a field whose nth value is made by value and which is copied by assignment.
+// Value returns the row of a field that is copied by assignment; value makes its nth value.
 func Value[T any](p *T, value func(n int) T) Field {
 	return Field{func(n int) { *p = value(n) }, func() any { return *p }}
 }
 
-// Pointer returns the row of a pointer, of which the address counts.
+// Pointer returns the row of a pointer, compared by address.
 func Pointer[T any](p **T) Field {
 	made := map[int]*T{}
 	return Field{func(n int) {
@@ -65,8 +65,8 @@ func Map[M ~map[K]V, K comparable, V any](p *M, key func(n int) K, value V) Fiel
 	}, func() any { return maps.Clone(*p) }}
 }
 
-// Check fills all fields of a state, takes a snapshot, changes them, restores, and compares, twice. state is a pointer to a struct; a
-// field that has no row fails the test, unless its tag snapshot says why it has none: "fixed" does not change, "part" has a snapshot of its own.
+// Check fills all fields of a state, takes a snapshot, changes the fields, restores and compares, twice. state is a pointer to a struct. A field without
+// a row fails the test unless its tag snapshot gives the reason: "fixed" never changes, "part" has a snapshot of its own.
 func Check(t *testing.T, state any, rows map[string]Field, snapshot func() (restore func())) {
 	t.Helper()
 	typ := reflect.TypeOf(state).Elem()

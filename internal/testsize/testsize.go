@@ -1,4 +1,4 @@
-// Package testsize says how many cases a test of many takes. It is for tests only.
+// Package testsize selects how many of its cases a test runs. It is for tests only.
 //
 //	go test ./...                a sample: seconds
 //	go test -short ./...         a smaller one, for the race detector and emulated processors
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Long reports whether tests take all their cases: BPFRUN_LONG is set.
+// Long reports whether tests run all their cases: BPFRUN_LONG is set.
 func Long() bool { return os.Getenv("BPFRUN_LONG") != "" }
 
 // Pick returns long with BPFRUN_LONG, short with -short, and normal otherwise. BPFRUN_LONG wins.

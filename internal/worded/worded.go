@@ -1,5 +1,5 @@
-// Package worded words errors of the standard library for people who do not know Go: those of encoding/json, encoding/hex, strconv and
-// time name Go's types and functions.
+// Package worded rewords errors of the standard library for users who do not know Go: those of encoding/json, encoding/hex, strconv and
+// time name Go types and functions.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package worded
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// wordedError is an error with a text of its own.
+// wordedError is an error with a text for users.
 type wordedError struct {
 	text string
 	err  error
@@ -27,8 +27,8 @@ func (w *wordedError) Error() string { return w.text }
 // Unwrap returns the error of the standard library.
 func (w *wordedError) Unwrap() error { return w.err }
 
-// Error words an error of decoding that speaks of Go; any other error, and nil, it returns as they are. Call it where the error arises:
-// what wrappers of the error say is not part of the text. errors.Is and errors.As find the original.
+// Error rewords a decoding error that mentions Go; it returns other errors and nil unchanged. Call it where the error arises, since the text of
+// wrapping errors is dropped. errors.Is and errors.As still find the original.
 func Error(err error) error {
 	if text := text(err); text != "" {
 		return &wordedError{text, err}
@@ -81,7 +81,7 @@ func member(field string) string {
 	return "member " + field + ": "
 }
 
-// article puts a JSON type into a sentence.
+// article returns a JSON type with its article.
 func article(kind string) string {
 	switch kind {
 	case "array", "object":
@@ -92,7 +92,7 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// wanted returns the JSON that a Go type is read from.
+// wanted returns the JSON type that decodes into a Go type.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
