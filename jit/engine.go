@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// ErrUnsupported: there is no native code for the system, the processor or the memory.
+// ErrUnsupported means that there is no native code for the system, the processor or the memory.
 var ErrUnsupported = errors.New("jit: no native code here")
 
 var _ vm.Engine = (*Engine)(nil)

@@ -14,7 +14,7 @@ const (
 	End   = "<!-- corpus table: end -->"
 )
 
-// ErrMarks: a file has only one of the marks, or has them in the wrong order.
+// ErrMarks means that a file has only one of the marks, or has them in the wrong order.
 var ErrMarks = errors.New("the marks of the corpus table do not match")
 
 // Paste replaces the text between the marks of a Markdown file. If the file has no marks, they and the section are

@@ -21,7 +21,7 @@ import (
 //go:embed core_libbpf.c nobpf.h
 var sources embed.FS
 
-// ErrUnavailable: this system cannot build or run the program, because it has no C compiler, or no libbpf with headers.
+// ErrUnavailable means that this system cannot build or run the program, because it has no C compiler, or no libbpf with headers.
 var ErrUnavailable = errors.New("libbpf is not available here")
 
 // Harness is the built program. Close removes it.

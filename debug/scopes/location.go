@@ -79,7 +79,7 @@ type State struct {
 // errOptimizedOut: the variable has no location at this address.
 var errOptimizedOut = errors.New("optimized out here")
 
-// ErrUnreadable: the location is malformed or uses an unknown operation.
+// ErrUnreadable means that the location is malformed or uses an unknown operation.
 var ErrUnreadable = errors.New("its location is malformed")
 
 // uleb decodes a ULEB128 number and returns the remaining bytes.

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// ErrTooLong: the code is longer than the processor's jumps reach.
+// ErrTooLong means the code is longer than the processor's jumps reach.
 var ErrTooLong = errors.New("more native code than a jump can cross")
 
 // MaxPiece is the maximum size in bytes of the code of one instruction without its out-of-line parts, of each of those
