@@ -147,6 +147,22 @@ func TestInstructionBreakpoint(t *testing.T) {
 	assert.Equal(t, list[0].InstructionReference, c.top().InstructionPointerReference)
 }
 
+// TestDisassemblyExplainsRelocations: instructions with a CO-RE relocation show what it became on the kernel.
+func TestDisassemblyExplainsRelocations(t *testing.T) {
+	c := connect(t)
+	launched(t, c, "examples/exec/exec.bpf.o", map[string]any{"stopOnEntry": true})
+	c.ask("configurationDone", nil)
+	c.stopped()
+	all := c.ask("disassemble", map[string]any{"memoryReference": c.top().InstructionPointerReference, "instructionCount": 60}).(*dap.DisassembleResponse).Body.Instructions
+	notes := ""
+	for _, in := range all {
+		if _, note, ok := strings.Cut(in.Instruction, "; CO-RE "); ok {
+			notes += note + "\n"
+		}
+	}
+	assert.Contains(t, notes, "task_struct")
+}
+
 func TestFaultStopsWithExplanation(t *testing.T) {
 	c := connect(t)
 	launched(t, c, "testdata/objects/clang-14/faults.o", map[string]any{"prog": "err_null_lookup"})
