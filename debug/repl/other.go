@@ -134,8 +134,8 @@ func (r *REPL) Complete(text string) (ends []string, length int) {
 		if err != nil || c.complete == nil {
 			return nil, 0
 		}
-		if strings.HasPrefix(args, "/") {
-			_, args, _ = strings.Cut(args, " ")
+		if _, rest, ok := strings.Cut(args, " "); ok && strings.HasPrefix(args, "/") { // a format; without a space, a path
+			args = rest
 		}
 		word = args
 		words = c.complete(r, word)

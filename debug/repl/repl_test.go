@@ -174,6 +174,10 @@ func TestComplete(t *testing.T) {
 	}
 	ends, _ := r.Complete("restart x")
 	assert.Empty(t, ends)
+	kernel := filepath.Join(t.TempDir(), "linux-6.12.btf")
+	require.NoError(t, os.WriteFile(kernel, nil, 0o600))
+	ends, _ = r.Complete("kernel " + strings.TrimSuffix(kernel, "6.12.btf"))
+	assert.Contains(t, ends, "6.12.btf", "paths of kernels")
 	ends, _ = r.Complete("p execs_by_uid.")
 	assert.Empty(t, ends)
 }
