@@ -94,6 +94,9 @@ func (b *base) newHandle() (*handleView, error) {
 			size = uint64(t.Size)
 			v.spec, v.typ = k, t.ID
 			v.place(t.ID, handleFields)
+			if b.spec.Inner == nil {
+				v.placeNull(t.ID, "inner_map_meta")
+			}
 			v.placeName(t.ID)
 		}
 		size = max(size, v.placeType(b.spec.Type.Struct()))
@@ -108,6 +111,17 @@ func (v *handleView) place(id btf.ID, fields []handleField) {
 		if f, ok := v.spec.FindMember(id, hf.name); ok && f.BitSize == 0 {
 			v.at[uint64(f.Offset())] = hf
 		}
+	}
+}
+
+// placeNull makes a pointer of the struct null.
+func (v *handleView) placeNull(id btf.ID, name string) {
+	f, ok := v.spec.FindMember(id, name)
+	if !ok {
+		return
+	}
+	if size, err := v.spec.Sizeof(f.Type); err == nil {
+		v.at[uint64(f.Offset())] = handleField{name, int(size), func(Map) uint64 { return 0 }}
 	}
 }
 
@@ -155,7 +169,14 @@ func (v *handleView) Load(off uint64, size int) (uint64, *mem.Fault) {
 	case v.spec == nil:
 		return 0, &mem.Fault{Kind: mem.NotPermitted, Detail: "a map pointer is for helpers; without the kernel's BTF struct bpf_map is not known"}
 	}
-	return 0, &mem.Fault{Kind: mem.NotSimulated, Detail: "of what a kernel keeps of a map, attributes such as max_entries are simulated"}
+	path, field, exact := v.spec.FieldAt(v.typ, uint32(off), size)
+	if path == "" {
+		return 0, &mem.Fault{Kind: mem.NotPermitted, Detail: "no member of the map's struct is there"}
+	}
+	if !exact && v.spec.SkipMods(field.Type).Kind == btf.KindPtr { // btf_struct_walk
+		return 0, &mem.Fault{Kind: mem.NotPermitted, Detail: "a part of the pointer " + path}
+	}
+	return 0, &mem.Fault{Kind: mem.NotSimulated, Detail: path + " is not; attributes such as max_entries are"}
 }
 
 func (v *handleView) Store(uint64, int, uint64) *mem.Fault {

@@ -15,9 +15,10 @@ import (
 // Offsets in the kernel types of mapTypes.
 const (
 	atOps, atMaxEntries   = 0, 8
-	atElemSize, atMask    = 16, 20
-	atCount, atPerCPU     = 16, 20
-	atBuckets, atHashSize = 24, 28
+	atInner               = 16
+	atElemSize, atMask    = 24, 28
+	atCount, atPerCPU     = 24, 28
+	atBuckets, atHashSize = 32, 36
 )
 
 // mapTypes are a kernel's struct bpf_map, bpf_array, and bpf_htab with or without the counters for each CPU that Linux 6.1 brought.
@@ -27,13 +28,13 @@ func mapTypes(t *testing.T, perCPUCount bool) *btf.Spec {
 	member := func(name string, typ btf.ID, off uint32) btf.Member {
 		return btf.Member{Name: name, Type: typ, BitOffset: off * 8}
 	}
-	m := b.Struct("bpf_map", 16, member("ops", u64, atOps), member("max_entries", u32, atMaxEntries))
-	b.Struct("bpf_array", 24, member("map", m, 0), member("elem_size", u32, atElemSize), member("index_mask", u32, atMask))
+	m := b.Struct("bpf_map", 24, member("ops", b.Ptr(u64), atOps), member("max_entries", u32, atMaxEntries), member("inner_map_meta", b.Ptr(0), atInner))
+	b.Struct("bpf_array", 32, member("map", m, 0), member("elem_size", u32, atElemSize), member("index_mask", u32, atMask))
 	htab := []btf.Member{member("map", m, 0), member("count", u32, atCount), member("n_buckets", u32, atBuckets), member("elem_size", u32, atHashSize)}
 	if perCPUCount {
 		htab = append(htab, member("use_percpu_counter", u32, atPerCPU))
 	}
-	b.Struct("bpf_htab", 32, htab...)
+	b.Struct("bpf_htab", 40, htab...)
 	b.Struct("htab_elem", 48)
 	spec, err := b.Spec(binary.LittleEndian)
 	require.NoError(t, err)
@@ -90,14 +91,21 @@ func TestMapPointersRefuseTheRestByName(t *testing.T) {
 	env := newEnv(t, 1)
 	env.KernelBTF = mapTypes(t, true)
 	m := newMap(t, env, Spec{Type: uapi.MapTypeHash, KeySize: 4, ValueSize: 4, MaxEntries: 4})
-	_, f := env.Mem.Load(m.Addr()+atOps, 8)
+	inner, f := env.Mem.Load(m.Addr()+atInner, 8)
+	require.Nil(t, f)
+	assert.Zero(t, inner, "no map of maps")
+	_, f = env.Mem.Load(m.Addr()+atOps, 8)
 	require.NotNil(t, f)
 	assert.Equal(t, mem.NotSimulated, f.Kind)
 	assert.ErrorContains(t, f, "not simulated")
+	assert.ErrorContains(t, f, "map.ops")
+	_, f = env.Mem.Load(m.Addr()+atOps+1, 4)
+	require.NotNil(t, f)
+	assert.Equal(t, mem.NotPermitted, f.Kind, "a part of a pointer")
 	f = env.Mem.Store(m.Addr()+atMaxEntries, 4, 1)
 	require.NotNil(t, f)
 	assert.Equal(t, mem.ReadOnly, f.Kind)
-	_, f = env.Mem.Load(m.Addr()+32, 4)
+	_, f = env.Mem.Load(m.Addr()+40, 4)
 	require.NotNil(t, f)
 	assert.Equal(t, mem.OutOfBounds, f.Kind)
 }
