@@ -1,4 +1,4 @@
-// Package conformance compares runs of objects with those of kernels: cases recorded with BPF_PROG_TEST_RUN ([Cases]).
+// Package conformance runs objects and compares the results with those of real kernels, recorded with BPF_PROG_TEST_RUN ([Cases]).
 //
 // Package conformance/isa tests the instruction set.
 //
@@ -9,9 +9,9 @@ import "github.com/bpfrun/bpfrun/conformance/isa"
 
 // Types shared by the reports of all suites.
 type (
-	// Result counts what passed and failed.
+	// Result counts passed and failed tests.
 	Result = isa.Result
-	// Failure is what did not pass.
+	// Failure describes a failed test.
 	Failure = isa.Failure
 	// InputError locates an invalid line in an input.
 	InputError = isa.InputError

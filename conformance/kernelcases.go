@@ -14,39 +14,40 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// CaseFile is a file of cases recorded from a kernel: FORMATS section 3, `conformance kernel`.
+// CaseFile is a file of cases recorded on a kernel, the input of `conformance kernel` (FORMATS section 3).
 type CaseFile struct {
 	Object string `json:"object"`
-	// Kernel is the release of the kernel that was recorded.
+	// Kernel is the release of the recorded kernel.
 	Kernel     string   `json:"kernel"`
 	CheckNames []string `json:"check_names"`
 	Cases      []Case   `json:"cases"`
 }
 
-// Case is one recorded case: what was set up, what was run, what the kernel did.
+// Case is one recorded case: the setup, the runs, and what the kernel did.
 type Case struct {
 	Name string `json:"name"`
-	// Globals are set before the runs: bytes in hex, or "fill:5a".
+	// Globals maps global variables to their initial values: bytes in hex, or "fill:5a".
 	Globals     map[string]string `json:"globals,omitempty"`
 	UserRingbuf []UserSample      `json:"user_ringbuf,omitempty"`
-	// Maps are elements user space stores before the runs, in the form of BPF_MAP_UPDATE_ELEM: of per-CPU maps the values of all CPUs.
+	// Maps lists the elements that user space stores before the runs, in the format of BPF_MAP_UPDATE_ELEM: elements of per-CPU maps
+	// contain the values of all CPUs.
 	Maps map[string][]MapElement `json:"maps,omitempty"`
 	Runs []CaseRun               `json:"runs"`
-	// SettleMS is the simulated time after the runs that lets timers and work queues finish.
+	// SettleMS is the simulated time after the runs, in milliseconds, in which timers and work queues finish.
 	SettleMS int `json:"settle_ms,omitempty"`
-	// EnvDependent names what depends on the recording machine: "global:out", "check:name", "map:name",
+	// EnvDependent lists the results that depend on the recording machine: "global:out", "check:name", "map:name",
 	// "ringbuf:name", "perf:name", "ret", "data_out", "ctx_out", "trace".
 	EnvDependent []string   `json:"env_dependent,omitempty"`
 	Expect       CaseExpect `json:"expect"`
 }
 
-// MapElement is an element of a map before the runs.
+// MapElement is the initial value of a map element.
 type MapElement struct {
 	Key   HexBytes `json:"k"`
 	Value HexBytes `json:"v"`
 }
 
-// UserSample is a sample user space puts into a user ring buffer before the runs.
+// UserSample is a sample that user space writes to a user ring buffer before the runs.
 type UserSample struct {
 	Map    string   `json:"map"`
 	Sample HexBytes `json:"sample"`
@@ -58,13 +59,13 @@ type CaseRun struct {
 	Data HexBytes `json:"data,omitempty"`
 	Ctx  HexBytes `json:"ctx,omitempty"`
 	CPU  int      `json:"cpu,omitempty"`
-	// Repeat runs the program several times; what is compared comes from the last one.
+	// Repeat is the number of times that the program runs; only the last run is compared.
 	Repeat int `json:"repeat,omitempty"`
 }
 
-// CaseExpect is what the kernel did.
+// CaseExpect records what the kernel did.
 type CaseExpect struct {
-	// LoadError means that the kernel refused the program.
+	// LoadError is set if the kernel refused the program.
 	LoadError string `json:"load_error,omitempty"`
 	// VerifierLog is the last line of the log of a refused program.
 	VerifierLog string                `json:"verifier_log,omitempty"`
@@ -77,7 +78,7 @@ type CaseExpect struct {
 	Trace       []string              `json:"trace,omitempty"`
 }
 
-// RunExpect is the outcome of one run. Absent fields were not recorded.
+// RunExpect is the recorded outcome of one run. Nil fields were not recorded.
 type RunExpect struct {
 	Ret     *uint32   `json:"ret,omitempty"`
 	Errno   CaseErrno `json:"errno,omitempty"`
@@ -92,10 +93,10 @@ type MapWant struct {
 	PerCPU []HexBytes `json:"percpu,omitempty"`
 }
 
-// HexBytes are bytes written as hex digits.
+// HexBytes is a byte string that JSON represents as hex digits.
 type HexBytes []byte
 
-// UnmarshalJSON reads a string of hex digits.
+// UnmarshalJSON decodes a string of hex digits.
 func (h *HexBytes) UnmarshalJSON(b []byte) error {
 	var s *string
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -110,16 +111,16 @@ func (h *HexBytes) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// MarshalJSON writes a string of hex digits.
+// MarshalJSON encodes the bytes as a string of hex digits.
 func (h HexBytes) MarshalJSON() ([]byte, error) { return json.Marshal(hex.EncodeToString(h)) }
 
-// String writes the hex digits.
+// String returns the bytes as hex digits.
 func (h HexBytes) String() string { return hex.EncodeToString(h) }
 
-// CaseErrno is an error number, read from a number of either sign or a name.
+// CaseErrno is an error number. In JSON it is a name, or a number of either sign.
 type CaseErrno uapi.Errno
 
-// UnmarshalJSON reads 22, -22 or "EINVAL".
+// UnmarshalJSON decodes 22, -22 or "EINVAL".
 func (e *CaseErrno) UnmarshalJSON(b []byte) error {
 	text := strings.Trim(string(b), `"`)
 	if text == "null" || text == "" {
@@ -138,17 +139,17 @@ func (e *CaseErrno) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the name.
+// MarshalJSON encodes the error's name.
 func (e CaseErrno) MarshalJSON() ([]byte, error) { return json.Marshal(uapi.Errno(e).Error()) }
 
-// GlobalWant is the value of a global variable: a number, a list of numbers, or bytes in hex.
+// GlobalWant is the expected value of a global variable: a number, a list of numbers, or bytes in hex. One field is set.
 type GlobalWant struct {
 	Number *json.Number
 	List   []json.Number
 	Bytes  []byte
 }
 
-// UnmarshalJSON reads one of the three forms.
+// UnmarshalJSON decodes a number, a boolean, a list of numbers, or a string of hex digits.
 func (g *GlobalWant) UnmarshalJSON(b []byte) error {
 	switch {
 	case len(b) > 0 && b[0] == '"':
@@ -172,7 +173,7 @@ func (g *GlobalWant) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, g.Number)
 }
 
-// MarshalJSON writes the form the value has.
+// MarshalJSON encodes the field that is set.
 func (g GlobalWant) MarshalJSON() ([]byte, error) {
 	switch {
 	case g.Bytes != nil:
@@ -186,7 +187,7 @@ func (g GlobalWant) MarshalJSON() ([]byte, error) {
 // maxCaseFile limits the size of a file of cases in bytes.
 const maxCaseFile = 256 << 20
 
-// ReadCases reads a file of recorded cases, which may be compressed (.gz). The error is an [*InputError] or of the file system.
+// ReadCases reads a file of recorded cases, which may be compressed (.gz). The error is an [*InputError] or comes from the file system.
 func ReadCases(path string) (*CaseFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -206,7 +207,7 @@ func ReadCases(path string) (*CaseFile, error) {
 	return ParseCases(path, data)
 }
 
-// ParseCases reads recorded cases from memory.
+// ParseCases parses recorded cases; name appears in errors, which are of type [*InputError].
 func ParseCases(name string, data []byte) (*CaseFile, error) {
 	var c CaseFile
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -218,7 +219,7 @@ func ParseCases(name string, data []byte) (*CaseFile, error) {
 	return &c, nil
 }
 
-// lineOf returns the line of a JSON error, 1 when it has none.
+// lineOf returns the line of a JSON error, or 1 if the error has no position.
 func lineOf(data []byte, err error) int {
 	off := int64(0)
 	switch e := err.(type) {

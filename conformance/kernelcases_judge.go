@@ -18,7 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// caseJudge collects how the outcome of a case differs from its record.
+// caseJudge collects the differences between the outcome of a case and its record.
 type caseJudge struct {
 	c     *Case
 	file  *CaseFile
@@ -26,7 +26,7 @@ type caseJudge struct {
 	diffs []string
 }
 
-// skipped returns the set of keys that are not compared. Plural and singular forms of a key's kind mean the same.
+// skipped returns the set of keys to leave out of the comparison. The kind of a key may be singular or plural.
 func skipped(keys []string) map[string]bool {
 	m := map[string]bool{}
 	for _, k := range keys {
@@ -40,14 +40,14 @@ func skipped(keys []string) map[string]bool {
 	return m
 }
 
-// skips reports whether a thing, or all of its kind, depends on the recording machine.
+// skips reports whether a result, or every result of its kind, depends on the recording machine.
 func (j *caseJudge) skips(kind, name string) bool { return j.skip[kind] || j.skip[kind+":"+name] }
 
 func (j *caseJudge) diff(format string, args ...any) {
 	j.diffs = append(j.diffs, fmt.Sprintf(format, args...))
 }
 
-// run compares one run. err is the error of the system call, or why the program cannot run here.
+// run compares one run. err is the error of the system call, or the reason why the program cannot run here.
 func (j *caseJudge) run(i int, res *machine.Result, err error, want *RunExpect) {
 	where := "run " + fmt.Sprint(i)
 	if len(j.c.Runs) == 1 {
@@ -99,7 +99,7 @@ func faultText(f *machine.Fault) string {
 	return text
 }
 
-// bytesDiff describes where two byte strings differ.
+// bytesDiff describes the difference between two byte strings.
 func bytesDiff(want, got []byte) string {
 	if len(want) != len(got) {
 		return fmt.Sprintf("want %d bytes %s, got %d bytes %s", len(want), shortHex(want), len(got), shortHex(got))
@@ -113,7 +113,7 @@ func bytesDiff(want, got []byte) string {
 	return "equal"
 }
 
-// shortHex writes at most 64 bytes.
+// shortHex formats at most 64 bytes in hex.
 func shortHex(b []byte) string {
 	const most = 64
 	if len(b) <= most {
@@ -122,7 +122,7 @@ func shortHex(b []byte) string {
 	return fmt.Sprintf("%x...", b[:most])
 }
 
-// state compares everything that outlives the runs.
+// state compares the state that outlives the runs.
 func (j *caseJudge) state(o *outcome) {
 	j.checks(o.m)
 	for _, name := range slices.Sorted(stdmaps.Keys(j.c.Expect.Globals)) {
@@ -152,13 +152,13 @@ func (j *caseJudge) state(o *outcome) {
 	}
 }
 
-// checkArray is the global array whose elements are checks.
+// checkArray is the global array that holds the results of checks.
 const checkArray = "R"
 
-// unexecuted is what an element of R is preset to.
+// unexecuted is the initial value of the elements of R, which marks checks that were not executed.
 var unexecuted = bytes.Repeat([]byte{0x5a}, 8)
 
-// checks compares the elements of R by the names of their checks.
+// checks compares the elements of R, by the names of their checks.
 func (j *caseJudge) checks(m *machine.Machine) {
 	if len(j.c.Expect.Checks) == 0 && j.c.Globals[checkArray] == "" {
 		return
@@ -179,7 +179,7 @@ func (j *caseJudge) checks(m *machine.Machine) {
 		if 8*i+8 > len(r) {
 			break
 		}
-		// Several checks may share a name: the record has the last one that was executed.
+		// Several checks may share a name; the record holds the last one executed.
 		if raw := r[8*i : 8*i+8]; !bytes.Equal(raw, unexecuted) {
 			got[name] = int64(order.Uint64(raw))
 		}
@@ -202,7 +202,7 @@ func (j *caseJudge) checks(m *machine.Machine) {
 	}
 }
 
-// global compares a variable.
+// global compares a global variable.
 func (j *caseJudge) global(m *machine.Machine, name string, want GlobalWant) {
 	got, err := m.ReadVariable(name)
 	if err != nil {
@@ -244,7 +244,7 @@ func (j *caseJudge) global(m *machine.Machine, name string, want GlobalWant) {
 	}
 }
 
-// elementSize returns the size of the elements of an array variable: from its type, else by dividing its size.
+// elementSize returns the size of the elements of an array variable in bytes, from its type, or else from its size and count.
 func elementSize(m *machine.Machine, name string, size, count int) int {
 	spec := m.Linked().Object.BTF
 	if _, v, ok := machine.Variable(m.Linked(), name); ok && spec != nil && v.Type != 0 {
@@ -282,7 +282,7 @@ func numberText(b []byte, order binary.ByteOrder) string {
 	return fmt.Sprint(endian.Uint(order, b))
 }
 
-// contents compares a map: by key, and for maps without keys in the order of pop.
+// contents compares the elements of a map: by key, or in pop order if the map has no keys.
 func (j *caseJudge) contents(m *machine.Machine, name string, want []MapWant) {
 	b, ok := m.MapByName(name)
 	if !ok {
@@ -317,8 +317,8 @@ func (j *caseJudge) contents(m *machine.Machine, name string, want []MapWant) {
 	}
 }
 
-// listHeads returns the list heads in a map's values. What a kernel shows user space of them are addresses in a buffer of its own
-// (check_and_init_map_value).
+// listHeads returns the list heads in a map's values. What user space reads from them are addresses in a temporary kernel buffer
+// (check_and_init_map_value), so they are not compared.
 func listHeads(spec *maps.Spec) []maps.Special {
 	fields, err := maps.FieldSpecials(spec)
 	if err != nil {
@@ -327,7 +327,7 @@ func listHeads(spec *maps.Spec) []maps.Special {
 	return slices.DeleteFunc(fields, func(f maps.Special) bool { return f.Kind != maps.ListHead })
 }
 
-// withoutListHeads zeroes list heads in both.
+// withoutListHeads zeroes the list heads of want and got. It returns the changed want.
 func withoutListHeads(spec *maps.Spec, want []MapWant, got []maps.Entry) []MapWant {
 	fields := listHeads(spec)
 	if len(fields) == 0 {
@@ -402,11 +402,11 @@ func entryText(e *maps.Entry) string {
 	return fmt.Sprint(out)
 }
 
-// same compares records of a ring buffer.
+// same reports whether two ring buffer records are equal.
 func (h HexBytes) same(got HexBytes) bool { return bytes.Equal(h, got) }
 
-// samePadded compares records of a perf buffer, which the kernel pads so that size and data together are a multiple of
-// eight bytes (kernel/events/core.c perf_sample_save_raw_data); what the padding holds is not told.
+// samePadded reports whether two perf buffer records are equal. The kernel pads them so that size and data together are a multiple of
+// eight bytes (kernel/events/core.c perf_sample_save_raw_data); the contents of the padding are unspecified.
 func (h HexBytes) samePadded(got HexBytes) bool {
 	padded := (len(got)+4+7)&^7 - 4
 	return bytes.Equal(h, got) || len(h) == padded && bytes.HasPrefix(h, got)

@@ -11,14 +11,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// JudgeCases is [Cases] for an object and a file of cases that are in memory already.
+// JudgeCases is like [Cases], but takes an object and cases that are already in memory.
 func JudgeCases(ctx context.Context, obj *loader.Object, target *loader.Target, file *CaseFile, w io.Writer) (*CasesResult, error) {
 	r := &caseRunner{file: file, object: obj, target: target, types: kernel.NewTypes()}
 	return r.judgeAll(ctx, w)
 }
 
-// Replay runs a case and returns what each run did, in the form a record has. The error is a case that cannot be set up, or a run
-// that did not come to its end.
+// Replay runs a case and returns the outcome of each run in the format of a record. It fails if the case cannot be set up or a run does
+// not complete.
 func Replay(ctx context.Context, obj *loader.Object, target *loader.Target, file *CaseFile, c *Case) ([]RunExpect, error) {
 	r := &caseRunner{file: file, object: obj, target: target, types: kernel.NewTypes()}
 	m, err := r.machine(c)

@@ -19,37 +19,37 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// CasesConfig describes where recorded cases run.
+// CasesConfig configures the replay of recorded cases.
 type CasesConfig struct {
-	// Objects is the directory of the objects.
+	// Objects is the directory that contains the objects.
 	Objects string
-	// Target makes the target for cases recorded on a kernel release ("6.18.44").
+	// Target returns the target for cases recorded on a kernel release ("6.18.44").
 	Target func(release string) (*loader.Target, error)
-	// Open opens an object; nil is [loader.Open].
+	// Open opens an object; nil means [loader.Open].
 	Open func(path string) (*loader.Object, error)
-	// MaxInsns limits the instructions of one run; 0 is the machine's limit.
+	// MaxInsns limits the number of instructions that a run executes; 0 means the machine's default.
 	MaxInsns uint64
 	Seed     uint64
-	// Engine, EagerLoops and OnDifference are those of machine.Config.
+	// Engine, EagerLoops and OnDifference are passed to machine.Config.
 	Engine       machine.Engine
 	EagerLoops   bool
 	OnDifference func(text string)
-	// Verbose also writes a line for each case that is not judged.
+	// Verbose also writes a line for each case that is not compared.
 	Verbose bool
 }
 
-// CasesResult counts cases.
+// CasesResult counts the cases of a file by outcome.
 type CasesResult struct {
 	Result
-	// Refused are the cases that the recorded kernel refused to load; they are not judged.
+	// Refused counts the cases that the recorded kernel refused to load; they are not compared.
 	Refused int
 }
 
-// recordedCPUs is the number of CPUs of the machines that record cases.
+// recordedCPUs is the number of CPUs of the machines on which cases are recorded.
 const recordedCPUs = 2
 
-// Cases runs the cases of a file and writes a line for each difference. The error is an input that cannot be used, not a
-// failed case.
+// Cases runs the cases of a file and writes a line to w for each difference. It returns an error if an input is unusable; failed cases
+// are counted in the result.
 func Cases(ctx context.Context, path string, cfg CasesConfig, w io.Writer) (*CasesResult, error) {
 	file, err := ReadCases(path)
 	if err != nil {
@@ -116,7 +116,7 @@ func newCaseRunner(file *CaseFile, cfg CasesConfig) (*caseRunner, error) {
 	return &caseRunner{file: file, cfg: cfg, object: obj, target: target, types: kernel.NewTypes()}, nil
 }
 
-// outcome is what the runs of a case did.
+// outcome holds the results of the runs of a case.
 type outcome struct {
 	m       *machine.Machine
 	ringbuf map[string][]HexBytes
@@ -124,7 +124,7 @@ type outcome struct {
 	trace   []string
 }
 
-// judge runs a case on a fresh machine and returns what differs from the record.
+// judge runs a case on a new machine and returns the differences from the record.
 func (r *caseRunner) judge(ctx context.Context, c *Case) ([]string, error) {
 	m, err := r.machine(c)
 	if err != nil {
@@ -164,7 +164,7 @@ func (r *caseRunner) judge(ctx context.Context, c *Case) ([]string, error) {
 	return j.diffs, nil
 }
 
-// machine links the programs of a case and composes a machine for them.
+// machine links the programs of a case and creates a machine for them.
 func (r *caseRunner) machine(c *Case) (*machine.Machine, error) {
 	opts := loader.LoadOptions{Globals: map[string]string{}}
 	for _, run := range c.Runs {
@@ -193,7 +193,7 @@ func (r *caseRunner) machine(c *Case) (*machine.Machine, error) {
 	})
 }
 
-// prepare sets what user space set before the runs.
+// prepare applies the setup that user space did before the runs.
 func (r *caseRunner) prepare(m *machine.Machine, c *Case) error {
 	names := make([]string, 0, len(c.Globals))
 	for n := range c.Globals {
@@ -229,7 +229,7 @@ func (r *caseRunner) prepare(m *machine.Machine, c *Case) error {
 	return r.prepareMaps(m, c)
 }
 
-// prepareMaps stores the elements of a case.
+// prepareMaps stores the initial map elements of a case.
 func (r *caseRunner) prepareMaps(m *machine.Machine, c *Case) error {
 	for _, name := range slices.Sorted(stdmaps.Keys(c.Maps)) {
 		b, ok := m.MapByName(name)
@@ -245,7 +245,7 @@ func (r *caseRunner) prepareMaps(m *machine.Machine, c *Case) error {
 	return nil
 }
 
-// Preset reads the value of a global variable of n bytes: hex, or "fill:5a".
+// Preset parses the initial value of a global variable of n bytes: hex, or "fill:5a".
 func Preset(text string, n int) ([]byte, error) {
 	fill, ok := strings.CutPrefix(text, "fill:")
 	var h HexBytes
@@ -261,7 +261,7 @@ func Preset(text string, n int) ([]byte, error) {
 	return bytes.Repeat(h, n), nil
 }
 
-// run returns one BPF_PROG_TEST_RUN. The error is that of the system call.
+// run performs one BPF_PROG_TEST_RUN. The error is that of the system call.
 func (r *caseRunner) run(ctx context.Context, m *machine.Machine, run *CaseRun, out *outcome) (*machine.Result, error) {
 	p, _ := r.object.Program(run.Prog)
 	if errno := testRunErrno(p, r.target.Version, run); errno != 0 {

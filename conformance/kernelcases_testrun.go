@@ -7,16 +7,17 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Limits of the input of BPF_PROG_TEST_RUN (net/bpf/test_run.c).
+// Limits on the input of BPF_PROG_TEST_RUN (net/bpf/test_run.c).
 const (
 	leastPacket = 14 // an Ethernet header
 	xdpLinear   = 4096 - 256 - 320
 	version511  = 5<<16 | 11<<8
-	version518  = 5<<16 | 18<<8 // what does not fit into a page goes into fragments
+	version518  = 5<<16 | 18<<8 // data that does not fit into a page becomes fragments
 	version612  = 6<<16 | 12<<8
 )
 
-// networkHeader returns the size of the header an Ethernet frame announces, without which 6.12 and later take no packet.
+// networkHeader returns the minimum size in bytes of the header that the Ethernet frame's protocol requires. Since 6.12 the kernel refuses
+// packets that are too short for it.
 func networkHeader(frame []byte) int {
 	switch {
 	case frame[12] == 0x08 && frame[13] == 0x00:
@@ -27,7 +28,7 @@ func networkHeader(frame []byte) int {
 	return 0
 }
 
-// testRunErrno returns what the system call itself refuses.
+// testRunErrno returns the error with which the system call refuses a run, or 0.
 func testRunErrno(p *loader.Program, version uint32, run *CaseRun) uapi.Errno {
 	n := len(run.Data)
 	row := progtype.Of(p.Type)
@@ -40,7 +41,7 @@ func testRunErrno(p *loader.Program, version uint32, run *CaseRun) uapi.Errno {
 		if len(run.Ctx) < contextReach(p.Insns) {
 			return uapi.EINVAL
 		}
-	case "": // syscall programs choose their context
+	case "": // syscall programs define their context
 		if row.Context.Layout == progtype.BytesLayout && len(run.Ctx) > 0 && len(run.Ctx) < contextReach(p.Insns) {
 			return uapi.EINVAL
 		}
@@ -59,8 +60,8 @@ func testRunErrno(p *loader.Program, version uint32, run *CaseRun) uapi.Errno {
 	return 0
 }
 
-// contextReach returns how many bytes of its context a program reads or writes (max_ctx_offset): accesses through r1 and its copies, as
-// far as they can be followed in the order of the instructions.
+// contextReach returns the number of context bytes that a program reads or writes (max_ctx_offset). It considers accesses through r1 and
+// its copies, as far as a linear pass over the instructions can follow them.
 func contextReach(insns []decode.Insn) int {
 	var context [16]bool // by register number
 	context[1] = true

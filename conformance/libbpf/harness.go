@@ -1,7 +1,7 @@
-// Package libbpf runs CO-RE relocations on an installed libbpf. It contains the C source of a small program, which the
-// system's C compiler builds and links with that libbpf.
+// Package libbpf performs CO-RE relocations with an installed libbpf. It contains the C source of a small program, which it
+// builds with the system's C compiler and links with that libbpf.
 //
-// It does not use this module's own relocations. Start from [Build].
+// It does not use this module's own relocation code. Start from [Build].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package libbpf
@@ -21,17 +21,18 @@ import (
 //go:embed core_libbpf.c nobpf.h
 var sources embed.FS
 
-// ErrUnavailable means that this system cannot build or run the program, because it has no C compiler, or no libbpf with headers.
+// ErrUnavailable means that the program cannot be built or run here, because the system has no C compiler, or no libbpf with headers.
 var ErrUnavailable = errors.New("libbpf is not available here")
 
-// Harness is the built program. Close removes it.
+// Harness is the compiled program. Close removes it.
 type Harness struct {
 	dir, program string
-	// Version is libbpf's, "1.7".
+	// Version is the version of libbpf ("1.7").
 	Version string
 }
 
-// Build compiles the program. cc is the compiler with its flags, "" for cc.
+// Build compiles the program. cc is the compiler with its flags; "" means cc. The error wraps [ErrUnavailable] if the system lacks a
+// prerequisite.
 func Build(ctx context.Context, cc string) (*Harness, error) {
 	if cc == "" {
 		cc = "cc"
@@ -64,8 +65,8 @@ func (h *Harness) compile(ctx context.Context, cc []string) error {
 	return nil
 }
 
-// Run relocates an object for a BTF, raw or ELF, uncompressed, and returns the lines that the program prints. The names
-// are written to the lines.
+// Run relocates an object against BTF, in an uncompressed raw or ELF file, and returns the lines that the program prints.
+// objectName and btfName are the names that appear in the lines.
 func (h *Harness) Run(ctx context.Context, objectName, object, btfName, btf string) ([]byte, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, h.program, "-o", objectName, "-b", btfName, object, btf)
@@ -78,10 +79,10 @@ func (h *Harness) Run(ctx context.Context, objectName, object, btfName, btf stri
 	return out.Bytes(), nil
 }
 
-// Close removes the program.
+// Close removes the compiled program.
 func (h *Harness) Close() error { return os.RemoveAll(h.dir) }
 
-// firstLines returns the start of a program's error output.
+// firstLines returns the first five lines of a program's error output.
 func firstLines(b []byte) string {
 	lines := strings.SplitN(strings.TrimSpace(string(b)), "\n", 6)
 	return strings.Join(lines[:min(5, len(lines))], "\n")

@@ -18,19 +18,19 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mutate"
 )
 
-// timeLimit ends tests that an error sent into an endless loop; startLimit is that of a single test, which is tried first.
+// timeLimit ends tests that a mutation causes to loop forever. startLimit applies to the single test that runs first.
 const (
 	timeLimit  = 4 * time.Minute
 	startLimit = time.Minute
 )
 
-// bench builds and runs tests.
+// bench builds and runs the tests of packages with mutations.
 type bench struct {
 	root, dir string
 	overlay   string
-	apart     map[int]bool // errors that are not in overlay
+	apart     map[int]bool // mutations that are not in overlay
 	binaries  map[string]string
-	reached   map[string]map[int]bool // by package: errors in what its tests call
+	reached   map[string]map[int]bool // by package: mutations in code that its tests execute
 	took      map[string]time.Duration
 }
 
@@ -47,7 +47,7 @@ func newBench(root, dir string) (*bench, error) {
 	return b, nil
 }
 
-// judge returns what notices an error, first asking the test that did before.
+// judge returns the test that detects mutation i. It first tries the test that detected the mutation before.
 func (b *bench) judge(i int, before notice) (notice, error) {
 	if b.apart[i] {
 		return b.judgeApart(i, before)
@@ -74,7 +74,7 @@ func (b *bench) judge(i int, before notice) (notice, error) {
 	return b.testAll(rest, i, env)
 }
 
-// testAll runs the tests of packages that can see an error until one notices it.
+// testAll runs the tests of the packages that execute the mutated code, until one detects the mutation.
 func (b *bench) testAll(packages []string, i int, env string) (notice, error) {
 	for _, pkg := range packages {
 		if err := b.survey(pkg); err != nil {
@@ -90,7 +90,7 @@ func (b *bench) testAll(packages []string, i int, env string) (notice, error) {
 	return notice{nobody, nobody}, nil
 }
 
-// judgeApart is judge for an error that has a build of its own.
+// judgeApart is like judge, for a mutation that needs a separate build.
 func (b *bench) judgeApart(i int, before notice) (notice, error) {
 	overlay, err := faults[i].Overlay(b.root, b.dir)
 	if err != nil {
@@ -112,7 +112,7 @@ func (b *bench) judgeApart(i int, before notice) (notice, error) {
 	return notice{nobody, nobody}, nil
 }
 
-// survey runs a package's tests without an error, to learn which ones they can see.
+// survey runs a package's tests with all mutations disabled, to find out which mutated code they execute.
 func (b *bench) survey(pkg string) error {
 	if b.reached[pkg] != nil {
 		return nil
@@ -146,7 +146,7 @@ func (b *bench) survey(pkg string) error {
 	return nil
 }
 
-// binary returns the test binary of a package with all errors.
+// binary returns the path of a package's test binary with all mutations compiled in.
 func (b *bench) binary(pkg string) (string, error) {
 	if bin := b.binaries[pkg]; bin != "" {
 		return bin, nil
@@ -160,7 +160,7 @@ func (b *bench) binary(pkg string) (string, error) {
 }
 
 func (b *bench) build(pkg, overlay, bin string) error {
-	// Line numbers are as in a build by go test, symbols are not needed.
+	// Omit symbols; line numbers in traces stay the same as with go test.
 	cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", bin, "./"+pkg)
 	cmd.Dir = b.root
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -171,7 +171,7 @@ func (b *bench) build(pkg, overlay, bin string) error {
 
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// test runs a binary in the directory of its package, and names the test that failed, "" if none did.
+// test runs a test binary in the directory of its package. It returns the name of the test that failed, or "" if none did.
 func (b *bench) test(pkg, bin string, limit time.Duration, env string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

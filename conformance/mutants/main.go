@@ -1,14 +1,14 @@
-// Command mutants measures whether tests would notice an error: it puts the errors of faults.go into loader, kernel, machine, maps, helpers, scenarios,
-// memory and the JIT's planning one by one, runs the tests of the package, then those of every package whose tests call the function with the error, and names the
-// errors that all of them missed.
+// Command mutants measures whether the tests detect errors (mutation testing). It applies the mutations in faults.go to the loader, kernel, machine, maps, helpers,
+// scenarios, memory and the JIT's planning, one by one. For each it runs the tests of the mutated package, then those of every package whose tests execute the mutated
+// function, and reports the mutations that no test detected.
 //
 //	go run ./conformance/mutants [-only TEXT] [-resume] [-results FILE]
 //
-// Every test binary is built once, with all errors in it, and told which one is on; those of variables are built one by one. A first run without any error finds out
-// which tests can see which error. The results file names the test that noticed each error: the next run tries this test first, so that it takes minutes where the first
-// took an hour. With -resume errors that have a result are left alone: an interrupted run goes on.
+// Each test binary is built once with all mutations compiled in, and an environment variable enables one of them; mutations of package-level variables are built one by
+// one. An initial run without mutations finds out which tests execute which mutated code. The results file names the test that detected each mutation. The next run tries
+// that test first, so that it takes minutes instead of an hour. With -resume, mutations that already have a result are skipped, to continue an interrupted run.
 //
-// It fails when more than one in ten errors is missed. The interpreter's errors are those of conformance/isa/mutants.
+// The command fails if more than one in ten mutations goes undetected. conformance/isa/mutants contains the mutations of the interpreter.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mutate"
 )
 
-// judges are the packages whose tests may notice an error in another one.
+// judges lists the packages whose tests may detect a mutation in another package.
 var judges = []string{
 	"mem", "maps", "loader", "kernel/object", "kernel/model", "kernel/net", "kernel/hook", "kernel/window", "kernel", "helpers/proto", "helpers", "machine", "jit/plan", "jit",
 	"intest", "matrix", "scenario", "bpftest", "conformance",
@@ -80,7 +80,7 @@ func run(only, results string, resume bool) error {
 	return report(known)
 }
 
-// report prints how many errors of each package were noticed, and those that were not.
+// report prints the number of detected mutations per package, and the undetected ones.
 func report(known map[string]notice) error {
 	var order []string
 	total, noticed := map[string]int{}, map[string]int{}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// notice is what noticed an error: a test of a package, or nobody. Without a package the error was not tried.
+// notice is the result for a mutation: the test that detected it, with its package, or nobody. The zero value means not tried.
 type notice struct{ Package, Test string }
 
 const nobody = "-"
@@ -22,7 +22,7 @@ func (n notice) String() string {
 	return n.Package + " " + n.Test
 }
 
-// readResults reads a results file: lines of an error's name, a package and a test, with tabs between.
+// readResults reads a results file. Each line holds a mutation's name, a package and a test, separated by tabs.
 func readResults(file string) (map[string]notice, error) {
 	known := map[string]notice{}
 	text, err := os.ReadFile(file)
@@ -42,7 +42,7 @@ func readResults(file string) (map[string]notice, error) {
 	return known, nil
 }
 
-// writeResults writes what is known, in the order of the errors.
+// writeResults writes the known results, in the order of faults.
 func writeResults(file string, known map[string]notice) error {
 	var b strings.Builder
 	for i := range faults {

@@ -7,15 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Settle waits for a grace period of RCU, after which the kernel frees programs, and a moment more.
+// Settle waits for an RCU grace period, after which the kernel frees programs, and then for moment.
 func Settle(moment time.Duration) {
 	const globalBarrier = 1 // MEMBARRIER_CMD_GLOBAL
 	unix.Syscall(unix.SYS_MEMBARRIER, globalBarrier, 0, 0)
 	time.Sleep(moment)
 }
 
-// Interrupt locks the calling goroutine to its thread and, from limit on, interrupts that thread's system calls with a signal that
-// Go programs ignore: the verifier gives up when a signal is pending. stop ends that and tells whether it happened.
+// Interrupt locks the calling goroutine to its thread. Once limit has elapsed it repeatedly sends the thread SIGURG, which Go programs
+// ignore, to interrupt its system calls: the verifier aborts when a signal is pending. stop ends this, unlocks the thread, and reports
+// whether a signal was sent.
 func Interrupt(limit time.Duration) (stop func() bool) {
 	runtime.LockOSThread()
 	pid, tid := unix.Getpid(), unix.Gettid()

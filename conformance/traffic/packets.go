@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Numbers of protocols as they stand in headers.
+// Protocol numbers in headers.
 const (
 	etherIPv4 = 0x0800
 	etherARP  = 0x0806
@@ -26,10 +26,10 @@ const (
 	protoSCTP     = 132
 )
 
-// least is the shortest frame a kernel takes.
+// least is the length in bytes of the shortest frame that a kernel accepts.
 const least = 14
 
-// maker makes frames from one stream of random numbers.
+// maker generates frames from a stream of random numbers.
 type maker struct{ r *rand.Rand }
 
 // Packets returns n frames. Flows repeat, in both directions. About one frame in eight is truncated or has an invalid
@@ -49,7 +49,7 @@ func Packets(seed uint64, n int) [][]byte {
 
 func (m *maker) oneIn(n int) bool { return m.r.IntN(n) == 0 }
 
-// pick chooses one of a few, so that flows and ports come back.
+// pick chooses one of a few values, so that flows and ports repeat.
 func pick[T any](m *maker, list ...T) T { return list[m.r.IntN(len(list))] }
 
 func (m *maker) bytes(n int) []byte {
@@ -60,7 +60,7 @@ func (m *maker) bytes(n int) []byte {
 	return b
 }
 
-// frame makes an Ethernet frame.
+// frame generates an Ethernet frame.
 func (m *maker) frame() []byte {
 	host := byte(1 + m.r.IntN(3))
 	f := append([]byte{2, 0, 0, 0, 0, host}, 2, 0, 0, 0, 0, 4-host)
@@ -77,7 +77,7 @@ func (m *maker) frame() []byte {
 	switch m.r.IntN(20) {
 	case 0:
 		return append(binary.BigEndian.AppendUint16(f, etherARP), m.arp()...)
-	case 1: // a length, not a protocol
+	case 1: // a length instead of an EtherType
 		return append(binary.BigEndian.AppendUint16(f, 46), m.bytes(46)...)
 	case 2:
 		return append(binary.BigEndian.AppendUint16(f, uint16(m.r.Uint32())), m.bytes(m.r.IntN(100))...)
@@ -92,7 +92,7 @@ func (m *maker) arp() []byte {
 	return append(b, make([]byte, 18)...)
 }
 
-// addresses of a few hosts, so that some are in a program's tables.
+// addr4 returns the address of one of a few hosts, so that programs have some of them in their tables.
 func (m *maker) addr4() []byte { return []byte{192, 0, 2, byte(1 + m.r.IntN(4))} }
 
 func (m *maker) addr6() []byte {
@@ -116,7 +116,7 @@ func (m *maker) ipv4(depth int) []byte {
 	case 0:
 		binary.BigEndian.PutUint16(h[6:], 0x2000) // a first fragment
 	case 1:
-		binary.BigEndian.PutUint16(h[6:], uint16(0x2000*m.r.IntN(2)|185)) // a later one
+		binary.BigEndian.PutUint16(h[6:], uint16(0x2000*m.r.IntN(2)|185)) // a later fragment
 	default:
 		binary.BigEndian.PutUint16(h[6:], 0x4000)
 	}
@@ -142,7 +142,7 @@ func checksum(b []byte) uint16 {
 
 func (m *maker) ipv6(depth int) []byte {
 	proto, body := m.transport(depth, true)
-	// Extension headers, the first of them outermost.
+	// Prepend extension headers, innermost first.
 	for range m.r.IntN(3) * m.r.IntN(2) {
 		switch kind := pick[byte](m, protoHop, protoRouting, protoFragment, protoDest); kind {
 		case protoFragment:
@@ -165,7 +165,7 @@ func (m *maker) ipv6(depth int) []byte {
 
 func (m *maker) port() uint16 { return pick[uint16](m, 22, 53, 80, 443, 12345, 40000, 4789) }
 
-// transport makes what follows an IP header, and the number of its protocol.
+// transport generates the payload of an IP packet and returns it with its protocol number.
 func (m *maker) transport(depth int, v6 bool) (proto byte, body []byte) {
 	ports := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, m.port()), m.port())
 	payload := m.bytes(pick(m, 0, 1, 10, 64, 200, 1200))
@@ -199,7 +199,7 @@ func (m *maker) inner(depth int) []byte {
 	return m.ipv4(depth + 1)
 }
 
-// spoil cuts a frame or makes one of its bytes lie.
+// spoil truncates a frame or corrupts one of its bytes.
 func (m *maker) spoil(f []byte) []byte {
 	f = append([]byte(nil), f...)
 	if m.oneIn(2) || len(f) <= least {

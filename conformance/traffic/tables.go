@@ -19,7 +19,7 @@ func Tables(name string, keySize, valueSize, cpus int, order binary.ByteOrder) [
 		order.PutUint64(b, v)
 		return b
 	}
-	// each copy of a per-CPU value
+	// all returns a per-CPU value with the same number on every CPU.
 	all := func(v uint64) (out []byte) {
 		for range cpus {
 			out = append(out, value(v)...)
@@ -28,7 +28,7 @@ func Tables(name string, keySize, valueSize, cpus int, order binary.ByteOrder) [
 	}
 	var e []Element
 	switch {
-	case name == "filter_ports": // the index is a port in network order; bits: source, destination, TCP, UDP
+	case name == "filter_ports": // the index is a port in network order; the bits stand for source, destination, TCP, UDP
 		for port, bits := range map[uint16]uint64{80: 0xe, 53: 0xb, 443: 0x5, 12345: 0xf} {
 			e = append(e, Element{u32(uint32(order.Uint16(binary.BigEndian.AppendUint16(nil, port)))), all(bits)})
 		}
@@ -52,7 +52,7 @@ func Tables(name string, keySize, valueSize, cpus int, order binary.ByteOrder) [
 		e = append(e, Element{u32(0), u32(2)})
 	case name == "tx_port" || name == "tx_port_general" || name == "tx_port_native" || name == "forward_map_general" || name == "forward_map_native":
 		e = append(e, Element{u32(0), append(u32(1), make([]byte, valueSize-4)...)})
-	case name == "flow_table_v4" && keySize == 16: // addresses, ports, and whether it is TCP
+	case name == "flow_table_v4" && keySize == 16: // the key is addresses, ports, and a flag for TCP
 		for i := range uint32(2) {
 			key := append([]byte{192, 0, 2, 1, 192, 0, 2, 2}, 0, 80, 0x9c, 0x40)
 			e = append(e, Element{append(key, u32(i)...), make([]byte, cpus*valueSize)})

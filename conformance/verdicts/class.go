@@ -10,7 +10,7 @@ import (
 const ClassUnclear = "unclear"
 
 // classes maps messages of kernel/bpf/verifier.c and related files to their subject. The wording differs between
-// releases; the first row that matches counts. The rows are compiled on first use, since no other command needs them.
+// releases; the first matching row wins. The patterns are compiled on first use, since no other command needs them.
 var classes = sync.OnceValue(func() []class {
 	return []class{
 		{"none", regexp.MustCompile(`^$`)},

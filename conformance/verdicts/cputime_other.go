@@ -6,5 +6,5 @@ import "time"
 
 var started = time.Now()
 
-// cpuTime returns the time that passed.
+// cpuTime returns the elapsed time, an approximation of the CPU time.
 func cpuTime() time.Duration { return time.Since(started) }

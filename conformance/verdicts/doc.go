@@ -4,7 +4,7 @@
 // a generated one, and the verdict of BPF_PROG_LOAD on one release. Package conformance/record writes such files;
 // [Replay] verifies the same programs and reports the differences.
 //
-// It knows the meaning of the kernels' messages ([ClassOf]), but not bpf(2).
+// It knows the meaning of the kernels' messages ([ClassOf]), but does not call bpf(2).
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package verdicts

@@ -17,33 +17,33 @@ import (
 const (
 	Accepted = "ok"
 	Refused  = "refused"
-	// Skipped: the verifier did not judge the program; Class explains why.
+	// Skipped means that the verifier did not check the program; Class explains why.
 	Skipped = "skipped"
 )
 
-// Classes of who decided.
+// Classes name the component that decided the verdict.
 const (
 	ByVerifier = "verifier"
-	ByCORE     = "core" // a poisoned instruction is reached
+	ByCORE     = "core" // a failed CO-RE relocation is reachable
 	ByMap      = "map"  // a map could not be created
-	ByEnv      = "env"  // the kernel has not what the program needs, or does not permit the load
+	ByEnv      = "env"  // the kernel lacks what the program needs, or does not permit the load
 	ByLoader   = "loader"
 	ByTime     = "time" // the load was interrupted
 )
 
 // Line is the verdict of one kernel on one program.
 type Line struct {
-	// Object is the path of the object file below the directory of the recording's objects, SHA256 the hash of its contents.
+	// Object is the path of the object file, relative to the directory of the recording's objects. SHA256 is the hash of its contents.
 	Object string `json:"object,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 	// Program is the program's name in the object, or the name of a generated program.
 	Program string `json:"program"`
 	Section string `json:"section,omitempty"`
-	// Patches change the linked program of the object.
+	// Patches modify the linked program of the object.
 	Patches []Patch `json:"patches,omitempty"`
-	// Variant numbers the changed programs of one program, from 1.
+	// Variant numbers the variants of one program, starting from 1.
 	Variant int `json:"variant,omitempty"`
-	// Generated is the program itself when no object has it.
+	// Generated is the program itself if it does not come from an object.
 	Generated *Program `json:"generated,omitempty"`
 
 	ProgType     string `json:"prog_type"`
@@ -52,39 +52,39 @@ type Line struct {
 	ProgFlags    uint32 `json:"prog_flags,omitempty"`
 	Insns        int    `json:"insns,omitempty"`
 
-	// Kernel is the release as uname prints it.
+	// Kernel is the release as printed by uname -r.
 	Kernel string `json:"kernel"`
-	// CPUs is the number of its processors, where it is known.
+	// CPUs is the machine's number of CPUs, or 0 if unknown.
 	CPUs    int    `json:"cpus,omitempty"`
 	Verdict string `json:"verdict"`
 	Class   string `json:"class"`
 	// Errno is the name of the error: "EACCES".
 	Errno string `json:"errno,omitempty"`
-	// Reason is the last message of the log, Messages all of them when there are several.
+	// Reason is the last message of the log. Messages lists all of them if there are several.
 	Reason   string   `json:"reason,omitempty"`
 	Messages []string `json:"messages,omitempty"`
 	Stats
-	// Where is the last instruction the log shows before the message.
+	// Where is the last instruction that the log shows before the message.
 	Where *int `json:"where,omitempty"`
-	// WhereFrom is "trace" when a log of level 1 showed it.
+	// WhereFrom is "trace" if it comes from a log of level 1.
 	WhereFrom string `json:"where_from,omitempty"`
 	Note      string `json:"note,omitempty"`
-	// Log is the kernel's log of level 2, where it was asked for.
+	// Log is the kernel's log of level 2, if it was requested.
 	Log string `json:"log,omitempty"`
 }
 
-// Stats are the figures at the end of a kernel's log. Pointers are nil when the kernel printed none.
+// Stats holds the statistics at the end of a kernel's log. Pointers are nil if the kernel did not print them.
 type Stats struct {
 	Processed  *int   `json:"processed_insns,omitempty"`
 	MaxStates  *int   `json:"max_states_per_insn,omitempty"`
 	Total      *int   `json:"total_states,omitempty"`
 	Peak       *int   `json:"peak_states,omitempty"`
 	StackDepth string `json:"stack_depth,omitempty"`
-	// Usec is what the kernel took, in microseconds: the time its verifier prints, or the processor time of the load where that is less.
+	// Usec is the kernel's verification time in microseconds: the time that its verifier prints, or the CPU time of the load if that is less.
 	Usec *int `json:"verification_usec,omitempty"`
 }
 
-// Key names the program in reports.
+// Key returns the name of the program in reports.
 func (l *Line) Key() string {
 	switch {
 	case l.Object == "":
@@ -95,15 +95,15 @@ func (l *Line) Key() string {
 	return l.Object + ":" + l.Program
 }
 
-// Reset forgets the verdict.
+// Reset clears the verdict.
 func (l *Line) Reset() {
 	l.Stats, l.Reason, l.Messages, l.Errno, l.Note, l.Where, l.Verdict, l.Class, l.Log = Stats{}, "", nil, "", "", nil, "", "", ""
 }
 
-// maxLine limits a line of a recording in bytes.
+// maxLine limits the length of a line of a recording in bytes.
 const maxLine = 16 << 20
 
-// ReadFile calls f for each line of a recording, which may be compressed by gzip.
+// ReadFile calls f for each line of a recording, which may be compressed with gzip.
 func ReadFile(path string, f func(*Line) error) error {
 	raw, err := os.Open(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// LogLines is the result of comparing one of our logs with the kernel's.
+// LogLines is the result of comparing one of our logs with the kernel's, line by line.
 type LogLines struct {
 	// Kernel and Ours count lines; Equal is the length of their longest common subsequence.
 	Kernel, Ours, Equal int
@@ -22,7 +22,7 @@ func (c *LogLines) Same() bool { return c.Kernel == c.Equal && c.Ours == c.Equal
 var (
 	// Addresses of maps, their values and kernel variables.
 	address = regexp.MustCompile(`( r\d+ =) 0x(?:0|[0-9a-f]{9,})(?: *$| +;|$)`)
-	// Lines that say nothing of instructions or states, and source lines: recordings are made without them.
+	// Source lines, and lines that do not describe instructions or states; recordings do not contain them.
 	noLog = regexp.MustCompile(`^(; |verification time|stack depth|insns processed|arg#\d+ reference type)`)
 )
 

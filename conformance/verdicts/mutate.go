@@ -13,7 +13,7 @@ import (
 // Patch replaces an instruction of a program after linking.
 type Patch struct {
 	Insn int `json:"insn"`
-	// Code is the slot in hex, little endian.
+	// Code is the 8-byte instruction in hex, little-endian.
 	Code string `json:"code"`
 }
 
@@ -41,9 +41,9 @@ func Apply(insns []decode.Insn, patches []Patch) ([]decode.Insn, error) {
 	return out, nil
 }
 
-// Mutate returns random small changes of a real program: numbers that are slightly off, other registers, sizes and
-// conditions, removed instructions. References to maps, types and functions are kept. fixed are the instructions with
-// references.
+// Mutate returns random small changes to a real program: numbers that are slightly off, other registers, sizes and
+// conditions, removed instructions. It keeps references to maps, types and functions; fixed reports whether the
+// instruction at pc contains one.
 func Mutate(rng *rand.Rand, insns []decode.Insn, fixed func(pc int) bool) []Patch {
 	var places []int
 	for pc := 0; pc < len(insns); pc += max(insns[pc].Len(), 1) {
@@ -66,7 +66,7 @@ func Mutate(rng *rand.Rand, insns []decode.Insn, fixed func(pc int) bool) []Patc
 	return out
 }
 
-// change makes one change.
+// change applies one random change to an instruction.
 func change(rng *rand.Rand, in *decode.Insn) {
 	class := in.Code & 7
 	jump := class == decode.ClassJMP || class == decode.ClassJMP32
@@ -104,7 +104,7 @@ func change(rng *rand.Rand, in *decode.Insn) {
 		default:
 			in.Code ^= decode.ClassALU ^ decode.ClassALU64
 		}
-	case 4: // left out
+	case 4: // removed
 		*in = decode.Insn{Code: decode.ClassJMP}
 	case 5: // another operation
 		if !jump && !memory {

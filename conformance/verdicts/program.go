@@ -13,37 +13,37 @@ import (
 
 // Program is a program without an object file.
 type Program struct {
-	// Code are the instructions in hex, little endian. The immediate of a map reference is an index in Maps.
+	// Code holds the instructions in hex, little-endian. The immediate of a map reference is an index into Maps.
 	Code string `json:"code"`
 	Maps []Map  `json:"maps,omitempty"`
-	// Types is raw BTF of the program's functions and map values, in little endian; none when empty.
+	// Types is the raw little-endian BTF of the program's functions and map values; empty if there is none.
 	Types []byte `json:"types,omitempty"`
-	// Funcs is func_info.
+	// Funcs is the program's func_info.
 	Funcs []Func `json:"funcs,omitempty"`
-	// Text is the disassembly, for people.
+	// Text is the disassembly, for human readers.
 	Text string `json:"text,omitempty"`
 }
 
-// Map is the definition of a map of a generated program.
+// Map defines a map of a generated program.
 type Map struct {
 	Type      uint32 `json:"type"`
 	Key       uint32 `json:"key,omitempty"`
 	Value     uint32 `json:"value,omitempty"`
 	Entries   uint32 `json:"entries,omitempty"`
 	Flags     uint32 `json:"flags,omitempty"`
-	KeyType   uint32 `json:"key_type,omitempty"` // in Program.Types
+	KeyType   uint32 `json:"key_type,omitempty"` // a type id in Program.Types
 	ValueType uint32 `json:"value_type,omitempty"`
-	// Frozen contents make the map read-only for user space and constant for the verifier.
+	// Frozen is the contents of a frozen map, which is read-only for user space and constant for the verifier.
 	Frozen []byte `json:"frozen,omitempty"`
 }
 
-// Func gives the function at an instruction its type in Program.Types.
+// Func is the type, in Program.Types, of the function that starts at an instruction.
 type Func struct {
 	Insn int    `json:"insn"`
 	Type uint32 `json:"type"`
 }
 
-// maxInsns is what the kernel takes at most.
+// maxInsns is the kernel's limit on the number of instructions.
 const maxInsns = 1_000_000
 
 // Insns decodes the instructions.
@@ -58,13 +58,13 @@ func (p *Program) Insns() ([]decode.Insn, error) {
 	return decode.Unmarshal(raw, binary.LittleEndian)
 }
 
-// SetInsns encodes the instructions and their text.
+// SetInsns sets Code and Text from instructions.
 func (p *Program) SetInsns(insns []decode.Insn) {
 	p.Code = hex.EncodeToString(decode.Marshal(insns, binary.LittleEndian))
 	p.Text = decode.DisassembleAll(insns, nil)
 }
 
-// verifierProgram returns the program as package verifier takes it.
+// verifierProgram converts the program to package verifier's type.
 func (p *Program) verifierProgram(l *Line) (*verifier.Program, error) {
 	insns, err := p.Insns()
 	if err != nil {

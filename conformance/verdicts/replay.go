@@ -25,9 +25,9 @@ type Config struct {
 	Open func(path string) (*loader.Object, error)
 	// Match, if not nil, selects lines.
 	Match func(*Line) bool
-	// Limit is the time limit of one verification; 0 is no limit.
+	// Limit is the time limit of one verification; 0 means no limit.
 	Limit time.Duration
-	// Repeat, if not 0, is how many times programs with a recorded time are verified, for Comparison.CPU.
+	// Repeat, if not 0, is the number of times that programs with a recorded time are verified, to measure Comparison.CPU.
 	Repeat int
 	// Each is called with every comparison.
 	Each func(*Comparison) error
@@ -36,7 +36,7 @@ type Config struct {
 // Kind is the result of comparing a verdict with the kernel's.
 type Kind uint8
 
-// Kinds.
+// The results of a comparison.
 const (
 	Agree        Kind = iota
 	FalseAccept       // accepted here, refused by the kernel
@@ -58,18 +58,18 @@ type Comparison struct {
 	// Ours is nil if Err is not.
 	Ours *verifier.Verdict
 	Err  error
-	// Class and OurClass are the classes of the refusals' messages. SameText: they differ at most in numbers.
+	// Class and OurClass are the classes of the refusals' messages. SameText means that the messages differ at most in numbers.
 	Class, OurClass string
 	SameText        bool
 	Took            time.Duration
-	// CPU is the shortest processor time of a verification, including garbage collection; 0 if not requested.
+	// CPU is the shortest CPU time of a verification, including garbage collection; 0 if it was not requested.
 	CPU time.Duration
 }
 
 // SameClass reports whether both refusals have the same class of reason.
 func (c *Comparison) SameClass() bool { return c.SameText || c.Class == c.OurClass }
 
-// Replayer compares lines and caches shared state.
+// Replayer verifies the programs of lines and compares the verdicts. It caches what lines share.
 type Replayer struct {
 	cfg     Config
 	targets map[string]*loader.Target
@@ -137,7 +137,7 @@ func (r *Replayer) Compare(ctx context.Context, l *Line) *Comparison {
 	return c
 }
 
-// verify turns a panic into an error, so that one program does not end a comparison of thousands.
+// verify turns a panic into an error, so that one program cannot abort a comparison of thousands.
 func verify(ctx context.Context, k *verifier.Kernel, p *verifier.Program) (v *verifier.Verdict, err error) {
 	defer func() {
 		if e := recover(); e != nil {
@@ -180,7 +180,7 @@ func (r *Replayer) target(release string) (*loader.Target, *verifier.Kernel, err
 	return t, r.kernels[release], nil
 }
 
-// errChanged: the object is not the one that was recorded.
+// errChanged means that the object differs from the recorded one.
 var errChanged = errors.New("the object has changed since it was recorded")
 
 func (r *Replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error) {
@@ -207,7 +207,7 @@ func (r *Replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error)
 	return k, p, err
 }
 
-// Linked returns the line's object, linked for the kernel of the recording with all its programs.
+// Linked returns the line's object with all its programs, linked for the recorded kernel.
 func (r *Replayer) Linked(l *Line) (*loader.Linked, error) {
 	t, _, err := r.target(l.Kernel)
 	if err != nil {

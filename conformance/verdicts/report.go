@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// Agreement counts comparisons with one release.
+// Agreement counts the comparisons with one release.
 type Agreement struct {
 	Kernel                                   string
 	Judged, Agree                            int
@@ -23,7 +23,7 @@ type Agreement struct {
 	Took                                     time.Duration
 	Speed                                    Speed
 	Disagreements                            []*Comparison
-	FarCounts                                []*Comparison // processed instructions beyond a factor of 1.5
+	FarCounts                                []*Comparison // processed instruction counts that differ by more than a factor of 1.5
 	OtherClass                               []*Comparison
 }
 
@@ -112,7 +112,7 @@ func (a *Agreement) add(c *Comparison, limit int) {
 	}
 }
 
-// Agreements returns the counts of each release, oldest first by name.
+// Agreements returns the counts of each release, oldest release first.
 func (r *Report) Agreements() []*Agreement {
 	var out []*Agreement
 	for _, a := range r.byKernel {
@@ -122,7 +122,7 @@ func (r *Report) Agreements() []*Agreement {
 	return out
 }
 
-// order makes releases comparable: "6.12.107-amd64" is before "6.18.44".
+// order returns a sort key for a release: "6.12.107-amd64" sorts before "6.18.44".
 func order(release string) uint64 {
 	var major, minor, patch uint64
 	fmt.Sscanf(release, "%d.%d.%d", &major, &minor, &patch)
@@ -147,7 +147,7 @@ func (r *Report) WriteTable(w io.Writer) {
 	}
 }
 
-// String returns one line: the program, and both verdicts with their reasons.
+// String describes the comparison in one line: the program, and both verdicts with their reasons.
 func (c *Comparison) String() string {
 	theirs := c.Line.Verdict
 	if c.Line.Verdict != Accepted {

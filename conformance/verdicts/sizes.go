@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// NeedsSize reports whether a map is refused because its max_entries is 0.
+// NeedsSize reports whether the kernel refuses a map of the type if its max_entries is 0.
 func NeedsSize(t uapi.MapType) bool {
 	switch t {
 	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage, uapi.MapTypeCgroupStorage,
@@ -15,7 +15,7 @@ func NeedsSize(t uapi.MapType) bool {
 	return true
 }
 
-// Unsized returns minimum sizes, for loader.LoadOptions, for the maps whose size tools set before they load an object.
+// Unsized returns minimum values of max_entries, for loader.LoadOptions, for the maps that tools size before they load an object.
 func Unsized(obj *loader.Object) map[string]uint32 {
 	out := map[string]uint32{}
 	for _, m := range obj.Maps {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Speed compares processor time with the time that the kernel's verifier took, program by program.
+// Speed compares our CPU time with the time that the kernel's verifier took, program by program.
 type Speed struct {
 	Programs     int
 	Ours, Theirs time.Duration
-	logs         float64 // of the ratios
+	logs         float64 // sum of the logarithms of the ratios
 }
 
-// add counts a program that both accept and both took a measurable time for.
+// add counts a program if both times are known.
 func (s *Speed) add(c *Comparison) {
 	if c.CPU <= 0 || c.Line.Usec == nil || *c.Line.Usec <= 0 {
 		return
@@ -26,7 +26,7 @@ func (s *Speed) add(c *Comparison) {
 	s.logs += math.Log(float64(c.CPU) / float64(theirs))
 }
 
-// Mean returns the geometric mean of our time divided by the kernel's, 0 without programs.
+// Mean returns the geometric mean of the ratios of our time to the kernel's, or 0 if there are no programs.
 func (s *Speed) Mean() float64 {
 	if s.Programs == 0 {
 		return 0

@@ -2,7 +2,7 @@ package border
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// packetCheck loads the bounds of the packet and compares.
+// packetCheck loads the packet's bounds and compares a pointer with data_end.
 func (g *generator) packetCheck() {
 	if !g.fl.packet || g.st.regs[6].kind != ctx || g.depth > 3 {
 		return
@@ -27,10 +27,10 @@ func (g *generator) packetCheck() {
 	g.alu(add, true, cursor, int32(n))
 	g.st.regs[cursor] = reg{kind: packet, off: n, id: id}
 	var pc int
-	out := g.chance(0.7) // leave when it is too short
+	out := g.chance(0.7) // exit if the packet is too short
 	op := []uint8{jgt, jge, jlt, jle}[g.rng.IntN(4)]
 	switch op {
-	case jgt, jge: // cursor > end: too short
+	case jgt, jge: // cursor > end means too short
 		pc = g.emit(decode.ClassJMP|op|fromReg, cursor, end, 0, 0)
 	default:
 		pc = g.emit(decode.ClassJMP|(jgt+jge-jgt)|fromReg, end, cursor, 0, 0)
@@ -45,7 +45,7 @@ func (g *generator) packetCheck() {
 	}
 	g.st = good
 	g.depth++
-	if out && g.chance(0.5) { // the good path continues in line
+	if out && g.chance(0.5) { // the path with enough data falls through
 		g.packetAccess()
 		g.block(g.rng.IntN(3))
 		g.land(pc)
@@ -61,7 +61,7 @@ func (g *generator) packetCheck() {
 	g.st = before
 }
 
-// packetAccess reads or writes checked bytes.
+// packetAccess reads or writes bytes of the packet that have been checked.
 func (g *generator) packetAccess() {
 	base := g.any(g.regsOf(packet))
 	if base < 0 {
@@ -81,7 +81,7 @@ func (g *generator) packetAccess() {
 	g.access(base, off+g.slip(), size, write)
 }
 
-// helper calls a helper with pointers and sizes.
+// helper calls a helper that takes pointers and sizes.
 func (g *generator) helper() {
 	n := 1 + g.rng.IntN(40)
 	depth := (n + 7) &^ 7
@@ -159,13 +159,13 @@ func (g *generator) helper() {
 		g.alu(and, true, 4, 0x3c)
 		g.alu(mov, true, 5, 0)
 		g.call(28)
-	case 5: // bpf_probe_read_kernel, or bpf_perf_event_output into nothing
+	case 5: // bpf_probe_read_kernel
 		size(2)
 		g.alu(mov, true, 3, 0)
 		pointer(1)
 		g.call(113)
 		g.wrote(at, n)
-	case 6: // bpf_map_push_elem and peek
+	case 6: // bpf_map_push_elem, bpf_map_peek_elem
 		g.storeImm(8, 10, -16, 0)
 		g.storeImm(8, 10, -8, 0)
 		g.wrote(-16, 16)
@@ -246,7 +246,7 @@ func (g *generator) release() {
 	id := g.st.slots[slot].id
 	g.alu(mov, true, 2, 0)
 	g.call([]int32{132, 133}[g.rng.IntN(2)])
-	g.st.regs[0] = reg{} // they return nothing
+	g.st.regs[0] = reg{} // the helper returns void
 	for i := range g.st.regs {
 		if g.st.regs[i].kind == record && g.st.regs[i].id == id {
 			g.st.regs[i] = reg{}
@@ -255,7 +255,7 @@ func (g *generator) release() {
 	g.st.slots[slot] = reg{}
 }
 
-// subprogram calls a function of the program's own.
+// subprogram calls a subprogram.
 func (g *generator) subprogram() {
 	if len(g.subs) > 5 || g.inSub && len(g.subs) > 3 {
 		return
@@ -276,7 +276,7 @@ func (g *generator) subprogram() {
 	g.st.regs[0] = reg{kind: scalar}
 }
 
-// anything writes an instruction with registers and numbers as they come.
+// anything emits an instruction with random registers and numbers.
 func (g *generator) anything() {
 	dst, src := g.rng.IntN(10), g.rng.IntN(11)
 	if known := g.regsOf(scalar, ctx, frame, value, packet, packetEnd, record, mapPtr); len(known) > 0 && !g.chance(0.05) {

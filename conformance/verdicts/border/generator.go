@@ -20,21 +20,21 @@ const (
 
 var sizeCodes = map[int]uint8{1: 0x10, 2: 0x08, 4: 0x00, 8: 0x18}
 
-// generator is one program under construction.
+// generator builds one program.
 type generator struct {
 	rng    *rand.Rand
 	fl     *flavour
 	insns  []decode.Insn
 	st     state
 	ids    int
-	wild   float64 // how often a statement uses registers whatever they hold
-	sloppy float64 // how often a check is off
+	wild   float64 // probability that a statement uses registers regardless of their contents
+	sloppy float64 // probability that a check is wrong
 	subs   []call
 	depth  int
 	inSub  bool
 }
 
-// call is a call of a subprogram that is bound at the end.
+// call is a call of a subprogram whose target is set at the end.
 type call struct{ pc, args int }
 
 func (g *generator) chance(p float64) bool { return g.rng.Float64() < p }
@@ -83,12 +83,12 @@ func (g *generator) mapValue(dst, m, off int) {
 	g.st.regs[dst] = reg{kind: value, m: m, off: off, size: int(mapDefs[m].Value)}
 }
 
-// land binds a jump to the next instruction.
+// land sets the target of the jump at pc to the next instruction.
 func (g *generator) land(pc int) { g.insns[pc].Off = int16(len(g.insns) - pc - 1) }
 
 func (g *generator) id() int { g.ids++; return g.ids }
 
-// regsOf lists the registers that hold a kind.
+// regsOf lists the registers that hold a value of one of the kinds.
 func (g *generator) regsOf(kinds ...kind) []int {
 	var out []int
 	for i, r := range g.st.regs {
@@ -101,7 +101,7 @@ func (g *generator) regsOf(kinds ...kind) []int {
 	return out
 }
 
-// any picks an element, -1 of none.
+// any picks an element, or returns -1 if there is none.
 func (g *generator) any(list []int) int {
 	if len(list) == 0 {
 		return -1
@@ -109,7 +109,7 @@ func (g *generator) any(list []int) int {
 	return list[g.rng.IntN(len(list))]
 }
 
-// target picks a register to overwrite: seldom r6, which has the context.
+// target picks a register to overwrite: rarely r6, which holds the context.
 func (g *generator) target() int {
 	for {
 		if r := g.rng.IntN(10); r != 6 || g.chance(0.02) {
@@ -129,7 +129,7 @@ func (g *generator) imm() int32 {
 
 func (g *generator) size() int { return 1 << g.rng.IntN(4) }
 
-// off is how far a check misses: mostly 0.
+// slip returns the error of a bounds check, in bytes: usually 0.
 func (g *generator) slip() int {
 	if !g.chance(g.sloppy) {
 		return 0
@@ -137,7 +137,7 @@ func (g *generator) slip() int {
 	return []int{-1, 1, 1, 2, 4, 8, -8}[g.rng.IntN(7)]
 }
 
-// main writes the program and its subprograms.
+// main emits the program and its subprograms.
 func (g *generator) main() {
 	g.st.regs[1] = reg{kind: ctx}
 	g.aluReg(mov, true, 6, 1)
@@ -161,7 +161,7 @@ func (g *generator) main() {
 	}
 }
 
-// exit ends the program with a return value.
+// exit emits the end of a function, with a return value.
 func (g *generator) exit() {
 	if !g.chance(g.sloppy / 3) {
 		for len(g.st.refs) > 0 {
@@ -182,7 +182,7 @@ func (g *generator) exit() {
 	g.emit(opExit, 0, 0, 0, 0)
 }
 
-// block writes n statements.
+// block emits n statements.
 func (g *generator) block(n int) {
 	for range n {
 		if len(g.insns) > 400 {

@@ -2,7 +2,7 @@ package border
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// lookup looks up an element.
+// lookup looks up a map element.
 func (g *generator) lookup() {
 	m := []int{mapArray, mapHash, mapPercpu}[g.rng.IntN(3)]
 	at := -8 * (1 + g.rng.IntN(6))
@@ -34,7 +34,7 @@ func (g *generator) lookup() {
 	}
 }
 
-// check leaves the program, or skips, when a pointer is 0.
+// check compares a pointer with null, and exits or skips a block if it is.
 func (g *generator) check(r int) {
 	if g.chance(0.7) {
 		pc := g.emit(decode.ClassJMP|jne, r, 0, 0, 0)
@@ -67,7 +67,7 @@ func (g *generator) nullCheck() {
 	}
 }
 
-// access reads or writes size bytes at off from a register.
+// access reads or writes size bytes at a register plus off.
 func (g *generator) access(base, off, size int, write bool) {
 	if !write {
 		dst := g.target()
@@ -118,7 +118,7 @@ func (g *generator) valueAccess() {
 	g.bounded(base, index, room, size, write)
 }
 
-// bounded checks an index against room and accesses base + index.
+// bounded checks an index against room, in bytes, and accesses base + index.
 func (g *generator) bounded(base, index, room, size int, write bool) {
 	limit := room
 	disp := 0
@@ -144,7 +144,7 @@ func (g *generator) bounded(base, index, room, size int, write bool) {
 		pc = g.emit(class|jgt, index, 0, 0, int32(limit))
 	case 2:
 		pc = g.emit(class|jge, index, 0, 0, int32(limit)+1)
-	case 3: // signed, from both sides
+	case 3: // signed, both bounds
 		pc = g.emit(class|jsgt, index, 0, 0, int32(limit))
 		if !g.chance(g.sloppy) {
 			low := g.emit(class|jslt, index, 0, 0, int32(-g.slip()))
@@ -152,7 +152,7 @@ func (g *generator) bounded(base, index, room, size int, write bool) {
 		}
 	case 4:
 		g.alu(mod, g.chance(0.7), index, int32(limit)+1)
-	case 5: // by a register
+	case 5: // compare with a register
 		t := 1 + g.rng.IntN(5)
 		if t == index || t == base {
 			return
@@ -189,7 +189,7 @@ func (g *generator) bounded(base, index, room, size int, write bool) {
 	}
 }
 
-// indexed accesses memory by a loop's counter.
+// indexed accesses memory with the loop counter as the index.
 func (g *generator) indexed(counter, limit int) {
 	if base := g.any(g.regsOf(value)); base >= 0 && !g.st.regs[base].null && base != counter {
 		r := g.st.regs[base]
@@ -207,7 +207,7 @@ func (g *generator) indexed(counter, limit int) {
 		g.st.regs[t] = reg{}
 		return
 	}
-	// The stack, written before.
+	// Use the stack, after initialising it.
 	n := 1 + g.rng.IntN(8)
 	for i := range n {
 		g.storeImm(8, 10, -8*(i+1), 0)
@@ -222,7 +222,7 @@ func (g *generator) indexed(counter, limit int) {
 	}
 }
 
-// wrote marks stack bytes.
+// wrote marks stack bytes as written.
 func (g *generator) wrote(off, size int) {
 	for i := range size {
 		if at := -(off + i) - 1; at >= 0 && at < 512 {
@@ -307,7 +307,7 @@ func (g *generator) stackAccess() {
 	}
 }
 
-// atomic changes memory atomically.
+// atomic emits an atomic memory operation.
 func (g *generator) atomic() {
 	base := g.any(g.regsOf(value, record))
 	src := g.any(g.regsOf(scalar))
@@ -333,7 +333,7 @@ func (g *generator) atomic() {
 	}
 }
 
-// pointerMath adds to pointers, subtracts and compares them.
+// pointerMath adds to, subtracts and compares pointers.
 func (g *generator) pointerMath() {
 	p := g.any(g.regsOf(value, packet, record, frame))
 	if p < 0 {

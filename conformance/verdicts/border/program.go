@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// maps that programs refer to by index.
+// Indexes of the maps in mapDefs.
 const (
 	mapArray = iota
 	mapHash
@@ -22,7 +22,7 @@ const (
 	numMaps
 )
 
-// mapDefs are the maps of a program. Those it does not use are left out.
+// mapDefs defines the maps that programs may use. Unused ones are omitted from a program.
 var mapDefs = [numMaps]verdicts.Map{
 	mapArray:  {Type: uint32(uapi.MapTypeArray), Key: 4, Value: 48, Entries: 4},
 	mapHash:   {Type: uint32(uapi.MapTypeHash), Key: 8, Value: 64, Entries: 16},
@@ -34,17 +34,17 @@ var mapDefs = [numMaps]verdicts.Map{
 	mapQueue:  {Type: uint32(uapi.MapTypeQueue), Value: 16, Entries: 4},
 }
 
-// constants is the contents of the read-only map.
+// constants holds the contents of the read-only map.
 var constants = []byte{1, 0, 0, 0, 8, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x80, 40, 0, 16, 0, 0, 0, 0, 0, 3, 2, 1, 0, 0, 0, 0, 1}
 
-// flavour is a program type and what its context has.
+// flavour is a program type and the properties of its context.
 type flavour struct {
 	typ       uapi.ProgType
-	packet    bool // data and data_end at data, end
+	packet    bool // the context has data and data_end, at offsets data and end
 	data, end int
-	skb       bool // LD_ABS and skb helpers
-	write     bool // packet memory may be written
-	ctx       int  // 4-byte fields that can be read at offsets below
+	skb       bool // LD_ABS and the skb helpers are available
+	write     bool // the packet is writable
+	ctx       int  // 4-byte fields below this offset are readable
 	lo, hi    int32
 	sock      bool
 }
@@ -58,7 +58,7 @@ var flavours = []flavour{
 	{typ: uapi.ProgTypeKprobe, ctx: 104, lo: 0, hi: 0},
 }
 
-// Program generates program number n of a seed.
+// Program generates program number n of the series that seed determines.
 func Program(seed, n uint64) *verdicts.Line {
 	rng := rand.New(rand.NewPCG(seed, n))
 	g := &generator{rng: rng, fl: &flavours[pick(rng, 5, 3, 1, 1, 1, 1)], wild: [...]float64{0, 0, 0.004, 0.02, 0.06}[rng.IntN(5)]}
@@ -75,7 +75,7 @@ func Program(seed, n uint64) *verdicts.Line {
 	return l
 }
 
-// packMaps numbers the maps that the program uses.
+// packMaps adds the maps that the program uses to p and renumbers the references.
 func (g *generator) packMaps(p *verdicts.Program) {
 	index := map[int32]int32{}
 	for pc := 0; pc < len(g.insns); pc += max(g.insns[pc].Len(), 1) {
@@ -93,7 +93,7 @@ func (g *generator) packMaps(p *verdicts.Program) {
 	}
 }
 
-// pick chooses an index by weight.
+// pick returns a random index with the given weights.
 func pick(rng *rand.Rand, weights ...int) int {
 	total := 0
 	for _, w := range weights {

@@ -2,7 +2,7 @@ package border
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// fresh makes a scalar or a map pointer.
+// fresh loads a scalar or a map pointer into a register.
 func (g *generator) fresh() {
 	dst := g.target()
 	r := &g.st.regs[dst]
@@ -47,14 +47,14 @@ func (g *generator) fresh() {
 	}
 }
 
-// call calls a helper.
+// call emits a helper call.
 func (g *generator) call(id int32) {
 	g.emit(opCall, 0, 0, 0, id)
 	g.st.forget(1, 5)
 	g.st.regs[0] = reg{kind: scalar}
 }
 
-// arithmetic changes a scalar.
+// arithmetic emits an ALU operation on a scalar.
 func (g *generator) arithmetic() {
 	dst := g.any(g.regsOf(scalar))
 	if dst < 0 {
@@ -64,7 +64,7 @@ func (g *generator) arithmetic() {
 	r := &g.st.regs[dst]
 	wide := g.chance(0.65)
 	switch g.rng.IntN(9) {
-	case 0, 1: // bound by a mask or shift
+	case 0, 1: // bound the value with a mask or shift
 		n := int32(1)<<g.rng.IntN(8) - 1
 		if g.chance(0.3) {
 			n = int32(edges[g.rng.IntN(18)])
@@ -111,10 +111,10 @@ func (g *generator) arithmetic() {
 	*r = reg{kind: scalar}
 }
 
-// jumpOps are the conditions.
+// jumpOps lists the conditions of jumps.
 var jumpOps = []uint8{jeq, jne, jgt, jge, jlt, jle, jsgt, jsge, jslt, jsle, jset}
 
-// branch compares a scalar and guards some statements, or leaves.
+// branch compares a scalar, and guards some statements or exits.
 func (g *generator) branch() {
 	r := g.any(g.regsOf(scalar))
 	if r < 0 || g.depth > 4 {
@@ -162,8 +162,8 @@ func (g *generator) branch() {
 	g.st.regs[r].bounded = g.st.regs[r].bounded && g.st.regs[r].kind == scalar
 }
 
-// join merges two paths. References that only one path has are kept in the list of the path that has them: a leak or a double
-// release, which the verifier has to find.
+// join merges the state of another path into the current one. If the paths hold different references, the generator usually keeps
+// the shorter list of them: either list leads to a leak or a double release on one path, which the verifier has to find.
 func (g *generator) join(o *state) {
 	refs := g.st.refs
 	if len(o.refs) < len(refs) && !g.chance(0.1) {
@@ -173,7 +173,7 @@ func (g *generator) join(o *state) {
 	g.st.refs = refs
 }
 
-// loop writes a bounded loop, one that may not end, or one with may_goto.
+// loop emits a loop: bounded, with may_goto, or potentially infinite.
 func (g *generator) loop() {
 	if g.depth > 1 {
 		return
@@ -189,11 +189,11 @@ func (g *generator) loop() {
 		skip = g.emit(decode.ClassJMP|0xe0, 0, 0, 0, 0) // may_goto
 	}
 	if !g.chance(g.sloppy / 4) {
-		g.st.forget(0, 5) // what the body's calls leave
+		g.st.forget(0, 5) // calls in the body clobber them
 	}
 	before := g.st
 	g.depth += 2
-	if g.chance(0.5) { // access memory by the counter
+	if g.chance(0.5) { // access memory at the counter
 		g.indexed(counter, int(limit))
 	}
 	g.block(g.rng.IntN(3))

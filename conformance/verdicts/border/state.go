@@ -1,6 +1,6 @@
 package border
 
-// kind is what the generator believes a register holds.
+// kind is the kind of value that the generator assumes a register holds.
 type kind uint8
 
 const (
@@ -9,35 +9,35 @@ const (
 	ctx
 	frame  // stack pointer
 	value  // map value
-	packet // data of the packet
+	packet // packet data
 	packetEnd
-	record // ring buffer record, 0 checked
+	record // ring buffer record
 	mapPtr
 	socket
 )
 
-// reg is a register.
+// reg is the assumed contents of a register.
 type reg struct {
 	kind kind
-	null bool // may be 0
-	m    int  // map of a value
-	off  int  // added to a pointer
-	size int  // bytes that can be accessed from the pointer without off
-	// lo and hi bound a scalar when bounded.
+	null bool // may be null
+	m    int  // index of a value's map
+	off  int  // offset added to a pointer
+	size int  // accessible bytes from the pointer without off
+	// lo and hi are the bounds of a scalar if bounded is set.
 	bounded bool
 	lo, hi  int64
-	id      int // of pointers that are checked together
+	id      int // shared by pointers that one check covers
 }
 
-// state is what the generator believes before an instruction.
+// state is the state that the generator assumes before an instruction.
 type state struct {
 	regs  [10]reg
-	slots [64]reg   // spilled pointers and scalars by eight bytes below the frame pointer
-	used  [512]bool // bytes of the stack that were written, counted downward
+	slots [64]reg   // spilled pointers and scalars, indexed by 8-byte slot below the frame pointer
+	used  [512]bool // bytes of the stack that have been written, indexed downwards
 	refs  []int     // stack slots that hold references
 }
 
-// join keeps what both states agree on.
+// join keeps what both states have in common.
 func (s *state) join(o *state) {
 	for i := range s.regs {
 		s.regs[i] = joinReg(s.regs[i], o.regs[i])
@@ -67,14 +67,14 @@ func joinReg(a, b reg) reg {
 	return reg{}
 }
 
-// forget makes registers unusable, as calls do.
+// forget marks registers as unusable, as after a call.
 func (s *state) forget(from, to int) {
 	for i := from; i <= to; i++ {
 		s.regs[i] = reg{}
 	}
 }
 
-// checked marks every copy of a pointer as not 0.
+// checked marks every copy of a pointer as not null.
 func (s *state) checked(id int) {
 	for i := range s.regs {
 		if s.regs[i].id == id {
@@ -88,7 +88,7 @@ func (s *state) checked(id int) {
 	}
 }
 
-// dropPackets forgets packet pointers, as helpers that change the packet do.
+// dropPackets forgets packet pointers, as after a helper that changes the packet.
 func (s *state) dropPackets() {
 	for i := range s.regs {
 		if k := s.regs[i].kind; k == packet || k == packetEnd {

@@ -14,7 +14,7 @@ import (
 
 const relMap = 1 // R_BPF_64_64
 
-// Object makes an object file of a generated program, for the machine. Maps become legacy definitions; one whose value is addressed
+// Object builds an object file from a generated program, for the machine. Maps become legacy definitions; a map whose value is addressed
 // directly becomes a data section.
 func Object(l *verdicts.Line) (*loader.Object, error) {
 	g := l.Generated

@@ -1,7 +1,7 @@
-// Package sound runs what verifiers accept: a program that a kernel's verifier, or package verifier, accepts must not fault in the
-// simulated machine, whatever its input. Every contradiction is an error of the verifier or of the machine.
+// Package sound runs programs that a verifier accepts. A program that a kernel's verifier, or package verifier, accepts must not fault in
+// the simulated machine, whatever its input. Every contradiction is a bug in the verifier or in the machine.
 //
-// What no verifier checks does not count: the instruction budget, faults that kernels handle themselves.
+// Faults that no verifier prevents do not count, such as an exceeded instruction budget and faults that kernels handle themselves.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package sound
@@ -21,26 +21,26 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// budget is the instructions a run may execute.
+// budget is the maximum number of instructions per run.
 const budget = 1 << 20
 
-// Contradiction is an accepted program that faults, or that the engines run differently.
+// Contradiction describes an accepted program that faults, or whose results differ between the engines.
 type Contradiction struct {
 	Program string
-	Input   int // number of the input
+	Input   int // index of the input
 	What    string
 }
 
-// Error names the program and what happened.
+// Error returns the program, the input and what happened.
 func (c *Contradiction) Error() string {
 	return fmt.Sprintf("%s: input %d: %s", c.Program, c.Input, c.What)
 }
 
-// ErrNotRun means that the machine does not simulate something the program needs.
+// ErrNotRun means that the machine does not simulate something that the program needs.
 var ErrNotRun = errors.New("not simulated")
 
-// Run runs an accepted generated program with inputs determined by seed, on both engines. The error is a *Contradiction, ErrNotRun,
-// or one of setting up.
+// Run runs an accepted generated program on both engines, with inputs derived from seed. The error is a [*Contradiction], wraps
+// [ErrNotRun], or comes from the setup.
 func Run(ctx context.Context, l *verdicts.Line, target *loader.Target, seed uint64, inputs int) error {
 	obj, err := Object(l)
 	if err != nil {
@@ -53,8 +53,8 @@ func Run(ctx context.Context, l *verdicts.Line, target *loader.Target, seed uint
 	return RunLinked(ctx, linked, "main", l.Program, seed, inputs)
 }
 
-// RunLinked does so with a program of an object; title names it in a Contradiction. Elements of maps, packets, random numbers and
-// whatever else the machine derives from its seed are other ones for each input.
+// RunLinked is like [Run] for a program of an object; title names it in a Contradiction. Each input has its own map elements, packet,
+// random numbers and everything else that the machine derives from its seed.
 func RunLinked(ctx context.Context, linked *loader.Linked, program, title string, seed uint64, inputs int) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := range inputs {
@@ -109,11 +109,12 @@ func runOnce(ctx context.Context, linked *loader.Linked, program, title string, 
 	return nil
 }
 
-// syscallContext is the size in bytes of the contexts that syscall programs get: user space has to pass what a program reads.
+// syscallContext is the size in bytes of the context passed to syscall programs: user space has to pass all the bytes that a program reads.
 const syscallContext = 1 << 10
 
-// unchecked reports faults of what no verifier checks: the budget, and what the kernel compares when a program is attached, the
-// arguments of a raw tracepoint (bpf_probe_register) and the sizes of the map that an iterator visits (bpf_iter_attach_map).
+// unchecked reports whether a fault comes from something that no verifier checks: the instruction budget, and what the kernel checks only
+// on attach, namely the number of arguments of a raw tracepoint (bpf_probe_register) and the sizes of the map that an iterator visits
+// (bpf_iter_attach_map).
 func unchecked(lp *loader.LinkedProgram, f *machine.Fault) bool {
 	if f.Kind == vm.BudgetExceeded || f.Kind == vm.TimedOut {
 		return true
@@ -132,7 +133,7 @@ func unchecked(lp *loader.LinkedProgram, f *machine.Fault) bool {
 	return false
 }
 
-// fill gives maps elements: numbers near the edges.
+// fill adds elements to maps, with values from edge.
 func fill(m *machine.Machine, linked *loader.Linked, rng *rand.Rand) error {
 	for _, def := range linked.Maps {
 		live, ok := m.Map(def)
@@ -146,13 +147,13 @@ func fill(m *machine.Machine, linked *loader.Linked, rng *rand.Rand) error {
 			for i := range value {
 				value[i] = byte(edge(rng))
 			}
-			_ = maps.UserUpdate(live, key, value, 0) // some types have no elements to set
+			_ = maps.UserUpdate(live, key, value, 0) // user space cannot set the elements of some types
 		}
 	}
 	return nil
 }
 
-// edge returns a number that checks are often wrong about.
+// edge returns a number for which checks are often wrong.
 func edge(rng *rand.Rand) uint64 {
 	edges := []uint64{0, 1, 7, 8, 31, 32, 47, 48, 63, 64, 127, 128, 255, 1 << 31, 1<<31 - 1, 1<<32 - 1, 1 << 32, 1 << 63, 1<<63 - 1, ^uint64(0)}
 	if rng.IntN(2) == 0 {
