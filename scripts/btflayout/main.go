@@ -1,9 +1,10 @@
-// Command btflayout compares `bpfrun btf layout` with pahole on structs of a kernel's BTF: offsets, sizes, holes, cache lines and sums.
+// Command btflayout compares the output of `bpfrun btf layout` with pahole's for structs in a kernel's BTF: offsets, sizes, holes, cache
+// lines and totals.
 //
 //	go run ./scripts/btflayout -n 200 vmlinux.btf
 //
-// Left out of the comparison is what pahole infers beyond BTF: attributes, forced alignments, "bitfield combined" notes. An array without
-// elements is the same as [0]. The exit code is 1 when a struct differs.
+// The comparison ignores what pahole infers beyond BTF: attributes, forced alignments, "bitfield combined" notes. An array without a
+// length equals one of length 0. The exit code is 1 if a struct differs.
 package main
 
 import (
@@ -44,7 +45,7 @@ func main() {
 	}
 }
 
-// structs are n of the structs whose names lead to one type.
+// structs returns the names of n structs, evenly spread over those whose names are unique in the BTF.
 func structs(file string, n int) ([]string, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -94,7 +95,7 @@ func compare(file string, n int, bpfrun string, pahole []string) (differ, total 
 	return differ, total, nil
 }
 
-// show writes the lines that only one of two lists has.
+// show prints the lines that are only in a, labelled with who.
 func show(a, b []string, who string) {
 	other := map[string]int{}
 	for _, l := range b {
@@ -107,7 +108,7 @@ func show(a, b []string, who string) {
 	}
 }
 
-// lines runs a command and makes its lines comparable.
+// lines runs a command and returns its output lines, normalised for comparison.
 func lines(words []string) ([]string, error) {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stderr = os.Stderr

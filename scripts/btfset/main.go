@@ -1,9 +1,9 @@
-// Btfset compares two files of BTF as sets: types, functions and variables, with ids replaced by what they lead to, so that order and numbers
-// do not count.
+// Command btfset compares two BTF files as sets of types, functions and variables. It replaces type ids with what they refer to, so that
+// order and numbering do not matter.
 //
 //	btfset [-base BASE] A B
 //
-// It prints how many types each has and the first ones that only one has; exit code 1 when there are any.
+// It prints the number of types in each file and the first types that are in only one. The exit code is 1 if the files differ.
 package main
 
 import (
@@ -63,7 +63,7 @@ func compare(basePath, a, b string, most int) (bool, error) {
 	return len(first)+len(second) == 0, nil
 }
 
-// less lists what a has more often than b.
+// less returns the texts that occur more often in a than in b.
 func less(a, b map[string]int) []string {
 	var out []string
 	for _, text := range slices.SortedFunc(maps.Keys(a), cmp.Compare) {
@@ -74,7 +74,7 @@ func less(a, b map[string]int) []string {
 	return out
 }
 
-// texts counts the own types of a Spec by their text.
+// texts counts the types of a Spec, without those of its base, by their text. It also returns their number.
 func texts(s *btf.Spec) (map[string]int, int) {
 	d := describer{s: s, known: map[btf.ID]string{}}
 	out := map[string]int{}
@@ -91,10 +91,10 @@ type describer struct {
 	known map[btf.ID]string
 }
 
-// maxDepth limits types without names inside each other.
+// maxDepth limits the nesting of anonymous types.
 const maxDepth = 12
 
-// short names a type where another refers to it: by its name, or by its content.
+// short describes a type that another type refers to: by its name, or by its contents if it is anonymous.
 func (d *describer) short(id btf.ID, depth int) string {
 	if id == 0 {
 		return "void"
@@ -115,7 +115,7 @@ func (d *describer) short(id btf.ID, depth int) string {
 	return text
 }
 
-// full returns all of a type.
+// full describes all of a type.
 func (d *describer) full(id btf.ID, depth int) string {
 	t := d.s.MustType(id)
 	var b strings.Builder

@@ -1,9 +1,9 @@
-// Command extract takes BPF test material out of distribution packages:
+// Command extract extracts BPF test material from files of distribution packages:
 //
 //	extract btf VMLINUZ OUT        the raw BTF of a kernel image: compressed (bzImage, EFI zboot, gzip, s390x) or plain
 //	extract skel EXECUTABLE PREFIX the BPF objects embedded in an executable (BPF skeletons): PREFIX.o, or PREFIX.0.o, PREFIX.1.o ...
 //
-// It knows file formats only; scripts/corpus.sh knows packages.
+// It knows only file formats; scripts/corpus.sh handles packages.
 package main
 
 import (

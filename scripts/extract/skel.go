@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 )
 
-// embeddedObjects returns the ELF images for machine BPF (247) that lie inside an executable, in order of position.
+// embeddedObjects returns the ELF images for machine BPF (247) that are embedded in an executable, in file order.
 // An image ends with its section header table or its last section, whichever is later.
 func embeddedObjects(exe []byte) [][]byte {
 	var images [][]byte

@@ -1,5 +1,5 @@
 // Command falsealarms compiles correct programs with many compilers and options, runs them on many kernels with both engines, and fails
-// when bpfrun finds anything wrong with one of them, or warns.
+// if bpfrun reports a problem or a warning for any of them.
 //
 //	go run ./scripts/falsealarms --clang clang-14 --clang clang-19 --btf embedded --btf 'corpus/btf/*.btf.xz' testdata/falsealarms/*.c
 package main
@@ -101,7 +101,7 @@ func run(clangs, kernels []string, bpfrun string, least int, sources []string) e
 	return nil
 }
 
-// compile makes an object of every source with every combination of options the compiler takes.
+// compile compiles every source with every combination of options that the compiler supports.
 func compile(clang, dir string, sources []string) ([]string, error) {
 	command := strings.Fields(clang)
 	name := filepath.Base(command[len(command)-1])
@@ -114,7 +114,7 @@ func compile(clang, dir string, sources []string) ([]string, error) {
 					"-D__TARGET_ARCH_x86", "-Iexamples/include", "-c", src, "-o", obj)
 				text, err := exec.Command(command[0], args...).CombinedOutput()
 				if cpu == "v4" && err != nil && strings.Contains(string(text), "v4") {
-					return out, nil // older than the instructions
+					return out, nil // the compiler is too old for v4 instructions
 				}
 				if err != nil {
 					return nil, fmt.Errorf("%s %s: %w\n%s", clang, strings.Join(args, " "), err, text)
@@ -126,12 +126,13 @@ func compile(clang, dir string, sources []string) ([]string, error) {
 	return out, nil
 }
 
-// newer is what bpfrun says of instructions a kernel does not know. Compilers choose them by -mcpu: v3 and later have atomic operations
-// that return a value (Linux 5.12), which clang 22 uses for __sync_fetch_and_add even when the value is not used.
+// newer is part of bpfrun's message for instructions that a kernel does not know. -mcpu determines which instructions compilers emit: v3
+// and later have atomic operations that return a value (Linux 5.12), which clang 22 uses for __sync_fetch_and_add even if the value is
+// unused.
 const newer = "instruction is newer than the kernel"
 
-// judge lists what bpfrun has against a program that is correct. A hook that a kernel does not have is not a fault of the program, and that
-// an object for -mcpu=v3 or v4 does not load on an old kernel is true.
+// judge lists the problems that bpfrun reports for a correct program. A hook that the kernel lacks is not a false alarm, nor is an object
+// for -mcpu=v3 or v4 that an old kernel rightly refuses.
 func judge(d *report.RunDocument) (runs, refused int, problems []string) {
 	where := d.Object
 	if d.Target != nil {

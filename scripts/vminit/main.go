@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command vminit is the first process of a virtual machine that records something of its kernel: it mounts what programs need,
-// runs the command line in /command (a word per line), and switches the machine off. See scripts/verdicts-vm.sh.
+// Command vminit is the init process of a virtual machine that records the behaviour of its kernel. It mounts the file systems that
+// programs need, runs the command line in /command (one word per line), and powers the machine off. See scripts/verdicts-vm.sh.
 package main
 
 import (
@@ -30,7 +30,7 @@ func run() error {
 		}
 	}
 	none := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
-	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &none); err != nil { // kernels before 5.11 charge maps and programs to it
+	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &none); err != nil { // kernels before 5.11 count maps and programs towards this limit
 		return fmt.Errorf("RLIMIT_MEMLOCK: %w", err)
 	}
 	_ = os.WriteFile("/proc/sys/net/core/bpf_jit_enable", []byte("1"), 0)
