@@ -11,7 +11,7 @@ const (
 	inet6Family = 10
 )
 
-// addressAccess hides the address fields that a hook of socket addresses does not have (sock_addr_is_valid_access).
+// addressAccess returns the rules for a socket address hook: fields that its addresses lack are hidden (sock_addr_is_valid_access).
 func addressAccess(h *Address) *Access {
 	a := &Access{Written: []string{"user_port"}}
 	have := func(field string, ok bool) {
@@ -34,7 +34,7 @@ func addressHook(t uapi.AttachType, since uapi.Release, h Address, returns []Ret
 
 var (
 	one1 = from(1, 1)
-	// bindReturns: bit 1 lifts the check of privileged ports.
+	// bindReturns lists the return values of bind hooks; bit 1 skips the check for privileged ports.
 	bindReturns = []Return{{Range: Range{High: 1}}, {Since: v512, Range: Range{High: 3}}}
 	v67         = uapi.R(6, 7)
 
@@ -43,7 +43,7 @@ var (
 	sockWritten = Access{Hidden: []string{"src_ip4", "src_ip6", "src_port"}, Written: []string{"bound_dev_if", "mark", "priority"}}
 )
 
-// cgroupRows are the types that are attached to cgroups.
+// cgroupRows lists the program types that attach to cgroups.
 var cgroupRows = []Row{
 	{
 		Type: uapi.ProgTypeCgroupSkb, Since: uapi.R(4, 10),
@@ -53,7 +53,7 @@ var cgroupRows = []Row{
 		},
 		Attaches: []Attach{
 			{Type: uapi.AttachCgroupInetIngress, Since: uapi.R(4, 10), Ingress: true},
-			// Bit 1 asks for congestion to be signalled.
+			// Bit 1 requests a congestion notification.
 			{Type: uapi.AttachCgroupInetEgress, Since: uapi.R(4, 10), Returns: from(0, 3)},
 		},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Packet: ReadsPacket,

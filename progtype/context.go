@@ -13,18 +13,18 @@ type Context struct {
 	// struct ("sk_buff"), which bpf_cast_to_kern_ctx returns (include/linux/bpf_types.h).
 	User, Kernel string
 	Layout       Layout
-	// Size in bytes of a [StructLayout]; 0 elsewhere.
+	// Size is the size of a [StructLayout] in bytes, or 0 for other layouts.
 	Size int
-	// Fields of a [StructLayout], in the order of the struct; at most 64.
+	// Fields lists the fields of a [StructLayout] in struct order; at most 64.
 	Fields []Field
 
-	at []int8 // by offset, the number of the field there, or -1
+	at []int8 // indexed by offset: the index in Fields of the field there, or -1
 }
 
-// Layout is the layout of a context.
+// Layout is the kind of layout of a context.
 type Layout uint8
 
-// Layouts.
+// Layouts of contexts.
 const (
 	NoLayout     Layout = iota // programs of the type get the context of another program's type
 	StructLayout               // a struct of the user space ABI whose fields the verifier rewrites
@@ -33,33 +33,33 @@ const (
 	NumberLayout               // up to 12 arguments of 8 bytes, all numbers
 	ArgsLayout                 // arguments of 8 bytes, typed by the hook's BTF
 	SampleLayout               // pt_regs, then two u64: sample_period and addr
-	BytesLayout                // bytes chosen by the program's author
+	BytesLayout                // bytes defined by the program's author
 )
 
 // Field is a field of a context struct.
 type Field struct {
 	Name      string // "mark", "cb[0]"
 	Off, Size int
-	Since     uapi.Release // 0: before 5.10
+	Since     uapi.Release // 0 means before 5.10
 	Yields    Pointer
 	// BTF names the kernel struct that a [BTFObject] points to.
 	BTF string
-	// Narrow means that loads of aligned parts are allowed; stores must cover the whole field. Least is the smallest
-	// part in bytes, if not 1.
+	// Narrow means that loads of aligned parts are allowed; stores must cover the whole field. Least is the size of the
+	// smallest part in bytes; 0 means 1.
 	Narrow bool
 	Least  int
-	// Pair allows an access of 8 bytes to this field and the next one of the same array (bpf_ctx_wide_access_ok).
+	// Pair allows an 8-byte access to this field and the next one of the same array (bpf_ctx_wide_access_ok).
 	Pair bool
-	// Span allows accesses of any width within the array, reads and writes.
+	// Span allows loads and stores of any width within the array.
 	Span bool
-	// Wider allows a load of 4 bytes from a field of 2, as it was once declared.
+	// Wider allows a 4-byte load from a 2-byte field that was once declared with 4 bytes.
 	Wider bool
 }
 
 // Pointer is the kind of value that a load of a field yields.
 type Pointer uint8
 
-// Kinds of values.
+// Kinds of values that loads yield.
 const (
 	Number Pointer = iota
 	PacketData
@@ -70,7 +70,7 @@ const (
 	SockCommonOrNull // struct bpf_sock of any socket, or null
 	FlowKeys         // struct bpf_flow_keys
 	EventBuffer      // the writable buffer of a raw tracepoint
-	BTFObject        // a kernel object by BTF
+	BTFObject        // a kernel object typed by BTF
 )
 
 // Group returns the field's name without an index: "cb" of "cb[3]".
@@ -89,14 +89,14 @@ func group(name string) string {
 type Access struct {
 	Hidden  []string // fields that may not be read
 	Written []string // fields that may be written
-	// Writes is the release from which on stores to a context other than a [StructLayout] are allowed; 0 is never.
+	// Writes is the first release that allows stores to a context other than a [StructLayout]; 0 means none does.
 	Writes uapi.Release
 
-	// The same as sets of field numbers.
+	// The same as bit sets of field indexes.
 	readable, writable uint64
 }
 
-// compile prepares a context for [Context.Check] with these rules.
+// compile precomputes the tables that [Context.Check] uses with these rules.
 func (c *Context) compile(rules ...*Access) {
 	if c.at == nil {
 		c.at = make([]int8, c.Size)
@@ -122,18 +122,18 @@ func (c *Context) compile(rules ...*Access) {
 	}
 }
 
-// Reason is the reason why an access to a context is not allowed.
+// Reason is the reason why the verifier refuses an access to a context.
 type Reason uint8
 
-// Reasons.
+// Reasons of an [AccessError].
 const (
 	NoField    Reason = iota // no field of that size at that offset
 	Unaligned                // the offset is not a multiple of the width
-	Forbidden                // the program may not read, or write, the field
+	Forbidden                // the program may not read or write the field
 	WrongWidth               // the field requires another width
 )
 
-// AccessError is an access to a context that the verifier does not allow.
+// AccessError describes an access to a context that the verifier refuses.
 type AccessError struct {
 	Reason    Reason
 	Context   *Context
@@ -142,7 +142,7 @@ type AccessError struct {
 	Write     bool
 }
 
-// Error describes what the context allows instead.
+// Error describes the access and what the context allows instead.
 func (e *AccessError) Error() string {
 	name := e.Context.User
 	if name == "" {
@@ -196,8 +196,8 @@ func (c *Context) Field(name string) *Field {
 	return nil
 }
 
-// Pair returns the number of the field after field i in the same array if an access of 8 bytes at off covers both, else
-// -1.
+// Pair returns the index of the field after field i in the same array if an access of size bytes at off may cover both fields, or -1.
+// Only aligned 8-byte accesses may do so.
 func (c *Context) Pair(release uapi.Release, i, off, size int) int {
 	f := &c.Fields[i]
 	if !f.Pair || size != 8 || off != f.Off || off%8 != 0 {
@@ -209,8 +209,8 @@ func (c *Context) Pair(release uapi.Release, i, off, size int) int {
 	return -1
 }
 
-// maxRecord is PERF_MAX_TRACE_SIZE; hiddenRecord is the part of a tracepoint's record in bytes that programs do not
-// see.
+// maxRecord is PERF_MAX_TRACE_SIZE. hiddenRecord is the number of bytes at the start of a tracepoint's record that are
+// hidden from programs.
 const (
 	maxRecord    = 8192
 	hiddenRecord = 8
@@ -218,9 +218,9 @@ const (
 	maxBytes     = 1<<16 - 1
 )
 
-// CheckAccess checks a load or store of the context by a program of an attach type, as the is_valid_access functions of
-// net/core/filter.c, kernel/bpf/cgroup.c and kernel/trace/bpf_trace.c do. The field is nil for contexts other than a
-// [StructLayout], for which BTF and the architecture decide the rest. The error is an [*AccessError].
+// CheckAccess checks a load from or store to the context by a program of an attach type, like the is_valid_access functions of
+// net/core/filter.c, kernel/bpf/cgroup.c and kernel/trace/bpf_trace.c. The field is nil for contexts other than a
+// [StructLayout], whose further rules depend on BTF and the architecture. The error is an [*AccessError].
 func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int, write bool) (*Field, error) {
 	rules := r.AccessOf(a)
 	c := r.Context
@@ -243,7 +243,7 @@ func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int
 	case BytesLayout:
 		most = maxBytes
 	case RegsLayout, SampleLayout:
-		most = maxBytes // the struct of the architecture decides
+		most = maxBytes // the architecture's struct sets the real limit
 	case NoLayout, StructLayout:
 	}
 	switch {
@@ -257,7 +257,7 @@ func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int
 	return nil, nil
 }
 
-// Check checks an access to a struct by its rules, and returns the number of the field. The error is an [*AccessError].
+// Check checks an access to a struct against rules, and returns the index of the field. The error is an [*AccessError].
 func (c *Context) Check(release uapi.Release, rules *Access, off, size int, write bool) (int, error) {
 	i := c.Number(release, off)
 	refuse := func(why Reason) (int, error) {

@@ -6,10 +6,10 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Layouts of the structs in include/uapi/linux/bpf.h, which never change but at their ends. Widths and pointers are those
-// that the is_valid_access functions of net/core/filter.c and kernel/bpf/cgroup.c permit and yield.
+// Layouts of the structs in include/uapi/linux/bpf.h, which only grow at the end. The permitted widths and the pointers that loads
+// yield follow the is_valid_access functions of net/core/filter.c and kernel/bpf/cgroup.c.
 
-// words are fields of 4 bytes, one after another from off on.
+// words returns consecutive 4-byte fields that start at off.
 func words(off int, narrow bool, names ...string) []Field {
 	var out []Field
 	for i, n := range names {
@@ -18,7 +18,7 @@ func words(off int, narrow bool, names ...string) []Field {
 	return out
 }
 
-// array returns an array of n words.
+// array returns the fields of an array of n 4-byte elements at off, with the other properties of like.
 func array(name string, off, n int, like Field) []Field {
 	var out []Field
 	for i := range n {
@@ -68,11 +68,11 @@ var skbContext = &Context{User: "__sk_buff", Kernel: "sk_buff", Layout: StructLa
 
 var flowContext = &Context{User: "__sk_buff", Kernel: "bpf_flow_dissector", Layout: StructLayout, Size: 192, Fields: skbFields}
 
-// Sock is struct bpf_sock: the context of cgroup_sock programs, and what sockets are to all others. Rules: [FullSock] where it is
-// a socket, [CommonSock] where it may be a time-wait or request socket.
+// Sock is struct bpf_sock: the context of cgroup_sock programs, and the type of sockets in all other programs. [FullSock] has the rules
+// for full sockets, [CommonSock] those for sockets that may be time-wait or request sockets.
 var Sock = &Context{User: "bpf_sock", Kernel: "sock", Layout: StructLayout, Size: 80, Fields: sockFields}
 
-// TCPSock is struct bpf_tcp_sock, of which all is read whole.
+// TCPSock is struct bpf_tcp_sock, whose fields can only be loaded at full width.
 var TCPSock = &Context{User: "bpf_tcp_sock", Kernel: "tcp_sock", Layout: StructLayout, Size: 112, Fields: join(
 	words(0, false, "snd_cwnd", "srtt_us", "rtt_min", "snd_ssthresh", "rcv_nxt", "snd_nxt", "snd_una", "mss_cache", "ecn_flags",
 		"rate_delivered", "rate_interval_us", "packets_out", "retrans_out", "total_retrans", "segs_in", "data_segs_in", "segs_out",
@@ -81,7 +81,7 @@ var TCPSock = &Context{User: "bpf_tcp_sock", Kernel: "tcp_sock", Layout: StructL
 	words(96, false, "dsack_dups", "delivered", "delivered_ce", "icsk_retransmits"),
 )}
 
-// Rules for sockets that are not a program's context (bpf_sock_is_valid_access, bpf_sock_common_is_valid_access,
+// Access rules for sockets that are not a program's context (bpf_sock_is_valid_access, bpf_sock_common_is_valid_access,
 // bpf_tcp_sock_is_valid_access).
 var (
 	FullSock    = &Access{}
@@ -152,7 +152,7 @@ var netfilterContext = &Context{User: "bpf_nf_ctx", Kernel: "bpf_nf_ctx", Layout
 	{Name: "state", Off: 0, Size: 8, Yields: BTFObject, BTF: "nf_hook_state"}, {Name: "skb", Off: 8, Size: 8, Yields: BTFObject, BTF: "sk_buff"},
 }}
 
-// lircContext is a sample of an infrared receiver: one number, not in a struct.
+// lircContext is a sample of an infrared receiver: a single number without a struct.
 var lircContext = &Context{Layout: StructLayout, Size: 4, Fields: []Field{{Name: "sample", Off: 0, Size: 4}}}
 
 var (

@@ -4,13 +4,13 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// What is hidden of __sk_buff in groups.
+// Groups of __sk_buff fields that are hidden from some program types.
 var (
-	// socketFields of __sk_buff are copies of its socket's.
+	// socketFields are copied from the packet's socket.
 	socketFields = []string{"family", "remote_ip4", "local_ip4", "remote_ip6", "local_ip6", "remote_port", "local_port"}
-	// lateFields are not for programs outside traffic control.
+	// lateFields are only visible to traffic control programs.
 	lateFields = []string{"tc_classid", "data_meta", "wire_len", "tstamp_type", "flow_keys"}
-	// everything of __sk_buff a flow dissector does not see.
+	// dissectorHidden lists the fields that are hidden from flow dissectors.
 	dissectorHidden = func() []string {
 		var out []string
 		for _, f := range skbFields {
@@ -30,13 +30,13 @@ func list(parts ...[]string) []string {
 	return out
 }
 
-// tcAccess is what traffic control programs may do with their __sk_buff (tc_cls_act_is_valid_access).
+// tcAccess lists the accesses of traffic control programs to __sk_buff (tc_cls_act_is_valid_access).
 var tcAccess = Access{
 	Hidden:  list(socketFields, []string{"flow_keys"}),
 	Written: []string{"mark", "tc_index", "priority", "tc_classid", "cb", "tstamp", "queue_mapping"},
 }
 
-// lwtAccess is what lightweight tunnel programs may do (lwt_is_valid_access).
+// lwtAccess lists the accesses of lightweight tunnel programs to __sk_buff (lwt_is_valid_access).
 var lwtAccess = Access{
 	Hidden:  list(socketFields, lateFields, []string{"tstamp", "hwtstamp"}),
 	Written: []string{"mark", "priority", "cb"},
@@ -44,7 +44,7 @@ var lwtAccess = Access{
 
 const takesSkb = TakesPacket | TakesBytes | TakesSocket | TakesSkb | TakesFrags
 
-// networkRows are the types of the networking stack.
+// networkRows lists the program types of the networking stack.
 var networkRows = []Row{
 	{
 		Type: uapi.ProgTypeSocketFilter, Since: uapi.R(3, 19),

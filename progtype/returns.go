@@ -7,26 +7,26 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Return is a range of return values that applies from a release on (kernel/bpf/verifier.c check_return_code).
+// Return is a range of return values that applies since a release (kernel/bpf/verifier.c check_return_code).
 type Return struct {
 	Since uapi.Release
 	Range
-	// By refines the range by the hook.
+	// By selects how the hook refines the range.
 	By ReturnRule
 }
 
-// ReturnRule is what else determines the values that a program may return.
+// ReturnRule determines how the hook refines the range of return values.
 type ReturnRule uint8
 
-// Rules.
+// Rules that refine the range of return values.
 const (
-	Always      ReturnRule = iota // nothing else
-	ByLSMHook                     // bool hooks 0 and 1, hooks without value anything, others 0 or a negative error number
-	ByCgroupLSM                   // hooks without value 1
-	ByOpsMember                   // members that return a pointer 0 or the pointer, others anything
+	Always      ReturnRule = iota // the range applies to all hooks
+	ByLSMHook                     // bool hooks return 0 or 1, void hooks anything, others 0 or a negative error number
+	ByCgroupLSM                   // void hooks return 1
+	ByOpsMember                   // members that return a pointer return null or that pointer, others anything
 )
 
-// Range is a range of return values, both ends included.
+// Range is an inclusive range of return values.
 type Range struct {
 	Low, High int64
 	// Word means that only the lower 32 bits of r0 count.
@@ -45,7 +45,7 @@ func (r Range) Contains(r0 uint64) bool {
 // HookReturn is the return type of the function or member that a program attaches to.
 type HookReturn uint8
 
-// Kinds of returns.
+// Kinds of return types.
 const (
 	UnknownReturn HookReturn = iota
 	ReturnsVoid
@@ -56,7 +56,7 @@ const (
 // maxErrno is MAX_ERRNO.
 const maxErrno = 4095
 
-// boolHooks are the LSM hooks that return a truth value (kernel/bpf/bpf_lsm.c).
+// boolHooks lists the LSM hooks that return a boolean (kernel/bpf/bpf_lsm.c).
 var boolHooks = []string{"xfrm_state_pol_flow_match", "audit_rule_known", "inode_xattr_skipcap"}
 
 // ReturnRange returns the values that a program may return in a release; bounded is false if it may return any. hook is
@@ -94,7 +94,7 @@ func (r *Row) ReturnRange(release uapi.Release, a uapi.AttachType, hook string, 
 	return rng, true
 }
 
-// anything is the range for types and attach types whose programs may return any value.
+// anything is the range of types and attach types whose programs may return any value.
 var anything = Range{Low: math.MinInt64, High: math.MaxInt64}
 
 func from(low, high int64) []Return { return []Return{{Range: Range{Low: low, High: high}}} }
@@ -106,9 +106,9 @@ type Callback uint8
 
 // Kinds of callbacks.
 const (
-	LoopCallback     Callback = iota // within a helper or kfunc: bpf_loop, bpf_for_each_map_elem, bpf_find_vma, bpf_user_ringbuf_drain, bpf_rbtree_add
-	AsyncCallback                    // later: timers and work queues
-	TaskWorkCallback                 // later, in a task: bpf_task_work_schedule_*
+	LoopCallback     Callback = iota // synchronous, called by a helper or kfunc: bpf_loop, bpf_for_each_map_elem, bpf_find_vma, bpf_user_ringbuf_drain, bpf_rbtree_add
+	AsyncCallback                    // asynchronous: timers and work queues
+	TaskWorkCallback                 // asynchronous, in the context of a task: bpf_task_work_schedule_*
 )
 
 // CallbackRange returns the values that a callback may return; bounded is false if it may return any.

@@ -13,36 +13,36 @@ type Row struct {
 	Since uapi.Release
 	// Sections are the section names that select the type.
 	Sections []Section
-	// Attach is the attach type of a program whose type is set explicitly, not by its section.
+	// Attach is the default attach type, for programs whose type is set explicitly instead of by their section.
 	Attach uapi.AttachType
-	// Attaches are the attach types; empty for types that have none.
+	// Attaches lists the attach types; empty for types that have none.
 	Attaches []Attach
-	// Takes is the set of inputs of a run.
+	// Takes is the set of inputs that a run accepts.
 	Takes Takes
 	// Target is the kind of target that the section names.
 	Target Target
 	// Context describes the object that r1 points to.
 	Context *Context
-	// Standard marks the type that represents all types with this context, see [RunAs].
+	// Standard marks the type that represents all types with this context; see [RunAs].
 	Standard bool
 	// Access lists the context fields that programs may read and write, unless the attach type overrides it.
 	Access Access
-	// Packet is whether programs may load from and store to the packet directly.
+	// Packet determines whether programs may load from and store to the packet directly.
 	Packet PacketAccess
 	// FragsByFlag means that only programs loaded with BPF_F_XDP_HAS_FRAGS get multi-buffer packets.
 	FragsByFlag bool
-	// Layer is where the packets of programs on an sk_buff or xdp_buff begin.
+	// Layer is the header at which the packet data of an sk_buff or xdp_buff starts.
 	Layer Layer
-	// Args is the kind of arguments that the kernel passes to the hook.
+	// Args is the kind of arguments that the kernel passes to the program.
 	Args Args
-	// Returns are the ranges of return values by release, oldest first, unless the attach type overrides them; empty
-	// for any value.
+	// Returns lists the ranges of return values by release, oldest first, unless the attach type overrides them. If it is
+	// empty, any value is allowed.
 	Returns []Return
 	// Vocabulary is the set of names for return values.
 	Vocabulary Vocabulary
-	// Sleepable is the release from which on programs may be sleepable, unless the attach type overrides it.
+	// Sleepable is the first release that allows sleepable programs, unless the attach type overrides it.
 	Sleepable Sleepable
-	// PrivateStack means that functions of programs have their own stacks where the JIT supports that.
+	// PrivateStack means that the functions of programs have private stacks where the JIT supports them.
 	PrivateStack bool
 	// GPL means that only programs with a GPL-compatible licence can be loaded.
 	GPL bool
@@ -50,25 +50,25 @@ type Row struct {
 	TestRun bool
 }
 
-// Attach describes how one attach type differs from its program type. Nil and zero fields mean that it does not.
+// Attach describes how an attach type differs from its program type. Nil and zero fields mean no difference.
 type Attach struct {
 	Type  uapi.AttachType
 	Since uapi.Release
-	// Optional means that libbpf omits the attach type on kernels that do not know it.
+	// Optional means that libbpf omits the attach type on kernels that lack it.
 	Optional bool
 	Access   *Access
 	Returns  []Return
-	// Sleepable overrides the row's.
+	// Sleepable overrides Row.Sleepable.
 	Sleepable *Sleepable
-	// Target overrides the row's unless it is 0.
+	// Target overrides Row.Target unless it is 0.
 	Target Target
-	// NoPrivateStack overrides the row's PrivateStack.
+	// NoPrivateStack overrides Row.PrivateStack.
 	NoPrivateStack bool
-	// Address describes a hook for socket addresses.
+	// Address describes the hook if it is one for socket addresses.
 	Address *Address
-	// Return means that the program runs when the hook returns, and sees the return value.
+	// Return means that the program runs when the function returns, and sees its return value.
 	Return bool
-	// Modifies means that the return value of the program, unless it is 0, replaces that of the function.
+	// Modifies means that the return value of the program replaces that of the function, unless it is 0.
 	Modifies bool
 	// Ingress means that packets are incoming.
 	Ingress bool
@@ -80,53 +80,53 @@ type Takes uint16
 // Inputs of a run.
 const (
 	TakesPacket  Takes = 1 << iota // a packet
-	TakesBytes                     // the bytes of the context (ctx_in of BPF_PROG_TEST_RUN)
-	TakesSocket                    // the socket the program runs for
-	TakesCookie                    // a cookie of its link
-	TakesTarget                    // a different function, tracepoint or hook than the one in the section
+	TakesBytes                     // the raw bytes of the context (ctx_in of BPF_PROG_TEST_RUN)
+	TakesSocket                    // the socket that the program runs for
+	TakesCookie                    // the attach cookie
+	TakesTarget                    // another function, tracepoint or hook than the one in the section name
 	TakesSkb                       // the properties of an sk_buff: fragments, clones, tunnels, direction
 	TakesFrags                     // fragments of the packet
-	TakesXDP                       // the properties of an xdp_buff: what the network card reports about a packet
+	TakesXDP                       // the properties of an xdp_buff: metadata that the network card reports
 	TakesSockopt                   // a socket option
 	TakesSysctl                    // an access to a sysctl
 	TakesDevice                    // an access to a device
 	TakesSample                    // the period and address of a sample
 )
 
-// Has reports whether runs take all of these inputs.
+// Has reports whether the set contains all of these inputs.
 func (t Takes) Has(what Takes) bool { return t&what == what }
 
 // Target is the kind of target that a section name contains.
 type Target uint8
 
-// Targets.
+// Kinds of targets.
 const (
 	NoTarget     Target = iota
-	Probe               // a function or instruction by symbol; uprobes: one of a user program
+	Probe               // a function or instruction by symbol, in a user program for uprobes
 	Function            // a function in BTF
 	Functions           // a pattern of functions
 	Tracepoint          // category and name
-	RawEvent            // a tracepoint by typedef btf_trace_NAME
-	LSMHook             // a function bpf_lsm_NAME
-	Iterator            // a function bpf_iter_NAME
+	RawEvent            // a tracepoint, by typedef btf_trace_NAME
+	LSMHook             // an LSM hook, by function bpf_lsm_NAME
+	Iterator            // an iterator, by function bpf_iter_NAME
 	OpsMember           // a member of a struct_ops map
 	OtherProgram        // a function of another BPF program
 )
 
-// PacketAccess is how programs may access packet data (verifier.c may_access_direct_pkt_data).
+// PacketAccess determines how programs may access packet data (verifier.c may_access_direct_pkt_data).
 type PacketAccess uint8
 
-// Kinds of access.
+// Kinds of packet access.
 const (
 	NoPacket PacketAccess = iota
 	ReadsPacket
 	WritesPacket // reads and writes
 )
 
-// Layer is where packet data starts.
+// Layer is the header at which packet data starts.
 type Layer uint8
 
-// Layers.
+// Layers at which packet data starts.
 const (
 	NoLayer   Layer = iota
 	Link            // at the Ethernet header
@@ -135,17 +135,17 @@ const (
 	Payload         // after the transport header
 )
 
-// Args is the kind of arguments that the kernel passes to the hook.
+// Args is the kind of arguments that the kernel passes to a program.
 type Args uint8
 
 // Kinds of arguments.
 const (
-	NoArgs      Args = iota // the context is a struct of its own
-	NumberArgs              // numbers: kernel memory is read with helpers
-	PointerArgs             // pointers typed by BTF: direct loads through them have exception table entries and yield 0 for invalid addresses
+	NoArgs      Args = iota // the context is a struct
+	NumberArgs              // numbers; programs read kernel memory with helpers
+	PointerArgs             // pointers typed by BTF; direct loads have exception table entries and yield 0 for invalid addresses
 )
 
-// Address describes a hook for socket addresses.
+// Address describes a socket address hook.
 type Address struct {
 	Family  uint16 // AF_UNIX 1, AF_INET 2, AF_INET6 10
 	Send    bool   // a datagram is being sent, and has a source address
@@ -153,7 +153,7 @@ type Address struct {
 	Local   bool   // the address is the socket's own, not the peer's
 }
 
-// rows is the table by type.
+// rows is the table, indexed by type.
 var rows = func() []*Row {
 	out := make([]*Row, len(tracingRows)+len(networkRows)+len(cgroupRows)+1)
 	out[uapi.ProgTypeUnspec] = &Row{Type: uapi.ProgTypeUnspec, Context: noContext}
@@ -172,7 +172,7 @@ var rows = func() []*Row {
 	return out
 }()
 
-// Of returns the row of a type. For a type that no known kernel has, it returns the row of [uapi.ProgTypeUnspec], which
+// Of returns the row of a type. For unknown types, it returns the row of [uapi.ProgTypeUnspec], which
 // allows nothing.
 func Of(t uapi.ProgType) *Row {
 	if int(t) < len(rows) {
@@ -184,7 +184,7 @@ func Of(t uapi.ProgType) *Row {
 // All returns the rows of all types, sorted by number.
 func All() []*Row { return slices.Clone(rows[1:]) }
 
-// Attached returns the row of an attach type, nil if it does not differ from its program type.
+// Attached returns the description of an attach type, or nil if it does not differ from its program type.
 func (r *Row) Attached(a uapi.AttachType) *Attach {
 	for i := range r.Attaches {
 		if r.Attaches[i].Type == a {
@@ -202,7 +202,7 @@ func (r *Row) TargetOf(a uapi.AttachType) Target {
 	return r.Target
 }
 
-// AccessOf returns the rules for the context of programs with an attach type.
+// AccessOf returns the rules for context accesses by programs with an attach type.
 func (r *Row) AccessOf(a uapi.AttachType) *Access {
 	if at := r.Attached(a); at != nil && at.Access != nil {
 		return at.Access
@@ -210,11 +210,11 @@ func (r *Row) AccessOf(a uapi.AttachType) *Access {
 	return &r.Access
 }
 
-// The first releases whose JIT supports private stacks (bpf_jit_supports_private_stack), by architecture.
+// privateStacks maps architectures to the first release whose JIT supports private stacks (bpf_jit_supports_private_stack).
 var privateStacks = map[string]uapi.Release{"x86": uapi.R(6, 13), "arm64": uapi.R(6, 17)}
 
-// HasPrivateStack reports whether each function of a program has its own stack instead of a part of the 512 bytes that
-// all functions of a call chain share (verifier.c bpf_enable_priv_stack). An empty architecture is x86.
+// HasPrivateStack reports whether each function of a program has a private stack instead of a part of the 512 bytes that
+// the functions of a call chain share (verifier.c bpf_enable_priv_stack). An empty architecture means x86.
 func (r *Row) HasPrivateStack(release uapi.Release, arch string, a uapi.AttachType) bool {
 	if at := r.Attached(a); !r.PrivateStack || at != nil && at.NoPrivateStack {
 		return false
@@ -226,8 +226,8 @@ func (r *Row) HasPrivateStack(release uapi.Release, arch string, a uapi.AttachTy
 	return ok && release.Has(since)
 }
 
-// RunAs returns the program type that represents all those whose programs declare a struct as their context, for
-// programs about which nothing else is known: traffic control for struct __sk_buff.
+// RunAs returns the program type that represents all types whose programs declare the given struct as their context, for
+// programs about which nothing else is known. For __sk_buff it is traffic control.
 func RunAs(context string) (uapi.ProgType, bool) {
 	for _, r := range All() {
 		if r.Standard && r.Context.User == context {

@@ -9,13 +9,13 @@ import (
 // Section is a section name known to libbpf (section_defs in libbpf.c) and the kind of program it denotes.
 type Section struct {
 	Name string // "kprobe", "fentry.s", "cgroup_skb/egress"
-	// Type is the program type; rows leave it out.
+	// Type is the program type. It is unset in rows.
 	Type   uapi.ProgType
 	Attach uapi.AttachType
 	Flags  SectionFlags
 }
 
-// SectionFlags are properties of a section name.
+// SectionFlags is a set of properties of a section name.
 type SectionFlags uint16
 
 // Properties of section names.
@@ -23,13 +23,13 @@ const (
 	HasTarget      SectionFlags = 1 << iota // "name/target" names what the program attaches to
 	Sleeps                                  // loaded with BPF_F_SLEEPABLE
 	Frags                                   // loaded with BPF_F_XDP_HAS_FRAGS
-	OptionalAttach                          // libbpf leaves the attach type out on kernels that do not know it
+	OptionalAttach                          // libbpf omits the attach type on kernels that lack it
 	AtReturn                                // runs when the function returns
-	User                                    // on a user program
+	User                                    // attached to a user program
 	SyscallName                             // the target is a system call, not a function
 	Marker                                  // a marker of a user program (USDT)
 	Pattern                                 // the target is a pattern of functions
-	Session                                 // called at the entry and, if it returns 0 there, at the return
+	Session                                 // runs at function entry and, if it returns 0 there, at the return
 )
 
 // Has reports whether the section has all of these properties.
@@ -56,9 +56,9 @@ var byName = func() map[string]*Section {
 }()
 
 // ParseSection finds the kind of program that a section name denotes, and the target in it. The longest match wins:
-// "cgroup/sock_create" over "cgroup/sock". A name without target may still be followed by "/anything", because libbpf
-// 0.x and many tools number programs ("xdp/syn"). It returns nil for names unknown to libbpf. name must not include a
-// leading "?".
+// "cgroup/sock_create" over "cgroup/sock". Names without a target may be followed by "/anything", because libbpf
+// 0.x allowed that and many tools use it to distinguish programs ("xdp/syn"). It returns nil for names unknown to libbpf. A
+// leading "?" is ignored.
 func ParseSection(name string) (s *Section, target string) {
 	name = strings.TrimPrefix(name, "?")
 	// No name has more than one slash.
@@ -96,7 +96,7 @@ func SectionByPrefix(name string) *Section {
 	return nil
 }
 
-// oldPrefixes are words that libbpf before 1.0 recognised at the start of any longer section name ("xdp_sock",
+// oldPrefixes lists the words that libbpf before 1.0 recognised at the start of any longer section name ("xdp_sock",
 // "classifier_egress").
 var oldPrefixes = []string{
 	"xdp", "classifier", "action", "socket", "sockops", "sk_msg", "sk_skb", "perf_event", "flow_dissector",

@@ -4,16 +4,16 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Releases that more than one row names.
+// Releases that several rows use.
 var (
-	v510 = uapi.R(5, 10) // the oldest release that is told apart
+	v510 = uapi.R(5, 10) // the oldest release that the table distinguishes
 	v512 = uapi.R(5, 12)
 	v60  = uapi.R(6, 0)
 	v612 = uapi.R(6, 12)
 	v72  = uapi.R(7, 2)
 )
 
-// tracingRows are the types that watch the kernel or user programs, and those that are part of it.
+// tracingRows lists the program types that trace the kernel or user programs, and those that extend the kernel.
 var tracingRows = []Row{
 	{
 		Type: uapi.ProgTypeKprobe, Standard: true, Since: uapi.R(4, 1),
@@ -41,7 +41,7 @@ var tracingRows = []Row{
 			{Type: uapi.AttachTraceUprobeSession, Since: uapi.R(6, 13), Returns: from(0, 1)},
 		},
 		Takes: TakesCookie | TakesTarget, Target: Probe, Context: regsContext,
-		// Stores are for uprobes; the kernel refuses to attach programs that make them to kernel functions.
+		// Only uprobes may store to the context; the kernel refuses to attach programs with stores to kernel functions.
 		Access: Access{Writes: uapi.R(6, 18)},
 		Args:   NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v60}, PrivateStack: true,
 	},
@@ -127,7 +127,7 @@ var tracingRows = []Row{
 		},
 		Takes: TakesCookie | TakesTarget, Target: LSMHook, Context: argsContext,
 		Args: PointerArgs, Returns: []Return{{Range: anything}, {Since: v612, Range: Range{Low: -maxErrno, Word: true}, By: ByLSMHook}},
-		// Calls of LSM programs are not counted against recursion, which own stacks need.
+		// LSM programs have no recursion protection, which private stacks require.
 		Sleepable: Sleepable{Since: v510}, GPL: true,
 	},
 	{
@@ -135,7 +135,7 @@ var tracingRows = []Row{
 		Sections: []Section{{Name: "struct_ops", Flags: HasTarget}, {Name: "struct_ops.s", Flags: HasTarget | Sleeps}},
 		Attaches: []Attach{{Type: uapi.AttachStructOps, Since: uapi.R(6, 4)}},
 		Takes:    TakesTarget, Target: OpsMember, Context: argsContext,
-		// Own stacks are given to members of sched_ext alone, which ask for them.
+		// Private stacks are opt-in for struct_ops; only sched_ext requests them.
 		Args: PointerArgs, Returns: []Return{{Range: anything}, {Since: uapi.R(6, 15), By: ByOpsMember}},
 		Sleepable: Sleepable{Since: uapi.R(6, 3)}, GPL: true,
 	},

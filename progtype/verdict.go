@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Verdict is a return value with a name.
+// Verdict is a named return value.
 type Verdict struct {
 	Value int32
 	Name  string
@@ -17,9 +17,9 @@ type Vocabulary uint8
 
 // Vocabularies.
 const (
-	NoVocabulary Vocabulary = iota // return values are only numbers, such as the lengths socket filters return
+	NoVocabulary Vocabulary = iota // return values are plain numbers, such as the lengths that socket filters return
 	XDPActions
-	TCActions // traffic control; programs attached by tcx use -1, 0, 2 and 7 alone
+	TCActions // traffic control; programs attached through tcx use only -1, 0, 2 and 7
 	SkActions // sockets: sk_skb, sk_msg, sk_lookup, sk_reuseport
 	LwtCodes
 	DissectorCodes
@@ -45,9 +45,9 @@ var verdicts = [...][]Verdict{
 	ErrorNames:        {},
 }
 
-// VerdictName names a return value of a program: the kernel's enumerator ("XDP_PASS", "TC_ACT_SHOT"), "allow" or "deny"
-// for cgroup programs, "-EPERM" for LSM programs that return a known error. It returns "" if the value is only a
-// number, such as the lengths that socket filters and stream parsers return.
+// VerdictName returns the name of a program's return value: the kernel's enumerator ("XDP_PASS", "TC_ACT_SHOT"), "allow"
+// or "deny" for cgroup programs, "-EPERM" for LSM programs that return a known error. It returns "" if the value is a
+// plain number, such as the lengths that socket filters and stream parsers return.
 func VerdictName(t uapi.ProgType, ret int32) string {
 	words := Of(t).Vocabulary
 	for _, v := range verdicts[words] {
@@ -63,7 +63,7 @@ func VerdictName(t uapi.ProgType, ret int32) string {
 	return ""
 }
 
-// ParseVerdict finds a return value of a program by its name in the vocabulary of its type ("XDP_PASS", "allow",
+// ParseVerdict returns the return value that a name stands for in the vocabulary of a program type ("XDP_PASS", "allow",
 // "-EPERM"). It is the inverse of [VerdictName].
 func ParseVerdict(t uapi.ProgType, name string) (int32, bool) {
 	words := Of(t).Vocabulary
