@@ -11,13 +11,13 @@ import (
 // handleSize is the size in bytes of a map's handle if the kernel's struct bpf_map is unknown.
 const handleSize = 256
 
-// handleView is what the kernel keeps of a map, struct bpf_map and the struct of the map's type around it, as programs may read it through
-// a map pointer (kernel/bpf/verifier.c check_ptr_to_map_access): attributes and what follows from them. Reading anything else is not
-// simulated. Nothing may be stored.
+// handleView is the memory view of a map's kernel object, which is struct bpf_map and the struct of the map's type that embeds it. Programs
+// may read it through a map pointer (kernel/bpf/verifier.c check_ptr_to_map_access). Only attributes and fields derived from them are
+// simulated. Stores are not permitted.
 type handleView struct {
 	env  *Env
 	m    Map
-	spec *btf.Spec // nil when the struct is not known
+	spec *btf.Spec // nil if the struct is unknown
 	typ  btf.ID
 	at   map[uint64]handleField // by offset
 }
@@ -44,7 +44,7 @@ var handleFields = []handleField{
 	}},
 }
 
-// typeFields are those of the structs of map types.
+// typeFields lists the simulated fields of the structs of map types.
 var typeFields = map[string][]handleField{
 	"bpf_array": { // array_map_alloc
 		{"elem_size", 4, func(m Map) uint64 { return roundUp8(m.Spec().ValueSize) }},
@@ -57,11 +57,11 @@ var typeFields = map[string][]handleField{
 
 func roundUp8(n uint32) uint64 { return (uint64(n) + 7) &^ 7 }
 
-// powerOfTwo is n rounded up to a power of two (roundup_pow_of_two).
+// powerOfTwo rounds n up to a power of two (roundup_pow_of_two).
 func powerOfTwo(n uint32) uint64 { return 1 << bits.Len32(max(n, 1)-1) }
 
-// counted is bpf_htab.count: maps whose elements are there from the start do not use it, nor do large ones where the kernel has a counter for
-// each CPU (PERCPU_COUNTER_BATCH).
+// counted returns the getter of bpf_htab.count. Preallocated maps do not use that field, nor do large maps on kernels with a per-CPU
+// counter (PERCPU_COUNTER_BATCH).
 func (v *handleView) counted(perCPU bool) func(Map) uint64 {
 	const batch = 32
 	return func(m Map) uint64 {
@@ -73,7 +73,8 @@ func (v *handleView) counted(perCPU bool) func(Map) uint64 {
 	}
 }
 
-// elementSize is bpf_htab.elem_size: the head of an element, its key, and its value or the pointer to the CPUs' values (htab_map_alloc).
+// elementSize returns the getter of bpf_htab.elem_size: the size of an element's head, its key, and its value or the pointer to its per-CPU
+// values (htab_map_alloc).
 func elementSize(head uint32) func(Map) uint64 {
 	return func(m Map) uint64 {
 		s := m.Spec()
@@ -140,7 +141,8 @@ func (v *handleView) placeName(id btf.ID) {
 	}
 }
 
-// placeType adds the fields of the struct of the map's type and returns its size, 0 if it is not known. It begins with struct bpf_map.
+// placeType adds the fields of the struct of the map's type, which must start with struct bpf_map, and returns its size, or 0 if it is
+// unknown.
 func (v *handleView) placeType(name string) uint64 {
 	if v.spec == nil || name == "bpf_map" {
 		return 0
@@ -187,7 +189,7 @@ func (v *handleView) Write(uint64, []byte) *mem.Fault {
 	return &mem.Fault{Kind: mem.ReadOnly, Write: true}
 }
 
-// Read implements probe reads of one attribute or of bytes of the name.
+// Read implements probe reads of a single attribute or of bytes of the name.
 func (v *handleView) Read(off uint64, p []byte) *mem.Fault {
 	if n := len(p); n == 4 || n == 8 {
 		x, f := v.Load(off, n)

@@ -4,7 +4,7 @@ package uapi
 // "none": program types without attach types ignore it.
 type AttachType uint32
 
-// String returns libbpf's name of the type ("trace_fentry", "cgroup_inet4_bind"), or "AttachType(N)" for a number no known kernel defines.
+// String returns libbpf's name of the type ("trace_fentry", "cgroup_inet4_bind"), or "AttachType(N)" for a number that no known kernel defines.
 func (t AttachType) String() string {
 	if uint32(t) < uint32(len(attachTypeNames)) {
 		return attachTypeNames[t]
@@ -12,7 +12,7 @@ func (t AttachType) String() string {
 	return unknown("AttachType", int64(t))
 }
 
-// Known reports whether t is a number this package has a name for.
+// Known reports whether t is a number that this package has a name for.
 func (t AttachType) Known() bool { return uint32(t) < uint32(len(attachTypeNames)) }
 
 // ParseAttachType finds an AttachType by its String form.

@@ -3,7 +3,7 @@ package uapi
 // Cmd is a command of bpf(2) (enum bpf_cmd).
 type Cmd uint32
 
-// String returns the kernel's name of the command ("BPF_MAP_CREATE"), or "Cmd(N)" for a number no known kernel defines.
+// String returns the kernel's name of the command ("BPF_MAP_CREATE"), or "Cmd(N)" for a number that no known kernel defines.
 func (c Cmd) String() string {
 	if uint32(c) < uint32(len(cmdNames)) {
 		return cmdNames[c]
@@ -11,10 +11,10 @@ func (c Cmd) String() string {
 	return unknown("Cmd", int64(c))
 }
 
-// LinkType is a type of links (enum bpf_link_type).
+// LinkType is a link type (enum bpf_link_type).
 type LinkType uint32
 
-// String returns libbpf's name of the type ("raw_tracepoint", "kprobe_multi"), or "LinkType(N)" for a number no known kernel defines.
+// String returns libbpf's name of the type ("raw_tracepoint", "kprobe_multi"), or "LinkType(N)" for a number that no known kernel defines.
 func (t LinkType) String() string {
 	if uint32(t) < uint32(len(linkTypeNames)) {
 		return linkTypeNames[t]

@@ -164,7 +164,7 @@ const (
 	EDEADLOCK   = EDEADLK
 )
 
-// errnoNames are the C names; "" for numbers without one.
+// errnoNames lists the C names by number, with "" for numbers without a name.
 var errnoNames = [...]string{
 	EPERM:           "EPERM",
 	ENOENT:          "ENOENT",
@@ -328,7 +328,7 @@ func (e Errno) Error() string {
 	return "errno " + strconv.Itoa(int(e))
 }
 
-// Name returns the C name, "" for a number without one.
+// Name returns the C name, or "" for a number without one.
 func (e Errno) Name() string {
 	if e > 0 && int(e) < len(errnoNames) {
 		return errnoNames[e]
@@ -336,10 +336,10 @@ func (e Errno) Name() string {
 	return ""
 }
 
-// Neg returns -e as helpers return it: sign-extended to 64 bits.
+// Neg returns -e, sign-extended to 64 bits as helpers return it.
 func (e Errno) Neg() int64 { return -int64(e) }
 
-// Ret returns -e as the 64-bit register value a helper leaves in r0.
+// Ret returns -e as the 64-bit value that a helper leaves in r0.
 func (e Errno) Ret() uint64 { return uint64(-int64(e)) }
 
 // ParseErrno finds an error number by its C name.

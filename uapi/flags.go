@@ -4,7 +4,7 @@ package uapi
 const (
 	MapNoPrealloc     = 1 << 0  // hash: allocate elements when they are inserted; required for LPM tries and local storage
 	MapNoCommonLRU    = 1 << 1  // LRU hash: one LRU list per CPU
-	MapNumaNode       = 1 << 2  // numa_node is valid
+	MapNumaNode       = 1 << 2  // numa_node is set
 	MapRdonly         = 1 << 3  // user space may only read
 	MapWronly         = 1 << 4  // user space may only write
 	MapStackBuildID   = 1 << 5  // stack trace: build id and offset instead of addresses
@@ -13,11 +13,11 @@ const (
 	MapWronlyProg     = 1 << 8  // programs may only write
 	MapClone          = 1 << 9  // sk storage: copied to accepted sockets
 	MapMmapable       = 1 << 10 // array: values may be mapped into user space
-	MapPreserveElems  = 1 << 11 // perf event array: keep events when the map fd closes
+	MapPreserveElems  = 1 << 11 // perf event array: keep events when the map's file descriptor is closed
 	MapInnerMap       = 1 << 12 // array: max_entries of inner maps may differ
-	MapLink           = 1 << 13 // struct_ops: attached by a link
+	MapLink           = 1 << 13 // struct_ops: attached through a link
 	MapPathFD         = 1 << 14 // BPF_OBJ_PIN and GET: relative to a directory
-	MapVtypeBTFObjFD  = 1 << 15 // struct_ops: value type is in a module
+	MapVtypeBTFObjFD  = 1 << 15 // struct_ops: the value type is in a module's BTF
 	MapTokenFD        = 1 << 16 // a BPF token is passed
 	MapSegvOnFault    = 1 << 17 // arena: SIGSEGV instead of allocating pages for user space
 	MapNoUserConv     = 1 << 18 // arena: addr_space_cast to user addresses does nothing
@@ -37,7 +37,7 @@ const (
 	AllCPUs = 1 << 4 // per-CPU maps, from 6.18: the same value on every CPU (system call only)
 )
 
-// LocalStorageGetCreate makes bpf_sk_storage_get and its kin create the storage.
+// LocalStorageGetCreate makes bpf_sk_storage_get and the other bpf_*_storage_get helpers create the storage.
 const LocalStorageGetCreate = 1
 
 // Ring buffer flags (bpf_ringbuf_output, submit, discard) and bpf_ringbuf_query selectors.
@@ -128,7 +128,7 @@ const (
 	TunnelSeqNumber        = 1 << 3
 	TunnelNoKey            = 1 << 4 // set
 	TunnelFlags            = 1 << 4 // get
-	CurrentNetns           = -1     // netns argument of bpf_sk_lookup_tcp and its kin
+	CurrentNetns           = -1     // netns argument of the socket lookup helpers
 	SkLookupReplace        = 1 << 0 // bpf_sk_assign in sk_lookup programs
 	SkLookupNoReuseport    = 1 << 1
 	FibLookupDirect        = 1 << 0 // bpf_fib_lookup
@@ -161,7 +161,7 @@ const (
 	BranchRecordsSize      = 1 << 0 // bpf_read_branch_records
 )
 
-// Timer flags (bpf_timer_init takes a clock id, bpf_timer_start these).
+// Flags of bpf_timer_start, and the clock ids of bpf_timer_init.
 const (
 	TimerAbs    = 1 << 0
 	TimerCPUPin = 1 << 1
@@ -174,12 +174,12 @@ const (
 
 // Sizes and limits of the interface.
 const (
-	MaxStack      = 512     // bytes of stack over a call chain (MAX_BPF_STACK)
+	MaxStack      = 512     // bytes of stack per call chain (MAX_BPF_STACK)
 	MaxCallFrames = 8       // MAX_CALL_FRAMES
 	MaxTailCalls  = 33      // MAX_TAIL_CALL_CNT
 	ObjNameLen    = 16      // BPF_OBJ_NAME_LEN
 	TaskCommLen   = 16      // TASK_COMM_LEN
-	MaxInsns      = 1000000 // BPF_COMPLEXITY_LIMIT_INSNS: longest program a privileged loader may pass
+	MaxInsns      = 1000000 // BPF_COMPLEXITY_LIMIT_INSNS: instructions of the longest program that a privileged user may load
 	MaxLoops      = 8 << 20 // BPF_MAX_LOOPS: iterations of bpf_loop
 	TagSize       = 8       // BPF_TAG_SIZE
 	BuildIDSize   = 20      // BPF_BUILD_ID_SIZE

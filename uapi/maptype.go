@@ -3,17 +3,18 @@ package uapi
 // MapType is a map type (enum bpf_map_type).
 type MapType uint32
 
-// MapTraits are the properties of a map type.
+// MapTraits is a set of properties of a map type.
 type MapTraits uint8
 
 const (
-	// MapPerCPU: each CPU has values of its own.
+	// MapPerCPU means that each CPU has its own values.
 	MapPerCPU MapTraits = 1 << iota
-	// MapEachElem: bpf_for_each_map_elem and bpf_map_elem iterators visit the elements (map_set_for_each_callback_args, iter_seq_info).
+	// MapEachElem means that bpf_for_each_map_elem and bpf_map_elem iterators can visit the elements (map_set_for_each_callback_args,
+	// iter_seq_info).
 	MapEachElem
-	// MapCounted: the kernel counts the elements (bpf_map_sum_elem_count).
+	// MapCounted means that the kernel counts the elements (bpf_map_sum_elem_count).
 	MapCounted
-	// MapTakesExtra: map_extra may be set (kernel/bpf/syscall.c map_create).
+	// MapTakesExtra means that map_extra may be set (kernel/bpf/syscall.c map_create).
 	MapTakesExtra
 )
 
@@ -22,15 +23,15 @@ type MapFields uint8
 
 const (
 	NoFields       MapFields = iota
-	AllFields                // but user pointers
-	UnlockedFields           // those, but locks
+	AllFields                // all fields except user pointers
+	UnlockedFields           // AllFields without locks
 	PointerFields            // kptrs and reference counts
-	StorageFields            // those and locks
-	TaskFields               // those and user pointers
+	StorageFields            // PointerFields and locks
+	TaskFields               // StorageFields and user pointers
 	CgroupFields             // locks and reference counts
 )
 
-// mapTypes describes each type: the kernel's struct for it (map_btf_id), and its properties. The constructors in maps
+// mapTypes contains the kernel's struct (map_btf_id) and the properties of each type. The constructors in package maps
 // check flags and sizes.
 var mapTypes = [...]struct {
 	btf    string
@@ -75,10 +76,10 @@ var mapTypes = [...]struct {
 	MapTypeRhash:               {btf: "bpf_rhtab", traits: MapEachElem | MapTakesExtra, fields: AllFields},
 }
 
-// Every type has a row.
+// Compile-time check: every type has a row.
 var _ = [1]struct{}{}[len(mapTypeNames)-len(mapTypes)]
 
-// String returns libbpf's name of the type ("hash", "percpu_array"), or "MapType(N)" for a number no known kernel defines.
+// String returns libbpf's name of the type ("hash", "percpu_array"), or "MapType(N)" for a number that no known kernel defines.
 func (t MapType) String() string {
 	if t.Known() {
 		return mapTypeNames[t]
@@ -86,7 +87,7 @@ func (t MapType) String() string {
 	return unknown("MapType", int64(t))
 }
 
-// Known reports whether t is a number this package has a name for.
+// Known reports whether t is a number that this package has a name for.
 func (t MapType) Known() bool { return uint32(t) < uint32(len(mapTypes)) }
 
 // ParseMapType finds a MapType by its String form.
@@ -102,7 +103,7 @@ func ParseMapType(s string) (MapType, bool) {
 // Has reports whether the type has all of these traits.
 func (t MapType) Has(traits MapTraits) bool { return t.Known() && mapTypes[t].traits&traits == traits }
 
-// PerCPU reports whether each CPU has values of its own in maps of the type.
+// PerCPU reports whether each CPU has its own values in maps of the type.
 func (t MapType) PerCPU() bool { return t.Has(MapPerCPU) }
 
 // Fields returns the special fields that values of the type may contain.
@@ -113,7 +114,7 @@ func (t MapType) Fields() MapFields {
 	return mapTypes[t].fields
 }
 
-// Struct returns the name of the kernel's struct for maps of the type, "bpf_map" if it has none that programs may
+// Struct returns the name of the kernel's struct for maps of the type, or "bpf_map" if the type has none that programs may
 // access.
 func (t MapType) Struct() string {
 	if !t.Known() || mapTypes[t].btf == "" {

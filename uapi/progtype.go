@@ -3,7 +3,7 @@ package uapi
 // ProgType is a program type (enum bpf_prog_type).
 type ProgType uint32
 
-// String returns libbpf's name of the type ("kprobe", "sched_cls"), or "ProgType(N)" for a number no known kernel defines.
+// String returns libbpf's name of the type ("kprobe", "sched_cls"), or "ProgType(N)" for a number that no known kernel defines.
 func (t ProgType) String() string {
 	if uint32(t) < uint32(len(progTypeNames)) {
 		return progTypeNames[t]
@@ -11,7 +11,7 @@ func (t ProgType) String() string {
 	return unknown("ProgType", int64(t))
 }
 
-// Known reports whether t is a number this package has a name for.
+// Known reports whether t is a number that this package has a name for.
 func (t ProgType) Known() bool { return uint32(t) < uint32(len(progTypeNames)) }
 
 // ParseProgType finds a ProgType by its String form.

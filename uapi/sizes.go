@@ -7,5 +7,5 @@ const (
 	AFInet6 = 10
 )
 
-// PageSize is the size of a page in bytes on the simulated machines.
+// PageSize is the page size of simulated machines in bytes.
 const PageSize = 4096

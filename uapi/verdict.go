@@ -38,7 +38,7 @@ const (
 	RetFlowDissectorContinue = 129
 )
 
-// Netfilter verdicts a BPF program may return (linux/netfilter.h).
+// Netfilter verdicts that a BPF program may return (linux/netfilter.h).
 const (
 	NfDrop   = 0
 	NfAccept = 1

@@ -2,11 +2,11 @@ package vm
 
 import "slices"
 
-// A tail call out of a called function replaces that function alone: its callers wait, and the program called may make
-// calls MaxFrames deep again (a tail call gives back the frame of the function it is in and jumps: arch/x86/net/bpf_jit_comp.c
-// emit_bpf_tail_call_indirect). So the callers' frames are put aside, and the program starts in the place of their callee, as frame 0.
+// A tail call from a subprogram replaces only that subprogram: its callers wait, and the target program may again nest
+// calls MaxFrames deep (the JIT pops the frame of the current function and jumps: arch/x86/net/bpf_jit_comp.c
+// emit_bpf_tail_call_indirect). The callers' frames are therefore set aside, and the program starts in place of their callee, as frame 0.
 
-// descend puts the callers of the running function aside.
+// descend sets aside the frames of the running function's callers.
 func (t *Thread) descend() {
 	d := t.depth
 	if d == 0 {
@@ -20,13 +20,13 @@ func (t *Thread) descend() {
 	t.generation++
 }
 
-// ascend puts the callers' frames back: the running function is again the one they called. It must not be called without any.
+// ascend restores the callers' frames: the running function is again their callee. There must be frames set aside.
 func (t *Thread) ascend() {
 	last := len(t.below) - 1
 	callers := t.below[last]
 	t.below = t.below[:last]
 	d := len(callers)
-	for _, f := range t.frames[MaxFrames-d:] { // deeper than the callers could have called
+	for _, f := range t.frames[MaxFrames-d:] { // deeper than the callers' remaining frames allow
 		if f.stack != nil {
 			t.mem.Free(f.stack)
 		}
@@ -38,7 +38,7 @@ func (t *Thread) ascend() {
 	t.generation++
 }
 
-// at returns the frame of an activation, level 0 being the innermost, nil when there are not so many.
+// at returns the frame at a level, counted from the innermost as 0, or nil if there are not that many.
 func (t *Thread) at(level int) *frame {
 	if level < 0 {
 		return nil
@@ -56,7 +56,7 @@ func (t *Thread) at(level int) *frame {
 	return nil
 }
 
-// cloneLevels copies what Snapshot keeps of frames put aside.
+// cloneLevels copies the frames set aside, for Snapshot.
 func cloneLevels(below [][]frame) [][]frame {
 	if len(below) == 0 {
 		return nil

@@ -1,9 +1,9 @@
-// Package held records what a program holds and must release before it ends: references to objects and sockets, records
-// of ring buffers, locks, and sections that it has entered. The verifier refuses programs that do not release them;
-// here that is a fault at run time.
+// Package held tracks what a program holds and must release before it exits: references to objects and sockets, ring
+// buffer records, locks, and sections that it has entered. The verifier refuses programs that do not release them; here
+// that is a fault at run time.
 //
-// It does not know how anything is acquired or released: helpers report that to a [Ledger]. All messages about what is
-// or is not held come from here.
+// The package does not know how anything is acquired or released: helpers report that to a [Ledger]. All messages about
+// leaks and about releasing something that is not held come from here.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package held
@@ -14,27 +14,27 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kind is the kind of a held thing, which can be released only as the same kind.
+// Kind is the kind of thing that is held. It can be released only as the same kind.
 type Kind uint8
 
 const (
-	// Reference is a reference to an object of the kernel or the program, or to a socket, as [Thing.Name] tells.
+	// Reference is a reference to a kernel object, to an object that the program allocated, or to a socket; see [Thing.Name].
 	Reference Kind = iota
-	// Record is a reserved record of a ring buffer. RecordDynptr is one reserved through a dynptr, and is identified by
-	// the dynptr's address.
+	// Record is a reserved ring buffer record. RecordDynptr is one reserved through a dynptr, identified by the dynptr's
+	// address.
 	Record
 	RecordDynptr
 	// SpinLock is a bpf_spin_lock or bpf_res_spin_lock.
 	SpinLock
-	// RCU and Preempt are sections; they nest and have no address.
+	// RCU is an RCU read-side critical section, Preempt a section with preemption disabled. They nest and have no address.
 	RCU
 	Preempt
-	// IRQ is a section with interrupts disabled; its address is that of the saved flags.
+	// IRQ is a section with interrupts disabled, identified by the address of the saved flags.
 	IRQ
 )
 
-// kinds are the names of kinds. Those of sections, which are entered and left, include the article; everything else is
-// taken and released.
+// kinds contains the names of the kinds. section is set for sections, which are entered and left, and includes the
+// article; everything else is taken and released.
 var kinds = [...]struct{ name, section string }{
 	Reference:    {name: "reference"},
 	Record:       {name: "ring buffer record"},
@@ -45,7 +45,7 @@ var kinds = [...]struct{ name, section string }{
 	IRQ:          {name: "section with interrupts disabled", section: "a section with interrupts disabled"},
 }
 
-// String returns the name of the kind: "spin lock".
+// String returns the name of the kind ("spin lock").
 func (k Kind) String() string { return kinds[k].name }
 
 // Thing is something that the program has taken and not released.
@@ -53,12 +53,12 @@ type Thing struct {
 	Kind Kind
 	Addr uint64
 	Name string // of a Reference: the type of the object ("task", "socket eth0")
-	// Image and PC are the call that took it; Image is nil without [Ledger.Here].
+	// Image and PC locate the call that took it. Image is nil without [Ledger.Here].
 	Image *vm.Image
 	PC    int
 }
 
-// String names the thing with its address: "task 0xffff888000001000".
+// String returns the name of the thing and its address ("task 0xffff888000001000").
 func (t Thing) String() string {
 	name := t.Kind.String()
 	if t.Kind == Reference && t.Name != "" {
@@ -70,7 +70,7 @@ func (t Thing) String() string {
 	return fmt.Sprintf("%s %#x", name, t.Addr)
 }
 
-// Leaked returns the message for a program that ends while it holds the thing.
+// Leaked returns the message for a program that exits while it holds the thing.
 func (t Thing) Leaked() string {
 	if section := kinds[t.Kind].section; section != "" {
 		return "the program exited inside " + section
@@ -78,7 +78,7 @@ func (t Thing) Leaked() string {
 	return fmt.Sprintf("the program exited while holding %v", t)
 }
 
-// Began returns how the program came to hold the thing: "took", or "entered" for sections.
+// Began returns the verb for how the program came to hold the thing: "entered" for sections, otherwise "took".
 func (t Thing) Began() string {
 	if kinds[t.Kind].section != "" {
 		return "entered"
@@ -86,14 +86,14 @@ func (t Thing) Began() string {
 	return "took"
 }
 
-// NotHeld means that a program releases something it does not hold.
+// NotHeld is the error of a program that releases something that it does not hold.
 type NotHeld struct {
 	By   string // the function that was called
 	Kind Kind
 	Addr uint64
 }
 
-// Error names the function, what it should release, and the address.
+// Error returns the function, the kind of thing that it should release, and the address.
 func (e *NotHeld) Error() string {
 	switch e.Kind {
 	case SpinLock:
@@ -108,27 +108,27 @@ func (e *NotHeld) Error() string {
 	return fmt.Sprintf("%s of %#x, for which this program holds no reference", e.By, e.Addr)
 }
 
-// Ledger lists what one run of a program holds. The zero value is empty.
+// Ledger tracks what a run of a program holds. The zero value is an empty ledger.
 type Ledger struct {
-	// Here returns the current instruction, for messages; may be nil.
+	// Here returns the current instruction, for messages. It may be nil.
 	Here   func() (*vm.Image, int)
 	things []Thing
-	locks  int // number of things that are spin locks
+	locks  int // number of spin locks in things
 
-	given []Thing // the last things given back, with the place where; the one given last stands before next
+	given []Thing // ring of the most recently released things, with the calls that released them; the newest precedes next
 	next  int
 }
 
-// remembered is how many things that were given back a ledger can still report.
+// remembered is the number of released things that a ledger remembers, for reports of double releases.
 const remembered = 16
 
-// Things returns what is held, in the order it was taken.
+// Things returns what is held, in the order in which it was taken.
 func (l *Ledger) Things() []Thing { return l.things }
 
 // Locked reports whether a spin lock is held.
 func (l *Ledger) Locked() bool { return l.locks > 0 }
 
-// Take records that the program holds something. name is that of a [Reference].
+// Take records that the program has taken something. name is the name of a [Reference].
 func (l *Ledger) Take(k Kind, addr uint64, name string) {
 	l.things = append(l.things, l.placed(Thing{Kind: k, Addr: addr, Name: name}))
 	if k == SpinLock {
@@ -136,7 +136,7 @@ func (l *Ledger) Take(k Kind, addr uint64, name string) {
 	}
 }
 
-// Give releases the thing of that kind at addr that was taken first, and reports whether there was one.
+// Give releases the thing of kind k at addr, the oldest one if there are several, and reports whether there was one.
 func (l *Ledger) Give(k Kind, addr uint64) bool {
 	for i := range l.things {
 		if t := &l.things[i]; t.Kind == k && t.Addr == addr {
@@ -148,7 +148,8 @@ func (l *Ledger) Give(k Kind, addr uint64) bool {
 	return false
 }
 
-// Given returns the thing at addr that was given back last, with the call that did it; false when it was none of the last few.
+// Given returns the most recently released thing at addr, with the call that released it. It returns false if none of the
+// last few released things was at addr.
 func (l *Ledger) Given(addr uint64) (Thing, bool) {
 	for i := range l.given {
 		if t := l.given[(l.next+len(l.given)-1-i)%len(l.given)]; t.Addr == addr {
@@ -168,7 +169,7 @@ func (l *Ledger) remember(t Thing) {
 	l.next = (l.next + 1) % remembered
 }
 
-// placed adds where the program is.
+// placed sets the location of a thing to the current instruction.
 func (l *Ledger) placed(t Thing) Thing {
 	if l.Here != nil {
 		t.Image, t.PC = l.Here()
@@ -176,7 +177,7 @@ func (l *Ledger) placed(t Thing) Thing {
 	return t
 }
 
-// Leave leaves the section of that kind that was entered last, and reports whether there was one.
+// Leave leaves the innermost section of kind k, and reports whether there was one.
 func (l *Ledger) Leave(k Kind) bool {
 	for i := len(l.things) - 1; i >= 0; i-- {
 		if l.things[i].Kind == k {
@@ -194,10 +195,10 @@ func (l *Ledger) remove(i int) {
 	l.things = append(l.things[:i], l.things[i+1:]...)
 }
 
-// Reset empties the ledger and keeps its memory.
+// Reset empties the ledger but keeps its memory for reuse.
 func (l *Ledger) Reset() { l.things, l.locks, l.given, l.next = l.things[:0], 0, l.given[:0], 0 }
 
-// Join returns a ledger with the things of l and of others.
+// Join returns a ledger that holds the things of l and of others.
 func (l *Ledger) Join(others ...*Ledger) Ledger {
 	all := l.Clone()
 	for _, o := range others {
@@ -207,7 +208,7 @@ func (l *Ledger) Join(others ...*Ledger) Ledger {
 	return all
 }
 
-// Clone returns a copy that changes independently.
+// Clone returns an independent copy.
 func (l *Ledger) Clone() Ledger {
 	return Ledger{Here: l.Here, things: append([]Thing(nil), l.things...), locks: l.locks, given: append([]Thing(nil), l.given...), next: l.next}
 }
