@@ -9,22 +9,22 @@ import (
 
 var le = binary.LittleEndian
 
-// attr is a copy of one call's union bpf_attr, zero-filled where the caller passed fewer bytes.
+// attr is a copy of the union bpf_attr of one call. Bytes that the caller did not pass are zero.
 type attr struct {
 	b    [maxAttr]byte
 	addr uint64
-	size int // bytes the caller gave
+	size int // number of bytes that the caller passed
 	c    Caller
 }
 
-// maxAttr exceeds the size of the union in every release.
+// maxAttr is larger than the union in every release.
 const maxAttr = 256
 
 func (a *attr) u32(off int) uint32 { return le.Uint32(a.b[off:]) }
 func (a *attr) u64(off int) uint64 { return le.Uint64(a.b[off:]) }
 func (a *attr) fd(off int) int32   { return int32(a.u32(off)) }
 
-// put32 and put64 write a field of the caller's union.
+// put32 and put64 write to a field of the caller's union.
 func (a *attr) put32(off int, v uint32) bool {
 	return a.c.Write(a.addr+uint64(off), le.AppendUint32(nil, v))
 }
@@ -57,7 +57,7 @@ func (c *command) end(r uapi.Release) int {
 
 func upTo(at int) []end { return []end{{0, at}} }
 
-// attrSize is sizeof(union bpf_attr) according to the kernel's BTF.
+// attrSize returns sizeof(union bpf_attr) according to the kernel's BTF.
 func attrSize(spec *btf.Spec, r uapi.Release) int {
 	if spec != nil {
 		if t, ok := spec.Find(btf.KindUnion, "bpf_attr"); ok && t.Size >= 112 && t.Size <= maxAttr {
@@ -77,7 +77,7 @@ func attrSize(spec *btf.Spec, r uapi.Release) int {
 	return 120
 }
 
-// readAttr copies the union (bpf_check_uarg_tail_zero and copy_from_bpfptr).
+// readAttr copies the union from the caller (bpf_check_uarg_tail_zero and copy_from_bpfptr).
 func (s *System) readAttr(c Caller, addr uint64, size uint32) (*attr, uapi.Errno) {
 	if size > uapi.PageSize {
 		return nil, uapi.E2BIG

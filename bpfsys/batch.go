@@ -10,14 +10,14 @@ const (
 	batchIn, batchOut, batchKeys, batchValues, batchCount, batchFD, batchElemFlags, batchFlags = 0, 8, 16, 24, 32, 36, 40, 48
 )
 
-// batchKind identifies which batch commands a map type has, and what its cursor is.
+// batchKind describes the batch commands of a map type and the form of its cursor.
 type batchKind struct {
-	lookup, lookupDelete, update, del uapi.Release // since; 0: always, never for what is left out
-	// index: the cursor is a number of 4 bytes, not a key. ahead: it is the key of the element that comes next, not of the last one.
+	lookup, lookupDelete, update, del uapi.Release // the release that introduced it; 0: all releases have it, never: none has
+	// index: the cursor is a 4-byte number instead of a key. ahead: the cursor is the key of the next element instead of the last one.
 	index, ahead bool
 }
 
-// never is a release that does not exist.
+// never is later than every release.
 const never = ^uapi.Release(0)
 
 // batches follows the map_*_batch operations of each type's table (kernel/bpf/hashtab.c, arraymap.c, lpm_trie.c).
@@ -34,7 +34,7 @@ var batches = map[uapi.MapType]batchKind{
 	uapi.MapTypeHashOfMaps:    {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: uapi.R(5, 13), del: uapi.R(5, 13), index: true},
 }
 
-// maxBatch limits the bytes that one call copies.
+// maxBatch limits the number of bytes that one call copies.
 const maxBatch = 256 << 20
 
 func (s *System) batchMap(c Caller, a *attr, read, write bool, since func(batchKind) uapi.Release) (*Map, batchKind, uapi.Errno) {
@@ -52,7 +52,7 @@ func (s *System) batchMap(c Caller, a *attr, read, write bool, since func(batchK
 	return m, k, 0
 }
 
-// batchLookup is BPF_MAP_LOOKUP_BATCH and, with del, BPF_MAP_LOOKUP_AND_DELETE_BATCH.
+// batchLookup implements BPF_MAP_LOOKUP_BATCH and, with del, BPF_MAP_LOOKUP_AND_DELETE_BATCH.
 func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	m, k, e := s.batchMap(c, a, true, del, func(k batchKind) uapi.Release {
 		if del {
@@ -132,7 +132,7 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	return Result{}
 }
 
-// cursor returns where a batch continues: after a key, or after a number of elements.
+// cursor returns the position where a batch continues: after a key, or after a number of elements.
 func (s *System) cursor(c Caller, a *attr, m *Map, k batchKind) (key []byte, skip uint32, e uapi.Errno) {
 	at := a.u64(batchIn)
 	switch {
@@ -145,7 +145,7 @@ func (s *System) cursor(c Caller, a *attr, m *Map, k batchKind) (key []byte, ski
 		}
 		if k.ahead {
 			if _, e := m.m.Lookup(-1, key); e != 0 {
-				return nil, 0, uapi.EAGAIN // the key was deleted: the caller starts again
+				return nil, 0, uapi.EAGAIN // the key was deleted: the caller starts over
 			}
 		}
 		return key, 0, 0
@@ -190,7 +190,7 @@ func (s *System) batchDelete(c Caller, a *attr) Result {
 	return s.eachElement(c, a, m, func(key []byte, _ int) uapi.Errno { return s.delete(m, key) })
 }
 
-// eachElement calls f for each key until one fails, and reports to the caller how many succeeded.
+// eachElement calls f for each key until a call fails, and stores the number of successful calls in the attributes.
 func (s *System) eachElement(c Caller, a *attr, m *Map, f func(key []byte, i int) uapi.Errno) Result {
 	count, e := int(a.u32(batchCount)), uapi.Errno(0)
 	if count == 0 {

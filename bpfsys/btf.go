@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// BTF is type information that was loaded, or the kernel's own.
+// BTF is type information: an object loaded by a caller, or that of the kernel or a module.
 type BTF struct {
 	object
 	spec   *btf.Spec
@@ -16,7 +16,7 @@ type BTF struct {
 	kernel bool
 }
 
-// maxBTF is the kernel's bound (BTF_MAX_SIZE).
+// maxBTF is the kernel's limit on the size of BTF, in bytes (BTF_MAX_SIZE).
 const maxBTF = 16 << 20
 
 func (s *System) btfLoad(c Caller, a *attr) Result {

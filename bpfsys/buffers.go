@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// fence orders stores to shared memory: readers see the stores before it first.
+// fence orders stores to shared memory: stores before an Add become visible before stores after it.
 var fence atomic.Uint32
 
 // Bits of a record's length in its header (include/uapi/linux/bpf.h).
@@ -17,8 +17,8 @@ const (
 	ringHeader  = 8
 )
 
-// ringSink writes the records of a ring buffer to the memory that user space maps: a page with the consumer's position, a page with the
-// producer's, and the data twice, so that records are contiguous (kernel/bpf/ringbuf.c).
+// ringSink writes the records of a ring buffer to the memory that user space maps: one page with the consumer position, one page with the
+// producer position, and the data pages mapped twice, so that every record is contiguous (kernel/bpf/ringbuf.c).
 type ringSink struct {
 	s    *System
 	m    *Map
@@ -30,7 +30,7 @@ const ringData = 2 * uapi.PageSize
 
 func (r *ringSink) Consumed() uint64 { return le.Uint64(r.mem) }
 
-// put writes bytes at a position of the ring, in both mappings of the data.
+// put writes bytes at a position of the ring, to both copies of the data.
 func (r *ringSink) put(pos uint64, b []byte) {
 	at := pos & (r.size - 1)
 	first := r.mem[ringData : ringData+r.size]
@@ -70,7 +70,7 @@ func (r *ringSink) Discard(pos, flags uint64) {
 	r.wake(pos, flags)
 }
 
-// wake decides as bpf_ringbuf_commit does: wake a reader that has consumed everything up to this record.
+// wake wakes readers by the rule of bpf_ringbuf_commit: if a flag forces it, or if the reader has consumed everything up to this record.
 func (r *ringSink) wake(pos, flags uint64) {
 	switch {
 	case flags&uapi.RbForceWakeup != 0, flags&uapi.RbNoWakeup == 0 && r.Consumed() == pos:
@@ -78,15 +78,15 @@ func (r *ringSink) wake(pos, flags uint64) {
 	}
 }
 
-// woken reports that a poll of the object now returns.
+// woken tells the owner of the system that poll(2) of the object now returns.
 func (s *System) woken(o Object) {
 	if s.cfg.Wake != nil {
 		s.cfg.Wake(o)
 	}
 }
 
-// Readable reports whether poll(2) of an object returns at once with POLLIN: a ring buffer with records that are complete or were announced, a perf event with
-// records that nobody has read.
+// Readable reports whether poll(2) of an object returns POLLIN at once, which is the case if its ring has unread records (in a ring buffer,
+// also reserved ones).
 func (s *System) Readable(o Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func readable(o Object) bool {
 	return false
 }
 
-// MapRange checks an mmap of an object and allocates the object's shared memory on first use. It returns the errno of mmap(2).
+// MapRange checks an mmap(2) of an object and allocates the object's shared memory on first use. It returns the errno of the call.
 func (s *System) MapRange(o Object, access uint32, off, length uint64, write, exec bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *System) MapRange(o Object, access uint32, off, length uint64, write, ex
 func (s *System) mapRange(m *Map, access uint32, off, end uint64, write bool) uapi.Errno {
 	switch m.m.(type) {
 	case maps.RingBuffer:
-		// Only the consumer's page is writable.
+		// Only the page with the consumer position is writable.
 		if write && (off != 0 || end != uapi.PageSize) {
 			return uapi.EPERM
 		}
@@ -173,7 +173,7 @@ func (s *System) mapRange(m *Map, access uint32, off, end uint64, write bool) ua
 
 func (m *Map) stride() int { return int(m.def.ValueSize+7) &^ 7 }
 
-// pull copies in what user space stored through its mapping of an array.
+// pull copies into the map what user space stored through its mapping of an array.
 func (s *System) pull(m *Map) {
 	if m.views == 0 || m.mem == nil || m.copied == nil || m.frozen {
 		return
@@ -191,7 +191,8 @@ func (s *System) pull(m *Map) {
 	}
 }
 
-// push copies out what programs stored: only the words that changed, so that concurrent stores by user space survive.
+// push copies what programs stored to the shared memory. It writes only the words that changed, so that concurrent stores by user space
+// survive.
 func (s *System) push(m *Map) {
 	if m.views == 0 && m.copied == nil || m.mem == nil || m.copied == nil {
 		return
@@ -214,7 +215,7 @@ func (s *System) push(m *Map) {
 	}
 }
 
-// pullAll runs before programs, pushAll after them.
+// pullAll runs before programs; pushAll runs after them.
 func (s *System) pullAll() {
 	for _, o := range s.byID[KindMap] {
 		s.pull(o.(*Map))

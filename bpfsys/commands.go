@@ -3,11 +3,11 @@ package bpfsys
 import "github.com/bpfrun/bpfrun/uapi"
 
 const (
-	// commonAttrs is the flag in the command number for a second struct (BPF_COMMON_ATTRS).
+	// commonAttrs is the flag in the command number for a second struct of attributes (BPF_COMMON_ATTRS).
 	commonAttrs = 1 << 16
 )
 
-// commands lists enum bpf_cmd with each command's last field by release (kernel/bpf/syscall.c, *_LAST_FIELD).
+// commands lists enum bpf_cmd, with the last field of each command by release (*_LAST_FIELD in kernel/bpf/syscall.c).
 var commands []command
 
 func init() {
@@ -62,7 +62,7 @@ func CommandName(cmd uint32) string {
 	return ""
 }
 
-// Call serves bpf(2): its three arguments, and the two of BPF_COMMON_ATTRS. Everything the caller passes is untrusted.
+// Call implements bpf(2) with its three arguments and the two of BPF_COMMON_ATTRS. All arguments and memory of the caller are untrusted.
 func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uint64, commonSize uint32) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uin
 		return fail(e)
 	}
 	if cmd&commonAttrs != 0 && s.release.Has(uapi.R(7, 0)) {
-		// A feature probe for common attributes passes none.
+		// Feature probes for common attributes pass none.
 		if common == 0 || commonSize == 0 {
 			return fail(uapi.EFAULT)
 		}
@@ -91,7 +91,7 @@ func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uin
 	return r
 }
 
-// OnElements reports whether a command works on the elements of one map and refers to no other object.
+// OnElements reports whether a command accesses the elements of one map and refers to no other object.
 func OnElements(cmd uint32) bool {
 	return cmd >= uint32(uapi.CmdMapLookupElem) && cmd <= uint32(uapi.CmdMapGetNextKey)
 }

@@ -15,35 +15,35 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Event fires a hook in the simulated kernel.
+// Event describes one firing of a hook in the simulated kernel.
 type Event struct {
-	// Hook names it: a function ("do_unlinkat", its entry and return), a tracepoint ("sched_switch", "block/block_rq_issue"), a
-	// system call ("syscall/openat": its tracepoints and probes on enter and exit), a packet hook ("xdp", "cgroup_inet_egress"),
-	// a struct_ops member ("TYPE.member").
+	// Hook is the name of the hook: a function ("do_unlinkat", for its entry and return), a tracepoint ("sched_switch",
+	// "block/block_rq_issue"), a system call ("syscall/openat", for its tracepoints and probes on entry and exit), a packet hook
+	// ("xdp", "cgroup_inet_egress"), or a struct_ops member ("TYPE.member").
 	Hook string
 	// Args are the hook's arguments or record fields by name; "ret" is the return value of a function or system call.
 	Args map[string]any
-	// Task holds fields, such as pid and comm, of the task that the programs run in. Empty means the CPU's current task.
+	// Task holds fields, such as pid and comm, of the task in whose context the programs run. Empty means the CPU's current task.
 	Task map[string]any
-	// Tasks are arguments that point to tasks, by their fields, such as pid and comm.
+	// Tasks describes arguments that point to tasks: by argument name, fields of the task such as pid and comm.
 	Tasks map[string]map[string]any
-	// Packet is the input of programs that take a packet; nil means the default packet.
+	// Packet is the input of programs that process packets; nil means the default packet.
 	Packet []byte
 	CPU    int
 }
 
-// Fired is the result of one program for an event.
+// Fired is the result of one program that an event ran.
 type Fired struct {
 	Program string
 	Ret     uint64
 	Err     error
 }
 
-// ErrNoHook is returned when no program is attached to an event's hook.
+// ErrNoHook means that no program is attached to the hook of an event.
 var ErrNoHook = errors.New("no program is attached to it")
 
-// Fire fires a hook: the programs attached to it run in the order of attachment, those at a function's entry before those at its
-// return. It returns [ErrNoHook], or an error when the task cannot be created.
+// Fire fires a hook. It runs the attached programs in the order of attachment, those at a function's entry before those at its
+// return. It fails with [ErrNoHook] if no program is attached, or if the task cannot be created.
 func (s *System) Fire(e Event) ([]Fired, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *System) syscallFunction(call string) string { return s.machine.Kernel()
 
 func (s *System) fire(e Event) ([]Fired, error) { return s.fireOn(e, matches) }
 
-// fireExact fires a hook given by its full name.
+// fireExact fires the hook with the given full name.
 func (s *System) fireExact(e Event) ([]Fired, error) {
 	return s.fireOn(e, func(h *attachment, hook string) bool { return h.hook.AttachTo == hook })
 }
@@ -155,7 +155,8 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	return out, nil
 }
 
-// matches reports whether an attachment is at a hook: by full name, by tracepoint name without the category, or by kind of attach point.
+// matches reports whether an attachment is at the named hook. The name may be complete, a tracepoint without its category, or a section
+// prefix such as "kprobe" or "perf_event".
 func matches(h *attachment, hook string) bool {
 	to := h.hook.AttachTo
 	if to == hook && to != "" {
@@ -167,7 +168,7 @@ func matches(h *attachment, hook string) bool {
 		return true
 	}
 	if at, ok := strings.CutPrefix(hook, "uprobe"); ok && (strings.HasPrefix(word, "uprobe") || strings.HasPrefix(word, "uretprobe")) {
-		// A user-space function matches by file alone, because its offset changes with each build.
+		// A user space function matches by its file alone, because its offset changes with each build.
 		return at == "" || strings.HasPrefix(to, strings.TrimPrefix(at, "/")+":")
 	}
 	if h.place.kind != noPlace {
@@ -189,8 +190,8 @@ func atReturn(h *attachment) bool {
 	return false
 }
 
-// task returns the task an event happens in. Named fields are set in a task of their own, which is kept for the next event with
-// the same ids.
+// task returns the task in which an event happens, or nil without fields. A task is created on first use of its ids and kept for later
+// events with the same ids.
 func (s *System) task(fields map[string]any) (*kernel.Object, error) {
 	if len(fields) == 0 {
 		return nil, nil
@@ -224,7 +225,7 @@ func (s *System) task(fields map[string]any) (*kernel.Object, error) {
 	return t, nil
 }
 
-// Pass advances simulated time and runs the timers and work items that fall due.
+// Pass advances simulated time by d and runs the timers and work items that become due.
 func (s *System) Pass(d time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +235,7 @@ func (s *System) Pass(d time.Duration) error {
 	return err
 }
 
-// Hooks lists the hooks with programs, in the order of attachment.
+// Hooks lists the hooks that have programs, in the order of attachment.
 func (s *System) Hooks() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

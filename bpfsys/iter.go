@@ -6,14 +6,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Iter is one iteration of an iterator program; its output is read as a file.
+// Iter is one iteration of an iterator program, whose output is read as a file.
 type Iter struct {
 	object
 	link *Link
 	text []byte
 }
 
-// Text returns what the iterator wrote. The programs ran when the file was made: it shows the state at that moment.
+// Text returns the output of the iterator. The program ran when the file was created, so the output shows the state at that time.
 func (i *Iter) Text() []byte { return i.text }
 
 func (s *System) linkIter(c Caller, a *attr, p *Prog) Result {
@@ -79,7 +79,7 @@ func (s *System) iterCreate(c Caller, a *attr) Result {
 	return s.iterate(l)
 }
 
-// OpenIter is open(2) of a pinned iterator link.
+// OpenIter implements open(2) of a pinned iterator link.
 func (s *System) OpenIter(l *Link) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()

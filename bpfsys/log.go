@@ -18,24 +18,24 @@ type userLog struct {
 	buf   uint64
 	size  uint32
 	text  []byte
-	head  []byte // of a long log: what a buffer that keeps its start needs
+	head  []byte // the start of the log, for buffers that keep the start
 	total int
 }
 
 // logFields are the offsets of the log's fields in the attributes.
 type logFields struct{ level, size, buf, trueSize int }
 
-// Levels of a log (BPF_LOG_LEVEL1 ...).
+// Bits of the log level (BPF_LOG_*).
 const (
 	logLevel = 1 | 2
 	logStats = 4
 	logFixed = 8
 )
 
-// maxLog limits the text kept for a buffer.
+// maxLog limits the number of bytes kept for a buffer.
 const maxLog = 64 << 20
 
-// newLog checks the log's attributes (bpf_verifier_log_attr_valid).
+// newLog reads and checks the log's attributes (bpf_verifier_log_attr_valid).
 func newLog(c Caller, a *attr, f logFields, r uapi.Release) (*userLog, uapi.Errno) {
 	l := &userLog{c: c, a: a, f: f, level: a.u32(f.level), buf: a.u64(f.buf), size: a.u32(f.size)}
 	mask := uint32(logLevel | logStats)
@@ -63,7 +63,7 @@ func (l *userLog) printf(format string, args ...any) {
 	}
 }
 
-// Write implements io.Writer. A long log keeps its start and its end, as far as the buffer takes them.
+// Write implements io.Writer. It keeps as much of the log's start and end as fits into the caller's buffer.
 func (l *userLog) Write(p []byte) (int, error) {
 	l.total += len(p)
 	keep := min(int(l.size), maxLog)
@@ -77,8 +77,8 @@ func (l *userLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// finish writes the log to the caller (bpf_vlog_finalize): ENOSPC when it does not fit. Since 6.4 the end of the log is kept
-// instead of the start.
+// finish writes the log to the caller's buffer (bpf_vlog_finalize). If it does not fit, finish writes its end, or its start before 6.4 and
+// with BPF_LOG_FIXED, and returns ENOSPC.
 func (l *userLog) finish(r uapi.Release) uapi.Errno {
 	rotating := r.Has(uapi.R(6, 4)) && l.level&logFixed == 0
 	full := l.total + 1

@@ -7,19 +7,19 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Map is a map.
+// Map is a BPF map.
 type Map struct {
 	object
 	def    *loader.Map
 	m      maps.Map
-	types  *BTF // has the key and value types; nil without
+	types  *BTF // describes key and value; may be nil
 	frozen bool
-	// mapped counts mappings that may be written; views is how many there were of any kind.
+	// mapped counts the writable mappings; views counts all mappings ever made.
 	mapped, views int
-	copied        []byte // what programs last saw of shared memory, for comparison
-	// slots are what elements refer to: perf events, programs and maps, by key.
+	copied        []byte // the contents when last synchronized with shared memory, to detect changes
+	// slots holds the objects that elements refer to (perf events, programs and maps), by key.
 	slots map[string]Object
-	owner *Prog // the first program of a program array decides which others fit
+	owner *Prog // the first program in a program array; later ones must be compatible with it
 	ops   *structOps
 }
 
@@ -43,10 +43,10 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 	if !s.target.HasMapType(typ) || typ == 0 {
 		return fail(uapi.EINVAL)
 	}
-	if a.u32(44) != 0 { // map_ifindex: offload
+	if a.u32(44) != 0 { // map_ifindex: hardware offload
 		return Result{Errno: uapi.EINVAL, Note: "maps offloaded to a device (map_ifindex) are not simulated"}
 	}
-	if typ == uapi.MapTypePerfEventArray && a.u32(12) == 0 { // package maps takes the number of CPUs, as libbpf does
+	if typ == uapi.MapTypePerfEventArray && a.u32(12) == 0 { // package maps uses the number of CPUs, as libbpf does
 		return fail(uapi.EINVAL)
 	}
 	if s.full(KindMap) {
@@ -81,7 +81,7 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 		return Result{Errno: envErrno(err), Note: noteOf(err)}
 	}
 	m.m = created
-	// Info shows what the kernel changed at creation.
+	// Info commands report the values that the kernel adjusted at creation.
 	got := created.Spec()
 	def.MaxEntries, def.Flags = got.MaxEntries, got.Flags
 	m.id = created.ID()
@@ -97,7 +97,7 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 	return s.newFile(m, access)
 }
 
-// noteOf returns the text of a failure that comes from the simulation, not the kernel.
+// noteOf returns the message of an error that is caused by the simulation and not by the kernel's rules.
 func noteOf(err error) string {
 	if _, ok := err.(*maps.CreateError); ok {
 		return ""
@@ -105,7 +105,7 @@ func noteOf(err error) string {
 	return err.Error()
 }
 
-// mapTypes finds the types of key and value (map_check_btf).
+// mapTypes looks up the types of key and value (map_check_btf).
 func (s *System) mapTypes(c Caller, a *attr, m *Map) uapi.Errno {
 	fd, key, value := a.fd(48), btf.ID(a.u32(52)), btf.ID(a.u32(56))
 	if a.u32(60) != 0 { // btf_vmlinux_value_type_id
@@ -139,7 +139,7 @@ func (s *System) mapTypes(c Caller, a *attr, m *Map) uapi.Errno {
 	return 0
 }
 
-// innerTemplate returns the template of an array or hash of maps (bpf_map_meta_alloc).
+// innerTemplate returns the template of the inner maps of an array or hash of maps (bpf_map_meta_alloc).
 func (s *System) innerTemplate(c Caller, a *attr, typ uapi.MapType) (*Map, uapi.Errno) {
 	if typ != uapi.MapTypeArrayOfMaps && typ != uapi.MapTypeHashOfMaps {
 		return nil, 0
@@ -154,7 +154,7 @@ func (s *System) innerTemplate(c Caller, a *attr, typ uapi.MapType) (*Map, uapi.
 	return inner, 0
 }
 
-// connect sets up the shared memory of buffers and mappable arrays.
+// connect sets up the memory that ring buffers and mappable arrays share with user space.
 func (s *System) connect(m *Map) uapi.Errno {
 	switch t := m.m.(type) {
 	case maps.RingBuffer:
@@ -174,7 +174,7 @@ func (s *System) connect(m *Map) uapi.Errno {
 	return 0
 }
 
-// freeMap releases a map after its last reference is gone.
+// freeMap releases a map after its last reference is dropped.
 func (s *System) freeMap(m *Map) {
 	for k := range m.slots {
 		s.emptySlot(m, k)
@@ -188,7 +188,7 @@ func (s *System) freeMap(m *Map) {
 	}
 }
 
-// emptySlot drops the reference that an element held.
+// emptySlot drops the reference that an element holds.
 func (s *System) emptySlot(m *Map, key string) {
 	if o := m.slots[key]; o != nil {
 		delete(m.slots, key)
@@ -225,7 +225,7 @@ func (s *System) mapFreeze(c Caller, a *attr) Result {
 	return Result{}
 }
 
-// hasOwned reports whether values contain a field that prevents freezing.
+// hasOwned reports whether the map's values contain a field that prevents freezing.
 func hasOwned(m *Map) bool {
 	fields, err := maps.FieldSpecials(m.m.Spec())
 	if err != nil {

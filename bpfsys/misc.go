@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Token is a BPF token. Callers already have all capabilities, so it grants nothing.
+// Token is a BPF token. It grants nothing, because callers have all capabilities.
 type Token struct{ object }
 
 func (s *System) tokenCreate(c Caller, a *attr) Result {
@@ -21,7 +21,7 @@ func (s *System) tokenCreate(c Caller, a *attr) Result {
 	case NoFile:
 		return fail(uapi.EBADF)
 	case BPFFSFile:
-		return fail(uapi.EOPNOTSUPP) // as in the initial user namespace: nothing is delegated
+		return fail(uapi.EOPNOTSUPP) // as in the initial user namespace, where nothing is delegated
 	}
 	return fail(uapi.EINVAL)
 }
@@ -76,7 +76,7 @@ const (
 	fdRawTracepoint, fdTracepoint, fdKprobe, fdKretprobe, fdUprobe, fdUretprobe = 0, 1, 2, 3, 4, 5
 )
 
-// taskFDQuery is BPF_TASK_FD_QUERY for descriptors of the caller itself.
+// taskFDQuery implements BPF_TASK_FD_QUERY for the caller's own descriptors.
 func (s *System) taskFDQuery(c Caller, a *attr) Result {
 	if a.u32(8) != 0 {
 		return fail(uapi.EINVAL)
@@ -152,7 +152,7 @@ func (s *System) eventQuery(e *PerfEvent) (kind uint32, name string, off, addr u
 	return kind, name, e.offset, 0
 }
 
-// hasFunction reports whether a probe may be put on a function of that name.
+// hasFunction reports whether the kernel has a function with that name that can be probed.
 func (s *System) hasFunction(name string) bool {
 	if s.target.HasFunc(name) {
 		return true
@@ -168,7 +168,7 @@ func (s *System) hasFunction(name string) bool {
 	return ok
 }
 
-// SetXDP attaches a program to a network device as RTM_SETLINK does; nil detaches the current one.
+// SetXDP attaches a program to a network device as RTM_SETLINK does; nil detaches the current program.
 func (s *System) SetXDP(ifindex uint32, p *Prog) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *System) SetXDP(ifindex uint32, p *Prog) uapi.Errno {
 	return 0
 }
 
-// XDP returns the id of a device's XDP program, or 0.
+// XDP returns the id of a device's XDP program, or 0 if it has none.
 func (s *System) XDP(ifindex uint32) uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +202,7 @@ func (s *System) XDP(ifindex uint32) uint32 {
 	return 0
 }
 
-// FDInfo returns the text of /proc/PID/fdinfo/N for a descriptor of the object.
+// FDInfo returns the contents of /proc/PID/fdinfo/N for a descriptor of the object.
 func (s *System) FDInfo(o Object) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +250,7 @@ func (s *System) FDInfo(o Object) []byte {
 	return b
 }
 
-// linkName returns the name of a link's type in /proc/PID/fdinfo (BPF_LINK_TYPE of linux/bpf_types.h).
+// linkName returns the name of a link type in /proc/PID/fdinfo (BPF_LINK_TYPE in linux/bpf_types.h).
 func linkName(t uapi.LinkType) string {
 	if t == uapi.LinkPerfEvent {
 		return "perf"
@@ -258,7 +258,7 @@ func linkName(t uapi.LinkType) string {
 	return t.String()
 }
 
-// memlock estimates the kernel memory that a map uses.
+// memlock estimates the kernel memory that a map uses, in bytes.
 func (m *Map) memlock() uint64 {
 	n := uint64(m.def.MaxEntries) * uint64((m.def.KeySize+7)&^7+(m.def.ValueSize+7)&^7)
 	if _, ok := m.m.(maps.RingBuffer); ok {

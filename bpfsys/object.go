@@ -10,7 +10,7 @@ import (
 // Kind is the kind of an object.
 type Kind uint8
 
-// Kinds of objects. Ids are counted for each of the first four.
+// Kinds of objects. Each of the first four has its own sequence of ids.
 const (
 	KindMap Kind = iota
 	KindProg
@@ -24,28 +24,28 @@ const (
 
 var kindNames = [...]string{"map", "prog", "btf", "link", "perf event", "iterator", "token"}
 
-// String returns the kind as a word.
+// String returns the name of the kind.
 func (k Kind) String() string { return kindNames[k] }
 
-// Object is something a descriptor can refer to: *[Map], *[Prog], *[BTF], *[Link], *[PerfEvent], *[Iter] or *[Token].
+// Object is an object of the system that a descriptor can refer to: *[Map], *[Prog], *[BTF], *[Link], *[PerfEvent], *[Iter] or *[Token].
 type Object interface {
 	Kind() Kind
-	// ID is the object's id among those of its kind, as *_GET_NEXT_ID gives it.
+	// ID returns the object's id, which is unique within its kind, as BPF_*_GET_NEXT_ID returns it.
 	ID() uint32
 	Name() string
 	head() *object
 }
 
-// object is what all objects share.
+// object holds the state that all kinds of objects have.
 type object struct {
 	kind Kind
 	id   uint32
 	name string
 	refs int
-	free func() // when the last reference is gone
-	// mem is shared with user space; may be nil.
+	free func() // called when the last reference is dropped
+	// mem is the memory shared with user space; may be nil.
 	mem Memory
-	// Tag is for the layer through which calls arrive.
+	// Tag is reserved for the layer through which calls arrive.
 	Tag any
 }
 
@@ -54,22 +54,22 @@ func (o *object) ID() uint32    { return o.id }
 func (o *object) Name() string  { return o.name }
 func (o *object) head() *object { return o }
 
-// Tag returns a place for a value of the layer through which calls arrive.
+// Tag returns a pointer to a value that the layer through which calls arrive may set.
 func Tag(o Object) *any { return &o.head().Tag }
 
-// Shared returns the memory an object shares with user space, or nil.
+// Shared returns the memory that an object shares with user space, or nil.
 func Shared(o Object) Memory { return o.head().mem }
 
-// Memory is shared with user space. Its size does not change.
+// Memory is memory of fixed size that is shared with user space.
 type Memory interface {
 	Bytes() []byte
 	Close()
 }
 
-// maxObjects limits how many objects of each kind exist at one time.
+// maxObjects limits the number of objects of each kind that exist at one time.
 const maxObjects = 1 << 16
 
-// add gives an object its id. The caller has checked [System.full].
+// add registers an object under a new id. The caller must have checked [System.full].
 func (s *System) add(o Object, kind Kind, name string, free func()) {
 	h := o.head()
 	h.kind, h.name, h.free = kind, name, free
@@ -83,7 +83,7 @@ func (s *System) add(o Object, kind Kind, name string, free func()) {
 	s.byID[kind][h.id] = o
 }
 
-// full reports whether the limit of objects of a kind is reached.
+// full reports whether no more objects of a kind can be created.
 func (s *System) full(kind Kind) bool { return len(s.byID[kind]) >= maxObjects }
 
 func (s *System) hold(o Object) { o.head().refs++ }
@@ -118,7 +118,7 @@ func (s *System) Release(o Object) {
 	s.put(o)
 }
 
-// Objects lists the objects of a kind by id.
+// Objects returns the objects of a kind, ordered by id.
 func (s *System) Objects(kind Kind) []Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *System) objects(kind Kind) []Object {
 	return out
 }
 
-// nextID is *_GET_NEXT_ID.
+// nextID implements BPF_*_GET_NEXT_ID.
 func (s *System) nextID(a *attr, kind Kind) Result {
 	start, best := a.u32(0), uint32(0)
 	for id := range s.byID[kind] {
@@ -151,7 +151,7 @@ func (s *System) nextID(a *attr, kind Kind) Result {
 	return Result{}
 }
 
-// byIDFile is *_GET_FD_BY_ID.
+// byIDFile implements BPF_*_GET_FD_BY_ID.
 func (s *System) byIDFile(a *attr, kind Kind) Result {
 	access, flags := ReadWrite, uint32(0)
 	if kind == KindMap {
@@ -168,7 +168,7 @@ func (s *System) byIDFile(a *attr, kind Kind) Result {
 	return s.newFile(o, access)
 }
 
-// accessOf returns the access mode that a map's flags allow its descriptors (bpf_get_file_flag).
+// accessOf returns the access mode that flags request for a descriptor (bpf_get_file_flag).
 func accessOf(flags uint32) (uint32, bool) {
 	switch r, w := flags&uapi.MapRdonly != 0, flags&uapi.MapWronly != 0; {
 	case r && w:
@@ -181,7 +181,8 @@ func accessOf(flags uint32) (uint32, bool) {
 	return ReadWrite, true
 }
 
-// object returns what a descriptor in the attributes refers to, of type T; EBADF when it is closed, EINVAL when it is something else.
+// fileOf returns the object of type T that a descriptor refers to. It fails with EBADF if the descriptor is closed, and with EINVAL if it
+// refers to anything else.
 func fileOf[T Object](c Caller, fd int32) (o T, f File, e uapi.Errno) {
 	f = c.File(fd)
 	if f.Kind == NoFile {
@@ -194,7 +195,7 @@ func fileOf[T Object](c Caller, fd int32) (o T, f File, e uapi.Errno) {
 	return o, f, 0
 }
 
-// validName is bpf_obj_name_cpy: letters, digits, "_" and "." with a NUL at the end.
+// validName reads an object name (bpf_obj_name_cpy): letters, digits, "_" and ".", terminated by a NUL.
 func validName(b []byte) (string, bool) {
 	for i, c := range b {
 		switch {

@@ -11,7 +11,7 @@ import (
 // BPFFS is the mount point of the simulated bpffs.
 const BPFFS = "/sys/fs/bpf"
 
-// bpffs is the simulated file system of pins: directories and objects by path.
+// bpffs is the simulated BPF file system: directories and pinned objects by path.
 type bpffs struct {
 	dirs map[string]bool
 	pins map[string]Object
@@ -22,13 +22,13 @@ func (f *bpffs) init() { f.dirs, f.pins = map[string]bool{BPFFS: true}, map[stri
 // InBPFFS reports whether a clean absolute path is in the simulated bpffs.
 func InBPFFS(p string) bool { return p == BPFFS || strings.HasPrefix(p, BPFFS+"/") }
 
-// maxPins limits the entries of the file system, maxPath their names.
+// maxPins limits the number of entries in the file system; maxPath limits the length of their paths.
 const (
 	maxPins = 1 << 16
 	maxPath = 4096
 )
 
-// lookupParent checks that a path can be created: its directory exists and the path does not.
+// lookupParent checks that a path can be created: its directory must exist, and the path must not.
 func (f *bpffs) lookupParent(p string) uapi.Errno {
 	switch {
 	case f.dirs[p] || f.pins[p] != nil:
@@ -45,7 +45,7 @@ func (f *bpffs) lookupParent(p string) uapi.Errno {
 	return 0
 }
 
-// pathOf reads the path of BPF_OBJ_PIN and BPF_OBJ_GET.
+// pathOf reads the path argument of BPF_OBJ_PIN and BPF_OBJ_GET.
 func (s *System) pathOf(c Caller, a *attr) (string, uint32, uapi.Errno) {
 	flags := a.u32(12)
 	dir := int32(-100) // AT_FDCWD
@@ -123,15 +123,15 @@ func (s *System) objGet(c Caller, a *attr) Result {
 	return s.newFile(o, access)
 }
 
-// The operations of the file system. Paths are clean and in the simulated bpffs; errors are those of the system calls.
+// The file system operations. Paths are clean and inside the simulated bpffs; errors are those of the system calls.
 
-// Entry describes a path on the bpffs.
+// Entry describes what exists at a path of the bpffs.
 type Entry struct {
 	Dir    bool
 	Object Object
 }
 
-// Stat looks a path up.
+// Stat looks up a path; false means that it does not exist.
 func (s *System) Stat(p string) (Entry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *System) Mkdir(p string) uapi.Errno {
 	return 0
 }
 
-// Unlink removes a pin, or with dir an empty directory.
+// Unlink removes a pin or, with dir, an empty directory.
 func (s *System) Unlink(p string, dir bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +226,7 @@ func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
 	return 0
 }
 
-// ReadDir lists the names in a directory, sorted.
+// ReadDir returns the sorted names in a directory.
 func (s *System) ReadDir(p string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

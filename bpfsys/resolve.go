@@ -18,10 +18,10 @@ type resolver struct {
 	p    *Prog
 	raw  *loader.Raw
 	log  *userLog
-	dump []byte // instructions as OBJ_GET_INFO_BY_FD gives them
+	dump []byte // instructions as BPF_OBJ_GET_INFO_BY_FD returns them
 }
 
-// maxUsedMaps is MAX_USED_MAPS.
+// maxUsedMaps is the kernel's MAX_USED_MAPS.
 const maxUsedMaps = 64
 
 func (r *resolver) resolve() uapi.Errno {
@@ -59,7 +59,7 @@ func (r *resolver) resolve() uapi.Errno {
 	return 0
 }
 
-// mapRef resolves a map or the address of its value.
+// mapRef resolves a reference to a map or to its value.
 func (r *resolver) mapRef(i int, op decode.Op) uapi.Errno {
 	in, next := &r.raw.Insns[i], &r.raw.Insns[i+1]
 	fd := in.Imm
@@ -104,7 +104,7 @@ func (r *resolver) mapRef(i int, op decode.Op) uapi.Errno {
 		r.p.maps, r.raw.Maps = append(r.p.maps, m), append(r.raw.Maps, m.def)
 	}
 	le.PutUint32(r.dump[8*i+4:], m.id)
-	// From here on, Refs holds the reference.
+	// Refs holds the reference from here on.
 	in.Imm, in.Src = 0, 1
 	if value {
 		in.Src = 2
@@ -121,7 +121,7 @@ func (r *resolver) setSource(i int, src uint8) {
 	r.dump[8*i+1] = r.dump[8*i+1]&0x0f | src<<4
 }
 
-// fdArray returns an element of the caller's fd_array.
+// fdArray reads an element of the caller's fd_array.
 func (r *resolver) fdArray(index int32) (int32, uapi.Errno) {
 	at := r.a.u64(loadFDArray)
 	if at == 0 {
@@ -138,7 +138,7 @@ func (r *resolver) fdArray(index int32) (int32, uapi.Errno) {
 	return int32(le.Uint32(b)), 0
 }
 
-// module returns the BTF of the module with the given descriptor; fd 0 is the kernel.
+// module returns the BTF object of a module's descriptor; fd 0 means the kernel.
 func (r *resolver) module(fd int32) (*BTF, uapi.Errno) {
 	if fd == 0 {
 		if r.s.vmlinux == nil {
@@ -178,7 +178,7 @@ func (r *resolver) ksym(i int) uapi.Errno {
 	return 0
 }
 
-// kfunc resolves the call of a kernel function; the offset chooses the module in fd_array.
+// kfunc resolves a call to a kernel function; the instruction's offset selects the module in fd_array.
 func (r *resolver) kfunc(i int) uapi.Errno {
 	in := &r.raw.Insns[i]
 	fd := int32(0)

@@ -8,14 +8,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// structOps is the state of a struct_ops map besides its bytes (kernel/bpf/bpf_struct_ops.c).
+// structOps is the state of a struct_ops map (kernel/bpf/bpf_struct_ops.c).
 type structOps struct {
 	value btf.ID // struct bpf_struct_ops_TYPE
 	typ   btf.ID // struct TYPE
 	name  string
-	off   uint32 // of the data in the value
+	off   uint32 // offset of the data in the value
 	types *BTF
-	bytes []byte // what user space stored; nil: not yet
+	bytes []byte // the value as user space stored it; nil before that
 	state uint32
 	at    []*attachment
 	progs []*Prog
@@ -26,15 +26,15 @@ const (
 	opsInit, opsInUse, opsReady = 0, 1, 3
 )
 
-// opsPrefix starts the name of a wrapper struct whose functions programs can implement.
+// opsPrefix begins the names of the wrapper structs, which exist for structs whose functions programs can implement.
 const opsPrefix = "bpf_struct_ops_"
 
-// supportsOps reports whether programs can implement functions of the named struct (check_struct_ops_btf_id).
+// supportsOps reports whether the kernel lets programs implement the struct that p is loaded for (check_struct_ops_btf_id).
 func (p *Prog) supportsOps() bool {
 	return p.hook.obj != nil && p.hook.id != 0 && len(p.hook.obj.spec.IDs(btf.KindStruct, opsPrefix+p.hook.name)) > 0
 }
 
-// createOps finds the type of a struct_ops map.
+// createOps determines the type of a struct_ops map.
 func (s *System) createOps(a *attr, m *Map) Result {
 	id := btf.ID(a.u32(60))
 	if id == 0 || m.def.KeySize != 4 || m.def.MaxEntries != 1 { // bpf_struct_ops_map_alloc_check
@@ -64,7 +64,7 @@ func (s *System) createOps(a *attr, m *Map) Result {
 	return Result{}
 }
 
-// userValue returns what a lookup returns: the data as stored, and the state.
+// userValue returns the result of a lookup: the data as stored, with the state.
 func (o *structOps) userValue(size uint32) []byte {
 	v := make([]byte, size)
 	if o.state != opsInit {
@@ -75,7 +75,7 @@ func (o *structOps) userValue(size uint32) []byte {
 	return v
 }
 
-// updateOps stores the struct: its function pointers are descriptors of programs.
+// updateOps stores the struct. Its function pointers are given as descriptors of programs.
 func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Result {
 	o := m.ops
 	switch {
@@ -184,7 +184,7 @@ func (s *System) linkOps(c Caller, a *attr) Result {
 	return s.newFile(l, ReadOnly)
 }
 
-// updateOpsLink registers another map of the same type in place of a link's.
+// updateOpsLink replaces the map of a link by another map of the same type.
 func (s *System) updateOpsLink(c Caller, a *attr, l *Link) Result {
 	m, _, e := fileOf[*Map](c, a.fd(4))
 	if e != 0 {

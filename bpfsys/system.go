@@ -14,30 +14,30 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// Config identifies which kernel to simulate. Target is required.
+// Config describes the kernel to simulate. Target is required.
 type Config struct {
 	Target *loader.Target
 	// Machine configures the machine that runs the programs.
 	Machine machine.Config
 	// UID is the user who loads programs.
 	UID uint32
-	// Memory allocates size zeroed bytes that user space can map; nil allocates private memory of this process.
+	// Memory allocates size zeroed bytes that user space can map; if it is nil, the memory is private to this process.
 	Memory func(name string, size int) (Memory, error)
 	// Freed is called for each object after its last reference is dropped.
 	Freed func(Object)
 	// Wake is called for each object on which a poll now returns.
 	Wake func(Object)
-	// Trace is called with every command and its result.
+	// Trace is called for every command, with its result.
 	Trace func(name string, r Result)
-	// Note is called with messages for the user: what was assumed or is not simulated.
+	// Note is called with messages for the user about assumptions and about what is not simulated.
 	Note func(text string)
-	// HasDevice reports whether a network device exists; with nil only device 1 does.
+	// HasDevice reports whether a network device exists; if it is nil, only device 1 exists.
 	HasDevice func(ifindex uint32) bool
 	// Time limits the verification of one program; 0 means 30 seconds.
 	Time time.Duration
 }
 
-// System serves bpf(2) of one simulated kernel. Its methods may be called concurrently.
+// System implements bpf(2) for one simulated kernel. Its methods may be called concurrently.
 type System struct {
 	mu       sync.Mutex
 	cfg      Config
@@ -51,8 +51,8 @@ type System struct {
 	last    [numKinds]uint32
 	vmlinux *BTF
 
-	shared int // bytes of Memory
-	loaded int // instructions and bytes of BTF, for the limits
+	shared int // bytes of shared memory
+	loaded int // size of all loaded instructions and BTF, in bytes
 
 	hooks   []*attachment // in the order of attachment
 	fs      bpffs
@@ -106,13 +106,13 @@ func (s *System) Close() {
 	s.machine.Close()
 }
 
-// Target returns the kernel that is simulated.
+// Target returns the simulated kernel.
 func (s *System) Target() *loader.Target { return s.target }
 
-// Machine returns the machine that runs the programs, to set it up before the first call.
+// Machine returns the machine that runs the programs. It may be configured before the first call.
 func (s *System) Machine() *machine.Machine { return s.machine }
 
-// kernelBTF registers BTF of the kernel as a permanent object.
+// kernelBTF registers BTF of the kernel or a module as a permanent object.
 func (s *System) kernelBTF(name string, spec *btf.Spec) *BTF {
 	b := &BTF{spec: spec, raw: spec.Raw(), kernel: true}
 	s.add(b, KindBTF, name, nil)
@@ -120,7 +120,7 @@ func (s *System) kernelBTF(name string, spec *btf.Spec) *BTF {
 	return b
 }
 
-// note tells the user something, once.
+// note shows a message to the user, once.
 func (s *System) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if s.cfg.Note != nil && !s.noted[text] && len(s.noted) < 1000 {
@@ -129,13 +129,13 @@ func (s *System) note(format string, args ...any) {
 	}
 }
 
-// maxShared and maxLoaded limit the bytes that a tool can make the simulation hold.
+// maxShared and maxLoaded limit the memory that a tool can make the simulation allocate, in bytes.
 const (
 	maxShared = 1 << 30
 	maxLoaded = 512 << 20
 )
 
-// share allocates memory for an object that user space can map; ENOMEM beyond the limit.
+// share allocates the memory of an object that user space can map. It fails with ENOMEM beyond the limit.
 func (s *System) share(o Object, size int) uapi.Errno {
 	if o.head().mem != nil {
 		return 0
@@ -158,7 +158,7 @@ type ownMemory []byte
 func (m ownMemory) Bytes() []byte { return m }
 func (m ownMemory) Close()        {}
 
-// envErrno returns the errno of a failure to create something.
+// envErrno returns the errno for an error from creating an object.
 func envErrno(err error) uapi.Errno {
 	switch e := err.(type) {
 	case *maps.CreateError:

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// traceProbe is a probe that was defined through tracefs.
+// traceProbe is a probe defined through tracefs.
 type traceProbe struct {
 	hook   machine.Hook
 	user   bool
@@ -15,12 +15,11 @@ type traceProbe struct {
 	offset uint64
 }
 
-// maxTraceProbes limits the probes of each file.
+// maxTraceProbes limits the number of probes in each file.
 const maxTraceProbes = 4096
 
-// TraceProbes parses everything written so far to kprobe_events or, with user, to uprobe_events: "p:GROUP/NAME WHERE" and "r:..."
-// define a probe, "-:GROUP/NAME" removes it (Documentation/trace/kprobetrace.rst). A probe on a function that the kernel does not
-// have is skipped.
+// TraceProbes parses everything written so far to kprobe_events or, with user, to uprobe_events. "p:GROUP/NAME WHERE" and "r:..."
+// define a probe; "-:GROUP/NAME" removes it (Documentation/trace/kprobetrace.rst). Probes on functions that the kernel lacks are skipped.
 func (s *System) TraceProbes(text string, user bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// describe sets the program's section name and the name of its attach target, as far as loading decides them.
+// describe sets the program's section name and the name of its attach target, as far as they are known at load time.
 func (s *System) describe(p *Prog, raw *loader.Raw) {
 	row := progtype.Of(p.typ)
 	sleeps := p.flags&flagSleepable != 0
@@ -60,10 +60,10 @@ func trimPrefix(s, prefix string) string {
 	return s
 }
 
-// opsMember is the member a struct_ops program implements.
+// opsMember is the member that a struct_ops program implements.
 type opsMember struct{ typ, member string }
 
-// verify runs the release's verifier. A program that it cannot judge is accepted with a note that names the missing rule.
+// verify runs the verifier of the release. A program whose verdict is unknown is accepted with a note that names the missing rule.
 func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e uapi.Errno) {
 	if p.typ == uapi.ProgTypeStructOps && !p.supportsOps() {
 		out.printf("attach_btf_id %d is not a supported struct\n", p.hook.id)
@@ -123,7 +123,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 	return "", 0
 }
 
-// verifiable returns the program in the form in which other programs refer to it.
+// verifiable returns the program's description for the verification of programs that attach to it.
 func (p *Prog) verifiable() *verifier.Program {
 	v := &verifier.Program{Name: p.name, Type: p.typ, Attach: p.expected, License: p.license, Flags: p.flags, Insns: p.lp.Insns, Sleepable: p.flags&flagSleepable != 0}
 	if p.types != nil {
