@@ -14,55 +14,55 @@ import (
 	"github.com/bpfrun/bpfrun/jit"
 )
 
-// DifferentialConfig configures Differential.
+// DifferentialConfig configures [Differential].
 type DifferentialConfig struct {
-	Seed, First, Count uint64 // programs First to First+Count-1 of the generator with that seed
+	Seed, First, Count uint64 // Count programs of the generator with that seed, from index First
 	Generate           generate.Config
-	Workers            int // 0 for one per CPU
-	// Modes are run for every program; nil runs one of NativeModes per program.
+	Workers            int // number of goroutines; 0 means one per CPU
+	// Modes lists the modes to run every program in. If it is nil, each program runs in one of NativeModes.
 	Modes []Mode
-	// Mutate changes fields of the programs. Most mutants do things that no verifier allows, and have to fault at the
-	// same place.
+	// Mutate changes fields of instructions. Most mutants do what no verifier accepts, and must fault at the same instruction on
+	// all runners.
 	Mutate bool
-	// Other creates a third runner for each worker, such as a running kernel; nil for none. It may refuse programs.
+	// Other creates a third runner for each worker, such as the running kernel; it may refuse programs. Nil means none.
 	Other func() (OtherRunner, error)
-	// Progress is called from time to time with the number of finished programs.
+	// Progress is called periodically with the number of finished programs.
 	Progress func(done uint64)
-	// MaxReports limits the number of described disagreements, 0 for 10. All are counted.
+	// MaxReports limits the number of disagreements that are described; 0 means 10. All disagreements are counted.
 	MaxReports int
 }
 
-// OtherRunner is a Runner with resources.
+// OtherRunner is a Runner that holds resources.
 type OtherRunner interface {
 	Runner
 	io.Closer
 }
 
-// Rejected is a program that a runner refuses. It is not a disagreement.
+// Rejected is the error of a runner that refuses a program. It is not a disagreement.
 type Rejected struct{ Why string }
 
-// Error reports why.
+// Error returns the reason.
 func (e *Rejected) Error() string { return "rejected: " + e.Why }
 
-// Disagreement is a program with different outcomes.
+// Disagreement describes a program whose outcomes differ between runners.
 type Disagreement struct {
 	Index uint64
 	Form  string
 	Text  string // the runners, their differences, and the program
 }
 
-// DifferentialReport counts compared programs.
+// DifferentialReport is the result of [Differential].
 type DifferentialReport struct {
 	Programs, Runs uint64
 	Insns          uint64 // executed by the reference
-	Rejected       uint64 // by the third runner
-	Disagreeing    uint64 // programs
+	Rejected       uint64 // programs that the third runner refused
+	Disagreeing    uint64 // programs with different outcomes
 	Disagreements  []Disagreement
 	// Reasons counts the third runner's refusals by reason.
 	Reasons map[string]uint64
 }
 
-// Summary returns one line of figures.
+// Summary returns the figures in one line.
 func (r *DifferentialReport) Summary() string {
 	s := fmt.Sprintf("%d programs, %d runs, %d instructions, %d disagreements", r.Programs, r.Runs, r.Insns, r.Disagreeing)
 	if r.Rejected > 0 {
@@ -71,10 +71,10 @@ func (r *DifferentialReport) Summary() string {
 	return s
 }
 
-// turns are the indices in NativeModes that programs run in, in turn: mostly the default modes.
+// turns lists the indices in NativeModes that programs are distributed over; most are default modes.
 var turns = [16]int{0, 5, 0, 8, 0, 6, 1, 8, 0, 5, 2, 9, 3, 7, 4, 10}
 
-// modeOf returns the mode of a program. It is independent of the generator's mapping of indices to programs.
+// modeOf returns the index of the mode to run a program in. It does not correlate with the kinds of programs that the generator makes.
 func modeOf(index uint64) int {
 	if m := turns[index*0x9e3779b97f4a7c15>>60]; m < len(Modes) || jit.Supported() {
 		return m
@@ -82,9 +82,8 @@ func modeOf(index uint64) int {
 	return 0
 }
 
-// Differential runs generated programs on the interpreter in all its modes, on the reference, and on a third runner if
-// there is one, and compares the outcomes. The error is a failure to run them, or that of the context; the report then
-// covers the finished programs.
+// Differential runs generated programs on the engines of package vm, on the reference evaluator and on the third runner, if any, and compares
+// the outcomes. It returns an error if programs cannot be run or if ctx is done; the report then covers the finished programs.
 func Differential(ctx context.Context, cfg DifferentialConfig) (*DifferentialReport, error) {
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
@@ -117,10 +116,10 @@ type differential struct {
 	report DifferentialReport
 }
 
-// generatedLimit is far above the number of instructions that generated programs execute.
+// generatedLimit is the instruction limit of a run, far above what generated programs execute.
 const generatedLimit = 1 << 20
 
-// chunk is the number of programs a worker takes at a time.
+// chunk is the number of programs that a worker claims at a time.
 const chunk = 64
 
 func (d *differential) work(ctx context.Context) error {
@@ -150,7 +149,7 @@ func (d *differential) work(ctx context.Context) error {
 	return nil
 }
 
-// voices are the runners of one worker.
+// voices holds the runners of one worker.
 type voices struct {
 	interp    []*Interpreter // by mode
 	reference *Reference
@@ -202,7 +201,7 @@ func (v *voices) close() {
 	}
 }
 
-// one compares one program.
+// one runs and compares one program.
 func (d *differential) one(v *voices, index uint64) error {
 	c := d.gen.Case(index)
 	p := &Program{Name: c.Name(), Insns: c.Insns, Packet: c.Packet}
@@ -288,7 +287,7 @@ func (d *differential) one(v *voices, index uint64) error {
 	return nil
 }
 
-// compareOn runs a loaded program on interpreters and describes the differences.
+// compareOn runs a loaded program on interpreters and describes the first difference from want; "" means that there is none.
 func compareOn(on []*Interpreter, run int, in *Value, want *Outcome, insns uint64) string {
 	for _, it := range on {
 		got := it.Run(in)
@@ -313,7 +312,7 @@ func describe(run int, in *Value, name string, want, got *Outcome) string {
 	return fmt.Sprintf("run %d: %s differs from the reference: %s\ninput %s", run, name, d, in)
 }
 
-// Listing returns the text of a program with slot numbers.
+// Listing returns a disassembly of a program with slot numbers.
 func Listing(insns []decode.Insn) string {
 	var b strings.Builder
 	for pc := 0; pc < len(insns); pc += decode.TextLen(insns, pc) {

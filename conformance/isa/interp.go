@@ -11,17 +11,17 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Mode is a way to execute programs. It must not affect results.
+// Mode selects how programs are executed. It must not affect their results.
 type Mode struct {
 	Name  string
-	Fuse  bool   // superinstructions
-	Cover bool   // coverage marks
-	Slice uint64 // instructions per entry into the engine, 0 for all at once
-	JIT   bool   // native code
-	Loops bool   // loops optimised from the first run, not after a program has run for long
+	Fuse  bool   // use superinstructions
+	Cover bool   // record coverage
+	Slice uint64 // instructions per entry into the engine; 0 means no limit
+	JIT   bool   // compile to native code
+	Loops bool   // optimise loops before the first run instead of after many iterations
 }
 
-// Modes are the modes of the interpreter. The first is the default.
+// Modes lists the modes of the interpreter. The first is the default.
 var Modes = []Mode{
 	{Name: "fused", Fuse: true},
 	{Name: "plain"},
@@ -30,8 +30,8 @@ var Modes = []Mode{
 	{Name: "cover", Fuse: true, Cover: true},
 }
 
-// JITModes are the modes of native code: all as first compiled, then all with loops optimised. The first of each half
-// is the default.
+// JITModes lists the modes of native code, first without and then with optimised loops. The first mode of each half is
+// the default.
 var JITModes = []Mode{
 	{Name: "jit", Fuse: true, JIT: true},
 	{Name: "jit-slices", Fuse: true, JIT: true, Slice: 1009},
@@ -41,7 +41,7 @@ var JITModes = []Mode{
 	{Name: "jit-loops-cover", Fuse: true, JIT: true, Loops: true, Cover: true},
 }
 
-// NativeModes are Modes and, if native code is available, JITModes.
+// NativeModes returns Modes followed by JITModes, if native code is available.
 func NativeModes() []Mode {
 	if !jit.Supported() {
 		return Modes
@@ -49,14 +49,14 @@ func NativeModes() []Mode {
 	return append(slices.Clone(Modes), JITModes...)
 }
 
-// Interpreter runs programs on package vm. It keeps its memory between programs. Create it with NewInterpreter, release
-// it with Close. It is not safe for concurrent use.
+// Interpreter runs programs on package vm. It reuses its memory between programs. Create it with [NewInterpreter] and release it with Close. It
+// is not safe for concurrent use.
 type Interpreter struct {
 	Mode  Mode
-	Limit uint64 // instructions a run may execute
+	Limit uint64 // maximum number of instructions of a run
 
 	mem    *mem.Memory
-	handle *mem.Region // what a map reference gives
+	handle *mem.Region // the region that map references point to
 	value  *mem.Region // the map's value
 	ctx    *mem.Region
 	thread *vm.Thread
@@ -67,7 +67,7 @@ type Interpreter struct {
 	engine *jit.Engine
 }
 
-// NewInterpreter creates an interpreter with the implicit map.
+// NewInterpreter creates an interpreter and its implicit map.
 func NewInterpreter(mode Mode) (*Interpreter, error) {
 	memory, err := mem.New(mem.Config{Size: 16 << 20})
 	if err != nil {
@@ -115,7 +115,7 @@ func (it *Interpreter) setup() (err error) {
 	return nil
 }
 
-// Close releases the memory.
+// Close releases the interpreter's memory.
 func (it *Interpreter) Close() {
 	if it.engine != nil {
 		it.engine.Close()
@@ -136,7 +136,7 @@ func (it *Interpreter) Load(p *Program) error {
 	return nil
 }
 
-// imm64 binds LD_IMM64 references: all map references are to the one map, whatever their file descriptor.
+// imm64 resolves the references of LD_IMM64. All map references resolve to the implicit map, whatever their file descriptor.
 func (it *Interpreter) imm64(insns []decode.Insn) func(int) (uint64, error) {
 	return func(pc int) (uint64, error) {
 		switch op := insns[pc].Op(); op {
@@ -150,7 +150,7 @@ func (it *Interpreter) imm64(insns []decode.Insn) func(int) (uint64, error) {
 	}
 }
 
-// Helpers that vectors call.
+// Numbers of the helpers that vectors call.
 const (
 	helperLookup = 1   // bpf_map_lookup_elem
 	helperLoop   = 181 // bpf_loop
@@ -159,7 +159,7 @@ const (
 
 var loopFunc = &vm.Func{Name: "bpf_loop", ID: helperLoop, Fn: loop}
 
-// call binds the helpers needed to test the instruction set: for pointers that may be null, and for callbacks.
+// call binds the helpers that tests of the instruction set need: one returns a pointer that may be null, the other calls callbacks.
 func (it *Interpreter) call(_ int, in decode.Insn) (*vm.Func, error) {
 	if in.Op() == decode.OpCallHelper {
 		switch in.Imm {
@@ -186,7 +186,7 @@ func (it *Interpreter) mapLookup(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Act
 	return it.value.Base, nil
 }
 
-// loop is bpf_loop. The verifier inlines it with a 32-bit move of -E2BIG.
+// loop implements bpf_loop. For -E2BIG it returns the zero-extended 32-bit value, as in the verifier's inlined form.
 func loop(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 	n := args[0] & 0xffffffff
 	switch {
@@ -204,7 +204,7 @@ func loop(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 // loopState is the state of a bpf_loop while its callback runs.
 type loopState struct{ n, i, entry, ctx uint64 }
 
-// Resume continues after a callback.
+// Resume continues bpf_loop after a callback has returned.
 func (s loopState) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 	s.i++
 	if ret != 0 || s.i >= s.n {
@@ -213,24 +213,24 @@ func (s loopState) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 	return 0, t.Invoke(s.entry, [5]uint64{s.i, s.ctx}, s)
 }
 
-// opaque is the view of a map reference: programs of vectors cannot access the map struct.
+// opaque is the memory behind a map reference. Programs of vectors cannot access struct bpf_map, so every access faults.
 type opaque struct{}
 
 func (opaque) refuse() *mem.Fault { return &mem.Fault{Kind: mem.NotPermitted} }
 
-// Load refuses.
+// Load always faults.
 func (o opaque) Load(uint64, int) (uint64, *mem.Fault) { return 0, o.refuse() }
 
-// Store refuses.
+// Store always faults.
 func (o opaque) Store(uint64, int, uint64) *mem.Fault { return o.refuse() }
 
-// Read refuses.
+// Read always faults.
 func (o opaque) Read(uint64, []byte) *mem.Fault { return o.refuse() }
 
-// Write refuses.
+// Write always faults.
 func (o opaque) Write(uint64, []byte) *mem.Fault { return o.refuse() }
 
-// skb loads from the packet for LD_ABS and LD_IND.
+// skb loads from the packet, for LD_ABS and LD_IND.
 func (it *Interpreter) skb(_ *vm.Thread, off int32, size int) (uint64, bool) {
 	at, ok := vm.PacketOffset(off, 0, NetworkHeader)
 	if !ok || at+size > len(it.packet) {
@@ -241,7 +241,7 @@ func (it *Interpreter) skb(_ *vm.Thread, off int32, size int) (uint64, bool) {
 	return binary.BigEndian.Uint64(b[:]), true
 }
 
-// Run runs the loaded program with in as the map's value.
+// Run runs the loaded program with in as the value of the map.
 func (it *Interpreter) Run(in *Value) Outcome {
 	value := it.mem.Bytes(it.value)
 	copy(value, in[:])
@@ -253,10 +253,10 @@ func (it *Interpreter) Run(in *Value) Outcome {
 	return o
 }
 
-// Insns returns the number of instructions the last run executed.
+// Insns returns the number of instructions that the last run executed.
 func (it *Interpreter) Insns() uint64 { return it.insns }
 
-// run runs a started thread to its end, slice instructions at a time.
+// run runs a started thread to completion, slice instructions at a time.
 func run(t *vm.Thread, slice, limit uint64) Outcome {
 	if slice == 0 {
 		slice = limit

@@ -11,25 +11,25 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// Config configures Judge.
+// Config configures [Judge].
 type Config struct {
-	Mode  Mode   // the zero value runs unfused; Modes[0] is what programs run with
-	Limit uint64 // instructions one run may execute, 0 for DefaultLimit
+	Mode  Mode   // the zero value does not fuse instructions; Modes[0] is the default elsewhere
+	Limit uint64 // maximum number of instructions of a run; 0 means DefaultLimit
 }
 
-// Failure is a vector that did not pass.
+// Failure describes a vector that failed.
 type Failure struct {
 	ID   string
-	What string // what differs
+	What string // the difference
 }
 
-// Result counts vectors.
+// Result is the result of [Judge].
 type Result struct {
 	Passed, Failed int
 	Failures       []Failure
 }
 
-// Summary returns the last line of the reports: "N passed, M failed".
+// Summary returns the last line of a report: "N passed, M failed".
 func (r *Result) Summary() string { return fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed) }
 
 func (r *Result) add(w io.Writer, id, what string) {
@@ -42,8 +42,8 @@ func (r *Result) add(w io.Writer, id, what string) {
 	fmt.Fprintf(w, "%s: %s\n", id, what)
 }
 
-// Judge runs the vectors of a file, which may mix both forms of lines, and writes a line for each that fails. The error
-// is an input that cannot be read, not a failed vector.
+// Judge runs the vectors of a file, which may mix both forms of lines, and writes a line for each vector that fails. It returns an error if
+// the file cannot be read; a failed vector is not an error.
 func Judge(path string, cfg Config, w io.Writer) (*Result, error) {
 	if cfg.Limit == 0 {
 		cfg.Limit = DefaultLimit
@@ -78,7 +78,7 @@ func name(s string, n int) string {
 	return s
 }
 
-// judgeKernel runs a kernel vector and returns the differences.
+// judgeKernel runs a kernel vector and describes the differences; "" means that it passed.
 func judgeKernel(it *Interpreter, l *Line) string {
 	p, err := l.program()
 	if err != nil {
@@ -111,7 +111,7 @@ func judgeKernel(it *Interpreter, l *Line) string {
 	return ""
 }
 
-// judgeSimple runs a line of the public suite and returns the differences.
+// judgeSimple runs a line of the public suite and describes the difference; "" means that it passed.
 func judgeSimple(l *Line, cfg Config) string {
 	insns, err := decodeHex(l.Code)
 	if err != nil {
@@ -141,7 +141,7 @@ func judgeSimple(l *Line, cfg Config) string {
 	return ""
 }
 
-// parseExpect reads an expected r0: decimal, also negative, or 0x.
+// parseExpect parses an expected r0: a decimal number, which may be negative, or hex with 0x.
 func parseExpect(s string) (uint64, error) {
 	if strings.HasPrefix(s, "-") {
 		v, err := strconv.ParseInt(s, 0, 64)
@@ -150,8 +150,8 @@ func parseExpect(s string) (uint64, error) {
 	return strconv.ParseUint(s, 0, 64)
 }
 
-// Plugin returns the plugin protocol of the public suite: the program in hex on stdin, memory as an argument in hex, r0 in
-// hex on stdout. White space in either is ignored.
+// Plugin implements the plugin protocol of the public suite. It reads the program in hex from stdin and the memory in hex from its argument,
+// and writes r0 in hex to stdout. It ignores white space in both inputs.
 func Plugin(memory string, stdin io.Reader, cfg Config, stdout io.Writer) error {
 	text, err := io.ReadAll(io.LimitReader(stdin, maxLine))
 	if err != nil {

@@ -12,56 +12,56 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// maxLine limits a line of a vector file: a program of a million slots in hex, and some runs.
+// maxLine limits the length of a line in a vector file, in bytes: enough for a program of a million slots in hex and some runs.
 const maxLine = 64 << 20
 
-// Line is one line of a vector file, in either form: a kernel vector has P and Runs, a simple one Code, Mem and Expect.
+// Line is one line of a vector file in either form: a kernel vector has P and Runs; a line of the public suite has Code, Mem and Expect.
 type Line struct {
 	ID   string `json:"id,omitempty"`
-	Cat  string `json:"cat,omitempty"`  // what the program is about: "alu", "random"
-	Form string `json:"form,omitempty"` // the instruction under test, absent for mixed programs
-	T    string `json:"t,omitempty"`    // program type it was recorded as
+	Cat  string `json:"cat,omitempty"`  // category, such as "alu" or "random"
+	Form string `json:"form,omitempty"` // the instruction under test; absent for mixed programs
+	T    string `json:"t,omitempty"`    // the program type it was recorded with
 	P    string `json:"p,omitempty"`    // program, hex, little endian
-	Pkt  string `json:"pkt,omitempty"`  // packet, hex; 64 zero bytes when absent
+	Pkt  string `json:"pkt,omitempty"`  // packet, hex; 64 zero bytes if absent
 	Runs []Run  `json:"runs,omitempty"`
 
 	Name   string `json:"name,omitempty"`
 	Code   string `json:"code,omitempty"`   // program, hex, little endian
-	Mem    string `json:"mem,omitempty"`    // memory behind r1, hex
-	Expect string `json:"expect,omitempty"` // r0
+	Mem    string `json:"mem,omitempty"`    // memory that r1 points to, hex
+	Expect string `json:"expect,omitempty"` // expected r0
 	Error  string `json:"error,omitempty"`  // expected error text
 }
 
 // Run is one recorded execution of a kernel vector.
 type Run struct {
 	In  string `json:"in"`  // initial value of the map, hex, without trailing zero bytes
-	Out string `json:"out"` // final value
-	Ret uint32 `json:"ret"` // low half of r0
+	Out string `json:"out"` // final value of the map
+	Ret uint32 `json:"ret"` // lower half of r0
 }
 
-// Verdict is one line of a file of programs with a kernel's load verdicts.
+// Verdict is one line of a file of load verdicts: a program and a kernel's verdict on it.
 type Verdict struct {
 	ID  string `json:"id"`
 	P   string `json:"p"`             // program, hex, little endian
-	OK  *bool  `json:"ok,omitempty"`  // nil: not loaded on a kernel
+	OK  *bool  `json:"ok,omitempty"`  // nil if no kernel loaded it
 	Why string `json:"why,omitempty"` // the verifier's last message
 }
 
-// InputError locates an invalid line in an input.
+// InputError is an error in one line of an input.
 type InputError struct {
-	Name string // of the file
-	Line int    // from 1
+	Name string // name of the input
+	Line int    // counted from 1
 	Err  error
 }
 
-// Error returns the cause with file and line.
+// Error returns the cause, prefixed with file and line.
 func (e *InputError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
 
 // Unwrap returns the cause.
 func (e *InputError) Unwrap() error { return e.Err }
 
-// ReadFile calls f for every line of a file of JSON lines, which may be compressed with gzip. Empty lines are
-// skipped; an error of f ends the reading.
+// ReadFile decodes each line of a file of JSON lines, which may be compressed with gzip, and calls f with it. It skips empty lines and stops
+// at the first error of f.
 func ReadFile[T any](path string, f func(T) error) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func ReadFile[T any](path string, f func(T) error) error {
 	return Read(path, file, f)
 }
 
-// Read is ReadFile for a stream. name is used in errors.
+// Read is like [ReadFile] but reads from r. name is the name of the input in errors.
 func Read[T any](name string, r io.Reader, f func(T) error) error {
 	b := bufio.NewReader(r)
 	if magic, err := b.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {

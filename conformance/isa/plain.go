@@ -10,11 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// unwindHelper is the only helper called by programs of the public suite. It ends the program if its argument is 0 and
-// returns its argument otherwise.
+// unwindHelper is the number of the only helper that programs of the public suite call. It ends the program if its argument is 0, and
+// otherwise returns it.
 const unwindHelper = 5
 
-// Refused is a program that fails the structural load checks.
+// Refused is the error for a program that fails the structural checks at load.
 type Refused struct{ Err error }
 
 // Error returns the reason.
@@ -23,22 +23,22 @@ func (e *Refused) Error() string { return "refused at load: " + e.Err.Error() }
 // Unwrap returns the error of the check.
 func (e *Refused) Unwrap() error { return e.Err }
 
-// Faulted is a program that faulted.
+// Faulted is the error for a program that was stopped by a fault.
 type Faulted struct {
-	Kind string // "memory", "budget"
+	Kind string // such as "memory" or "budget"
 	Outcome
 }
 
-// Error returns the reason and the position.
+// Error returns the reason and the slot.
 func (e *Faulted) Error() string {
 	return fmt.Sprintf("fault: %s", e.end())
 }
 
-// NotSimulated reports whether the program used something that this test environment lacks.
+// NotSimulated reports whether the program used something that the test environment does not implement.
 func (e *Faulted) NotSimulated() bool { return e.Kind == vm.NotSimulated.String() }
 
-// RunPlain runs a plain program, as the public suite has them: data is memory that r1 points to, r2 its length, and the result
-// all of r0. Immediate shifts out of range are masked, and callx calls. The error is a *Refused, a *Faulted, or a failure to set up.
+// RunPlain runs a program of the public suite, with r1 pointing to data and r2 set to its length in bytes, and returns all 64 bits of r0. It
+// masks immediate shifts that are out of range and implements callx. The error is a *[Refused], a *[Faulted], or a failure to set up the run.
 func RunPlain(name string, insns []decode.Insn, data []byte, mode Mode, limit uint64) (uint64, error) {
 	if err := decode.Check(insns, decode.CheckConfig{Lenient: true, Helper: func(id int32) bool { return id == unwindHelper }}); err != nil {
 		return 0, &Refused{err}
@@ -94,7 +94,7 @@ func RunPlain(name string, insns []decode.Insn, data []byte, mode Mode, limit ui
 	return 0, &Faulted{Kind: o.Fault, Outcome: o}
 }
 
-// unwound marks the end of a program by the unwind helper.
+// unwound is the text of the fault with which the unwind helper ends a program.
 const unwound = "unwound"
 
 func unwind(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
@@ -104,8 +104,7 @@ func unwind(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 	return args[0], nil
 }
 
-// replaceCallX replaces calls through registers, which kernels and package vm refuse, by calls of a helper. It returns
-// the register of each.
+// replaceCallX replaces calls through registers, which kernels and package vm refuse, by helper calls. It returns the registers by slot.
 func replaceCallX(insns []decode.Insn) ([]decode.Insn, map[int]int) {
 	var code []decode.Insn
 	var registers map[int]int

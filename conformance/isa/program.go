@@ -14,15 +14,15 @@ import (
 const (
 	// ValueSize is the size of the value of the implicit map, in bytes.
 	ValueSize = 256
-	// DefaultPacket is the size in bytes of the packet of programs without their own.
+	// DefaultPacket is the size in bytes of the packet for programs that have none.
 	DefaultPacket = 64
-	// NetworkHeader is the offset in bytes of a packet's network header: after the Ethernet header.
+	// NetworkHeader is the offset of the network header in a packet, in bytes: it follows the Ethernet header.
 	NetworkHeader = 14
-	// DefaultLimit is the default instruction limit of a run.
+	// DefaultLimit is the default for the maximum number of instructions of a run.
 	DefaultLimit = 100_000_000
 )
 
-// Program is a program in the environment of kernel vectors: one array map with one value of ValueSize bytes, and a packet.
+// Program is a program for the environment of kernel vectors: an array map with one value of ValueSize bytes, and a packet.
 type Program struct {
 	Name   string
 	Insns  []decode.Insn
@@ -32,19 +32,19 @@ type Program struct {
 // Value is the value of the implicit map.
 type Value [ValueSize]byte
 
-// Outcome is the result of one run of a Program.
+// Outcome is the result of one run of a [Program].
 type Outcome struct {
 	Ret   uint64
 	Value Value
-	// Fault is empty if the program ended normally; else it is the kind of its fault ("memory", "call-depth"), and PC
-	// its slot.
+	// Fault is the kind of fault that stopped the program, such as "memory" or "call-depth", and PC the slot of the instruction. Fault is
+	// empty if the program completed.
 	Fault string
 	PC    int
 	// Text describes the fault. It is not compared.
 	Text string
 }
 
-// Equal reports whether two runs ended the same way.
+// Equal reports whether two runs had the same outcome.
 func (o *Outcome) Equal(p *Outcome) bool {
 	if o.Fault != p.Fault || o.Value != p.Value {
 		return false
@@ -55,7 +55,7 @@ func (o *Outcome) Equal(p *Outcome) bool {
 	return o.Ret == p.Ret
 }
 
-// Diff describes the differences between want and got, or returns "".
+// Diff describes the differences between want and got; "" means that there are none.
 func Diff(want, got *Outcome) string {
 	if want.Equal(got) {
 		return ""
@@ -83,7 +83,7 @@ func (o *Outcome) end() string {
 	return s
 }
 
-// diffBytes lists the 8-byte words that differ, at most three.
+// diffBytes lists the first three 8-byte words that differ.
 func diffBytes(want, got []byte) string {
 	var parts []string
 	n := 0
@@ -125,7 +125,7 @@ func decodeHex(s string) ([]decode.Insn, error) {
 	return decode.Unmarshal(raw, binary.LittleEndian)
 }
 
-// ParseValue parses a map value of a vector: hex, without trailing zero bytes.
+// ParseValue parses a map value of a vector, which is in hex without trailing zero bytes.
 func ParseValue(s string) (v Value, err error) {
 	raw, err := hex.DecodeString(s)
 	if err != nil {
@@ -138,12 +138,12 @@ func ParseValue(s string) (v Value, err error) {
 	return v, nil
 }
 
-// String is the inverse of ParseValue.
+// String formats the value so that [ParseValue] can parse it.
 func (v *Value) String() string {
 	return hex.EncodeToString(bytes.TrimRight(v[:], "\x00"))
 }
 
-// packet returns the packet the program sees.
+// packet returns the packet that the program runs with.
 func (p *Program) packet() []byte {
 	if p.Packet != nil {
 		return p.Packet

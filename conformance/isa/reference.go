@@ -8,22 +8,22 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Runner runs programs in the environment of kernel vectors. Interpreter, Reference and a kernel are runners.
+// Runner runs programs in the environment of kernel vectors. Implementations are [Interpreter], [Reference] and the running kernel.
 type Runner interface {
 	Name() string
 	// Load sets the program that Run runs.
 	Load(p *Program) error
-	// Run runs it with in as the map's value.
+	// Run runs the loaded program with in as the value of the map.
 	Run(in *Value) Outcome
 }
 
-// Address of the arena for address casts in tests; programs cannot access it.
+// Addresses of the arena, for address casts; programs cannot access it.
 const (
 	arenaKernel = 0xffffc90000000000
 	arenaUser   = 0x00007f4200000000
 )
 
-// Layout contains the addresses that an Interpreter assigned to the objects a program can point to.
+// Layout contains the addresses that an Interpreter assigned to the memory that programs can point to.
 type Layout struct {
 	Map, Value, Context uint64
 	ContextSize         uint64
@@ -34,7 +34,7 @@ type Layout struct {
 // recursion is a function that calls itself.
 var recursion = []decode.Insn{decode.OpCallLocal.Encode(0, 0, 0, -1), decode.OpExit.Encode(0, 0, 0, 0)}
 
-// Layout returns the addresses programs see.
+// Layout returns the addresses that programs see.
 func (it *Interpreter) Layout() (Layout, error) {
 	l := Layout{Map: it.handle.Base, Value: it.value.Base, Context: it.ctx.Base, ContextSize: it.ctx.Size}
 	img, err := vm.Lower(vm.LowerConfig{Name: "recursion", Insns: recursion})
@@ -42,7 +42,7 @@ func (it *Interpreter) Layout() (Layout, error) {
 		return l, err
 	}
 	l.Text = img.FuncAddr(0)
-	// Stacks are allocated when a frame is first used: use all of them.
+	// The stack of a frame is allocated on first use, so use all frames.
 	it.thread.Start(img)
 	it.thread.Run(it.Limit)
 	frames := it.thread.Frames()
@@ -55,14 +55,13 @@ func (it *Interpreter) Layout() (Layout, error) {
 	return l, nil
 }
 
-// Reference runs programs on the simple evaluator.
+// Reference runs programs on the reference evaluator.
 type Reference struct {
 	m     reference.Machine
 	value Value
 }
 
-// NewReference creates a reference evaluator with the addresses of l, so that programs that read addresses behave the
-// same.
+// NewReference creates a reference evaluator with the addresses of l, so that programs that read addresses have the same results on both.
 func NewReference(l Layout) *Reference {
 	r := &Reference{}
 	r.m = reference.Machine{
@@ -76,7 +75,7 @@ func NewReference(l Layout) *Reference {
 	return r
 }
 
-// Name is "reference".
+// Name returns "reference".
 func (r *Reference) Name() string { return "reference" }
 
 // Load sets the program that Run runs.
@@ -85,7 +84,7 @@ func (r *Reference) Load(p *Program) error {
 	return nil
 }
 
-// Run runs the loaded program with in as the map's value.
+// Run runs the loaded program with in as the value of the map.
 func (r *Reference) Run(in *Value) Outcome {
 	r.value = *in
 	clear(r.m.Context.Bytes)
@@ -97,11 +96,11 @@ func (r *Reference) Run(in *Value) Outcome {
 	return o
 }
 
-// SetLimit sets the number of instructions a run may execute.
+// SetLimit sets the maximum number of instructions of a run.
 func (r *Reference) SetLimit(n uint64) { r.m.Limit = n }
 
-// SetTrace makes the evaluator call f before each instruction with all registers; nil ends it.
+// SetTrace makes the evaluator call f before each instruction, with all registers; nil turns tracing off.
 func (r *Reference) SetTrace(f func(pc int, regs *[11]uint64)) { r.m.Trace = f }
 
-// Insns returns the number of instructions the last run executed.
+// Insns returns the number of instructions that the last run executed.
 func (r *Reference) Insns() uint64 { return r.m.Executed() }

@@ -10,36 +10,35 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// RecordedKernel is the kernel of verdicts without another indication: the one on which the committed recordings were
-// made.
+// RecordedKernel is the kernel on which the committed verdicts were recorded. It is the default for files whose name does not tell the kernel.
 var RecordedKernel = decode.KernelVersion(6, 18, 0)
 
-// DecodeResult is the verdict of the structural checks on one program.
+// DecodeResult is the result of the structural checks for one program.
 type DecodeResult struct {
 	ID  string `json:"id"`
 	OK  bool   `json:"ok"`
 	Why string `json:"why,omitempty"`
-	// Judged is false if the program was not loaded or was refused for a reason that needs register types. Agrees is
-	// meaningful only if Judged is true.
+	// Judged is false if no kernel loaded the program, or if the kernel refused it for the contents of registers. Agrees is meaningful
+	// only if Judged is true.
 	Judged bool   `json:"-"`
 	Agrees bool   `json:"-"`
 	Kernel string `json:"-"` // the kernel's message
 }
 
-// DecodeReport contains the verdicts on the programs of a file.
+// DecodeReport contains the results for the programs of a file.
 type DecodeReport struct {
 	Results              []DecodeResult
 	Agree, Disagree      int
-	NotStructural, Asked int // refusals not judged; programs with a kernel's verdict
+	NotStructural, Asked int // refusals that are not structural; programs with a kernel's verdict
 }
 
-// Summary counts agreement.
+// Summary returns the counts in one line.
 func (r *DecodeReport) Summary() string {
 	return fmt.Sprintf("%d agree, %d disagree, %d refused for register types and not judged", r.Agree, r.Disagree, r.NotStructural)
 }
 
-// structural are the kernel's messages for refusals that do not depend on register contents (kernel/bpf/verifier.c,
-// cfg.c, core.c).
+// structural matches the kernel's messages for refusals that do not depend on the contents of registers (kernel/bpf/verifier.c, cfg.c,
+// core.c).
 var structural = []*lazyre.Regexp{
 	lazyre.New(`^unknown opcode`),
 	lazyre.New(`uses reserved fields|^invalid may_goto imm`),
@@ -57,7 +56,7 @@ var structural = []*lazyre.Regexp{
 	lazyre.New(`^failed to find BTF for kernel function|^kernel btf_id \d+ is not a function|^invalid func unknown|^program of this type cannot use helper bpf_unspec`),
 }
 
-// Structural reports whether a message of the kernel's verifier is about the program's structure alone.
+// Structural reports whether a message of the kernel's verifier refuses a program for its structure alone.
 func Structural(why string) bool {
 	for _, r := range structural {
 		if r.MatchString(why) {
@@ -69,7 +68,7 @@ func Structural(why string) bool {
 
 var releaseInName = lazyre.New(`kernel-(\d+)\.(\d+)`)
 
-// KernelOf returns the kernel named by a file of verdicts ("kernel-6.18-encodings.jsonl.gz"), else RecordedKernel.
+// KernelOf returns the kernel in the name of a file of verdicts ("kernel-6.18-encodings.jsonl.gz"), or RecordedKernel if there is none.
 func KernelOf(path string) decode.Version {
 	m := releaseInName.FindStringSubmatch(filepath.Base(path))
 	if m == nil {
@@ -83,8 +82,8 @@ func KernelOf(path string) decode.Version {
 	return decode.KernelVersion(major, minor, 0)
 }
 
-// Decode checks the programs of a file by the structural checks of a kernel, 0 for that of KernelOf. Kernel functions
-// have no BTF here, so calls of them are refused, as by the kernel.
+// Decode applies the structural checks of a kernel to the programs of a file; 0 means the kernel that KernelOf returns. Calls to kernel
+// functions are refused, as by a kernel for programs without BTF.
 func Decode(path string, kernel decode.Version) (*DecodeReport, error) {
 	if kernel == 0 {
 		kernel = KernelOf(path)

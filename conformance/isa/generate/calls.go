@@ -9,10 +9,11 @@ const (
 	keySlot      = -72 // the key of map lookups, below the stack image
 )
 
-// target is a subprogram to be written.
+// target is a subprogram that is still to be emitted.
 type target struct{ callback bool }
 
-// subFor picks or makes a subprogram that the current function may call: only later ones, unless there is to be recursion.
+// subFor picks or adds a subprogram for the current function to call. Unless recursion is wanted, it must come after the current function.
+// The result is false if there is none.
 func (p *program) subFor(callback bool) (int, bool) {
 	var fit []int
 	from := p.current + 1
@@ -48,7 +49,7 @@ func (p *program) callLocal() {
 	p.clobbered()
 }
 
-// callback lets bpf_loop call a subprogram a few times.
+// callback emits a bpf_loop that calls a subprogram a few times.
 func (p *program) callback() {
 	sub, ok := p.subFor(true)
 	if !ok {
@@ -63,7 +64,7 @@ func (p *program) callback() {
 	p.clobbered()
 }
 
-// lookup calls bpf_map_lookup_elem, sometimes with a key that is not there, and uses the result.
+// lookup calls bpf_map_lookup_elem, sometimes with a key that does not exist, and uses the result.
 func (p *program) lookup(op decode.Op) {
 	if op == decode.OpCallHelper {
 		op = decode.OpLdMapFD
@@ -86,12 +87,12 @@ func (p *program) lookup(op decode.Op) {
 	p.clobbered()
 }
 
-// subprograms writes the functions that were called, which may call more, and binds the calls.
+// subprograms emits the functions that are called, which may call more functions, and resolves the calls.
 func (p *program) subprograms() {
 	p.sub = true
 	p.busy = [11]bool{}
 	packet, usesStack := p.packet, p.usesStack
-	p.packet = false // r6 is an ordinary register there
+	p.packet = false // r6 is an ordinary register in subprograms
 	for i := 0; i < len(p.targets); i++ {
 		p.current = i
 		p.callbackBody = p.targets[i].callback
@@ -106,7 +107,7 @@ func (p *program) subprograms() {
 			p.emit(decode.OpAnd64Imm, 0, 0, 0, 1)
 		}
 		for r := 6; r <= regValue; r++ {
-			if p.chance(40) { // what the caller keeps there comes back
+			if p.chance(40) { // the caller gets its own values back
 				p.emit(decode.OpMov64Imm, r, 0, 0, p.imm())
 			}
 		}
@@ -118,8 +119,8 @@ func (p *program) subprograms() {
 	}
 }
 
-// enter is the prologue of a subprogram: r9 is the map value again, all other registers and the stack hold numbers. A callback
-// of bpf_loop gets the index and a pointer, any other function the pointer and four numbers.
+// enter emits the prologue of a subprogram: it points r9 to the map value and sets all other registers and the stack to numbers. A callback of
+// bpf_loop receives the index and a pointer; any other function receives the pointer and four numbers.
 func (p *program) enter() {
 	if p.recursive {
 		p.countCall()

@@ -18,24 +18,24 @@ type program struct {
 	cs     *Case
 	rng    *rand.Rand
 	insns  []decode.Insn
-	values []uint64 // see pool
+	values []uint64 // shared with the inputs; see pool
 
 	usesStack, usesScratch bool
-	packet                 bool        // r6 is the context
-	sub                    bool        // in a subprogram
-	calls                  []localCall // calls and function pointers to be bound
-	targets                []target    // subprograms
-	subs                   []int       // their first slots
-	current                int         // number of the one being written, -1 in the main program
-	callbackBody           bool        // it is a callback
-	busy                   [11]bool    // registers statements leave alone
-	pointer                [11]bool    // of those, the ones that hold pointers
-	size                   int         // statements left
-	recursive              bool        // functions call themselves
-	loops                  int         // loops around the next statement
+	packet                 bool        // r6 holds the context
+	sub                    bool        // the code belongs to a subprogram
+	calls                  []localCall // calls and function pointers to resolve
+	targets                []target    // subprograms to emit
+	subs                   []int       // first slots of the subprograms
+	current                int         // index of the subprogram being emitted; -1 in the main program
+	callbackBody           bool        // the current subprogram is a callback
+	busy                   [11]bool    // registers that statements must not write
+	pointer                [11]bool    // registers among them that hold pointers
+	size                   int         // number of statements left to emit
+	recursive              bool        // functions may call themselves
+	loops                  int         // number of loops around the next statement
 }
 
-// localCall is a call or function pointer whose target is known later.
+// localCall is a call or function pointer whose target is not known yet.
 type localCall struct{ pc, sub int }
 
 func (p *program) emit(op decode.Op, dst, src, off int, imm int32) int {
@@ -43,7 +43,7 @@ func (p *program) emit(op decode.Op, dst, src, off int, imm int32) int {
 	return len(p.insns) - 1
 }
 
-// imm64 emits a two-slot load.
+// imm64 emits an LD_IMM64, which takes two slots.
 func (p *program) imm64(op decode.Op, dst int, lo, hi uint32) {
 	p.emit(op, dst, 0, 0, int32(lo))
 	p.insns = append(p.insns, decode.Insn{Imm: int32(hi)})
@@ -60,7 +60,7 @@ func (p *program) constant(dst int, v uint64) {
 	}
 }
 
-// here makes the jump at slot pc go to the next slot.
+// here makes the next slot the target of the jump at slot pc.
 func (p *program) here(pc int) {
 	d := len(p.insns) - pc - 1
 	if p.insns[pc].Op() == decode.OpJa32 {
@@ -70,7 +70,7 @@ func (p *program) here(pc int) {
 	p.insns[pc].Off = int16(d)
 }
 
-// back emits a jump to slot target.
+// back emits a jump back to slot target.
 func (p *program) back(op decode.Op, dst, src, target int, imm int32) {
 	pc := p.emit(op, dst, src, 0, imm)
 	d := target - pc - 1
@@ -81,7 +81,7 @@ func (p *program) back(op decode.Op, dst, src, target int, imm int32) {
 	p.insns[pc].Off = int16(d)
 }
 
-// jump emits an unconditional jump forward, to be bound with here.
+// jump emits an unconditional forward jump, whose target is set by here.
 func (p *program) jump() int {
 	if p.gen.has(decode.OpJa32) && p.chance(40) {
 		return p.emit(decode.OpJa32, 0, 0, 0, 0)
@@ -89,7 +89,7 @@ func (p *program) jump() int {
 	return p.emit(decode.OpJa, 0, 0, 0, 0)
 }
 
-// prologue points r9 to the map value and loads registers and stack image from it.
+// prologue points r9 to the map value and loads the registers and the stack image from it.
 func (p *program) prologue() {
 	if p.packet {
 		p.emit(decode.OpMov64Reg, regCtx, 1, 0, 0)
@@ -112,7 +112,7 @@ func (p *program) prologue() {
 	}
 }
 
-// epilogue stores registers and stack image, and ends the program with r0.
+// epilogue stores the registers and the stack image, and exits.
 func (p *program) epilogue() {
 	for r := range 9 {
 		if !p.packet || r != regCtx {
@@ -128,7 +128,7 @@ func (p *program) epilogue() {
 	p.emit(decode.OpExit, 0, 0, 0, 0)
 }
 
-// dst returns a register statements may write.
+// dst returns a register that statements may write.
 func (p *program) dst() int {
 	for {
 		if r := p.rng.IntN(9); !p.busy[r] {
@@ -137,7 +137,7 @@ func (p *program) dst() int {
 	}
 }
 
-// dstNot is dst, but not one of regs.
+// dstNot is like dst but excludes regs.
 func (p *program) dstNot(regs ...int) int {
 next:
 	for {

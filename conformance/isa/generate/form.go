@@ -8,8 +8,8 @@ var (
 	storeImmOfSize = map[uint8]decode.Op{1: decode.OpStB, 2: decode.OpStH, 4: decode.OpStW, 8: decode.OpStDW}
 )
 
-// form makes a program about one instruction: several instances of it, each with operands of its own, whose results are
-// stored apart.
+// form generates a program that tests one instruction: several instances with operands of their own, each of which stores its result in a slot
+// of its own.
 func (p *program) form(op decode.Op) {
 	info := op.Info()
 	switch info.Form {
@@ -26,17 +26,17 @@ func (p *program) form(op decode.Op) {
 		p.instance(op, info, i)
 	}
 	if op == decode.OpExit {
-		// The exits so far are taken by some inputs only; this one by the rest.
+		// Only some inputs take the exits so far; the others reach this one.
 		p.emit(decode.OpStDW, regValue, 0, valueMark, 1)
 	}
 	p.epilogue()
 	p.subprograms()
 }
 
-// slot returns the offset of the result of instance i.
+// slot returns the offset in the map value of the result of instance i.
 func slot(i int) int { return valueScratch + 8*(13-i) }
 
-// reload gives a register a value of the input.
+// reload sets a register to a value, usually from the input.
 func (p *program) reload(r int) {
 	if p.chance(85) {
 		p.emit(decode.OpLdxDW, r, regValue, 8*p.rng.IntN(9), 0)
@@ -45,7 +45,7 @@ func (p *program) reload(r int) {
 	p.constant(r, p.related())
 }
 
-// between instructions, a statement on another register, so that the instance is not always part of the same sequence.
+// apart sometimes emits a statement on a register other than regs, so that an instance is not always part of the same sequence.
 func (p *program) apart(regs ...int) {
 	if p.chance(50) {
 		r := p.dstNot(regs...)
@@ -90,7 +90,7 @@ func (p *program) instance(op decode.Op, info *decode.Info, i int) {
 	}
 }
 
-// conditional makes a jump whose outcome is stored.
+// conditional emits a conditional jump and code that stores which branch was taken.
 func (p *program) conditional(op decode.Op, d, s, i int) {
 	p.reload(d)
 	if op.Info().Form == decode.FormJumpReg {
@@ -110,7 +110,7 @@ func (p *program) conditional(op decode.Op, d, s, i int) {
 		p.here(j)
 		return
 	}
-	// Both ways do something, and the way that is not taken begins with a jump.
+	// Both branches lead to different code, and the fall-through branch begins with a jump.
 	j := p.emit(op, d, s, 0, p.imm())
 	over := p.jump()
 	p.here(j)
@@ -118,7 +118,7 @@ func (p *program) conditional(op decode.Op, d, s, i int) {
 	p.here(over)
 }
 
-// control makes an instance of an instruction of control flow or a 64-bit immediate.
+// control emits an instance of a control flow instruction or of a 64-bit immediate.
 func (p *program) control(op decode.Op, d, i int) {
 	switch op {
 	case decode.OpLdImm64:
@@ -160,8 +160,7 @@ func (p *program) control(op decode.Op, d, i int) {
 	}
 }
 
-// packetForm makes a program of packet loads. A load outside the packet ends it, so the last instances are the
-// daring ones.
+// packetForm generates a program of packet loads. A load outside the packet ends the program, so only the last instance may be one.
 func (p *program) packetForm(op decode.Op) {
 	p.packet, p.usesScratch = true, false
 	p.newPacket()

@@ -1,17 +1,17 @@
-// Package generate makes random valid BPF programs for comparing implementations of the instruction set.
+// Package generate generates random valid BPF programs to compare implementations of the instruction set.
 //
-// A program works on the environment of kernel vectors (FORMATS: one array map with one value of 256 bytes): it loads r0 to r8
-// and an image of its stack from the value, computes, and stores registers and stack back, so that a result of all 64 bits and
-// all memory is visible. Programs are written so that the kernel's verifier accepts them: pointers are bounded, loops
-// are counted, what a call clobbers is set again, and no result depends on an address.
+// Programs run in the environment of kernel vectors: an array map with one value of 256 bytes. A program loads r0 to r8 and an image of its
+// stack from the value, computes, and stores registers and stack back, so that all 64 bits of every result and all memory are visible.
+// The kernel's verifier accepts the programs: pointers are bounded, loops are counted, registers that a call clobbers are set again, and no
+// result depends on an address.
 //
-// Half of the programs are about one instruction ("form") or one sequence of instructions that interpreters fuse ("sequence"), with
-// operands from the boundaries and many equal ones; the others mix everything: arithmetic, sequences, loads and stores through fixed and computed addresses, the
-// stack, atomics, branches, loops, may_goto, calls, callbacks, packet loads. A fourth kind, which is made on demand, are loops that walk over
-// memory, with pointers and indices that move: what a native compiler optimises. A fifth one has such loops in functions that
-// call themselves, which no kernel takes.
+// Half of the programs test one instruction (kind "form") or one sequence of instructions that interpreters fuse ("sequence"), with many equal
+// operands and boundary values. The other half ("random") mixes everything: arithmetic, sequences, loads and stores at constant and computed
+// addresses, the stack, atomics, branches, loops, may_goto, calls, callbacks, packet loads. Two more kinds are generated on demand: loops that
+// walk over memory with moving pointers and indices, as native compilers optimise them ("walk"), and such loops in recursive functions, which
+// no kernel accepts ("recursion").
 //
-// A program is determined by seed and index alone. It knows nothing of how programs are run. Start at [New] and Generator.Case.
+// Configuration, seed and index determine a program. The package does not know how programs are run. Start at [New] and [Generator.Case].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package generate
@@ -28,53 +28,53 @@ const ValueSize = 256
 
 // Offsets in the map value.
 const (
-	valueRegs    = 0   // r0 to r8
-	valueMark    = 72  // marks what was reached
+	valueRegs    = 0   // initial and final r0 to r8
+	valueMark    = 72  // marks the code that was reached
 	valueStack   = 80  // image of the 64 bytes below r10
 	valueScratch = 144 // memory under test
 	scratchSize  = ValueSize - valueScratch
 	stackImage   = 64
 )
 
-// Config describes what programs may contain.
+// Config selects what programs contain.
 type Config struct {
-	// Kernel restricts programs to what BPF_PROG_LOAD takes without BTF: no callbacks, no arenas.
+	// Kernel restricts programs to what BPF_PROG_LOAD accepts without BTF: no callbacks and no arenas.
 	Kernel bool
-	// Version is the kernel the programs are for, 0 for the newest: later instructions are left out.
+	// Version is the kernel that the programs must run on; instructions that it lacks are not used. 0 means the newest.
 	Version decode.Version
-	// Runs is the number of inputs of a program, 0 for 4.
+	// Runs is the number of inputs for each program; 0 means 4.
 	Runs int
-	// Only restricts the programs to one kind. Empty is all kinds.
+	// Only selects one kind of programs. Empty means Form, Sequence and Random.
 	Only string
-	// Small makes shorter mixed programs and inputs that compress well.
+	// Small selects shorter mixed programs, and inputs that compress well.
 	Small bool
 }
 
 // Kinds of programs.
 const (
-	Form     = "form"     // about one instruction
-	Sequence = "sequence" // about a sequence that interpreters fuse
+	Form     = "form"     // one instruction
+	Sequence = "sequence" // one sequence that interpreters fuse
 	Random   = "random"   // everything mixed
-	Walk     = "walk"     // loops that walk over memory, only where Config.Only asks for them
+	Walk     = "walk"     // loops that walk over memory; only on demand (Config.Only)
 
-	// Recursion are functions with such loops that call themselves, only where Config.Only asks for them: no kernel takes such programs,
+	// Recursion is the kind of programs with such loops in recursive functions, only on demand (Config.Only). No kernel accepts them,
 	// and many end in a fault.
 	Recursion = "recursion"
 )
 
-// Case is a program with inputs.
+// Case is a generated program with its inputs.
 type Case struct {
 	Seed, Index uint64
-	Cat         string // kind of program
-	Form        string // name of the instruction or instructions it is about
+	Cat         string // kind of the program
+	Form        string // name of the instruction or sequence under test
 	Insns       []decode.Insn
-	Packet      []byte // nil for programs that load no packet
+	Packet      []byte // nil for programs without packet loads
 	Inputs      [][ValueSize]byte
 
 	only string // Config.Only of the generator
 }
 
-// Name identifies the program: seed and index in a generator of the same configuration.
+// Name returns a name that contains seed and index, which identify the program for a given configuration.
 func (c *Case) Name() string {
 	if c.only != "" {
 		return fmt.Sprintf("g%d-%s-%d", c.Seed, c.only, c.Index)
@@ -82,16 +82,16 @@ func (c *Case) Name() string {
 	return fmt.Sprintf("g%d-%d", c.Seed, c.Index)
 }
 
-// Generator makes programs. It is immutable and may be used by several goroutines.
+// Generator generates programs. It is immutable and safe for concurrent use.
 type Generator struct {
 	seed  uint64
 	cfg   Config
 	forms []decode.Op
-	alu   []decode.Op // arithmetic on scalars, all forms
-	jumps []decode.Op // conditional jumps
+	alu   []decode.Op // all arithmetic on scalars
+	jumps []decode.Op // all conditional jumps
 }
 
-// New makes a generator.
+// New creates a generator.
 func New(seed uint64, cfg Config) *Generator {
 	if cfg.Runs == 0 {
 		cfg.Runs = 4
@@ -112,10 +112,10 @@ func New(seed uint64, cfg Config) *Generator {
 	return g
 }
 
-// Forms returns the instructions the generator covers.
+// Forms returns the instructions that the generator covers.
 func (g *Generator) Forms() []decode.Op { return append([]decode.Op(nil), g.forms...) }
 
-// Missing explains why an instruction is never generated, "" for those that are.
+// Missing returns the reason why an instruction is never generated, or "" if it is generated.
 func (g *Generator) Missing(op decode.Op) string {
 	switch op {
 	case decode.OpLdBTFID:
@@ -143,7 +143,7 @@ func (g *Generator) Missing(op decode.Op) string {
 
 func (g *Generator) has(op decode.Op) bool { return g.Missing(op) == "" }
 
-// kind returns the kind of a program and its number among those of the kind.
+// kind returns the kind of a program and its number among the programs of that kind.
 func (g *Generator) kind(index uint64) (string, uint64) {
 	switch {
 	case g.cfg.Only != "":
@@ -153,11 +153,11 @@ func (g *Generator) kind(index uint64) (string, uint64) {
 	case index%6 == 4:
 		return Sequence, index / 6
 	}
-	// 0 and 2 of every 6.
+	// Indices 0 and 2 of every 6.
 	return Form, index/6*2 + index%6/2
 }
 
-// Case makes the program with that index.
+// Case generates the program with the given index.
 func (g *Generator) Case(index uint64) *Case {
 	p := &program{
 		gen: g, rng: rand.New(rand.NewPCG(g.seed, index)),

@@ -2,7 +2,7 @@ package generate
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// counter takes a register for a loop, false when there is none left. Counters survive calls.
+// counter picks a callee-saved register as the counter of a loop. It returns false if none can be spared.
 func (p *program) counter() (int, bool) {
 	var free []int
 	for r := 6; r <= 8; r++ {
@@ -11,18 +11,18 @@ func (p *program) counter() (int, bool) {
 		}
 	}
 	if len(free) < 2 {
-		return 0, false // leave one for statements
+		return 0, false // statements need one, too
 	}
 	return pick(p, free), true
 }
 
-// loopEnd is a way to count to n and go back.
+// loopEnd is one way to count to n: the start value, the step, and the test at the end of the loop.
 type loopEnd struct {
 	start, step int32
 	add         decode.Op
 	test        decode.Op
 	bound       func(n int32) int32
-	leave       bool // the test leaves the loop, and a jump after it goes back
+	leave       bool // the test leaves the loop, and an unconditional jump goes back
 }
 
 func same(n int32) int32 { return n }
@@ -49,7 +49,7 @@ var loopEnds = []loopEnd{
 	{0, 1, decode.OpAdd32Imm, decode.OpJgt32Imm, less, true},
 }
 
-// loop emits a loop of a few rounds.
+// loop emits a loop of a few iterations.
 func (p *program) loop(depth int) {
 	c, ok := p.counter()
 	if !ok || depth > 2 {
@@ -85,7 +85,7 @@ func (p *program) loop(depth int) {
 	p.busy[c] = false
 }
 
-// mayGotoLoop emits a loop that the kernel bounds, but which also counts.
+// mayGotoLoop emits a loop with may_goto, which the kernel bounds; a counter ends it earlier.
 func (p *program) mayGotoLoop(body func()) {
 	c, ok := p.counter()
 	if !ok {

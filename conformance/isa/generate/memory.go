@@ -2,14 +2,14 @@ package generate
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// place is an address whose accesses stay inside the memory under test.
+// place is an address for an access that stays inside the memory under test.
 type place struct {
 	base int
 	off  int
 }
 
-// place picks an address for size bytes; aligned for those that have to be. With computed addresses the register
-// tmp is written. The verifier wants stack accesses aligned always.
+// place picks an address for an access of size bytes. Computed addresses are put into register tmp; there are none if tmp is negative. Accesses
+// to the stack are always aligned, as the verifier requires.
 func (p *program) place(size int, aligned bool, tmp int) place {
 	align := 1
 	if aligned || p.chance(30) {
@@ -29,12 +29,12 @@ func (p *program) place(size int, aligned bool, tmp int) place {
 		return place{regValue, valueScratch + offset(scratchSize)}
 	}
 	switch p.rng.IntN(3) {
-	case 0: // below an address
+	case 0: // a negative offset from an address
 		k := p.between(0, 12) * 8
 		p.emit(decode.OpMov64Reg, tmp, regValue, 0, 0)
 		p.emit(decode.OpAdd64Imm, tmp, 0, 0, int32(valueScratch+k))
 		return place{tmp, offset(scratchSize) - k}
-	case 1: // a computed one, added to the value
+	case 1: // the map value added to a computed offset
 		mask := 63
 		if aligned {
 			mask = 56
@@ -44,7 +44,7 @@ func (p *program) place(size int, aligned bool, tmp int) place {
 		p.emit(decode.OpAdd64Reg, tmp, regValue, 0, 0)
 		return place{tmp, valueScratch + offset(scratchSize-mask)}
 	}
-	// The value, and a computed offset added.
+	// A computed offset added to the map value.
 	s := p.dstNot(tmp)
 	p.emit(decode.OpAnd64Imm, s, 0, 0, 56)
 	p.emit(decode.OpMov64Reg, tmp, regValue, 0, 0)
@@ -52,7 +52,7 @@ func (p *program) place(size int, aligned bool, tmp int) place {
 	return place{tmp, valueScratch + offset(scratchSize-56)}
 }
 
-// memoryLoad emits a load or load-acquire and returns the register with the result.
+// memoryLoad emits a load or load-acquire and returns the result's register.
 func (p *program) memoryLoad(op decode.Op) int {
 	info := op.Info()
 	d, tmp := p.dst(), p.dst()
@@ -64,7 +64,7 @@ func (p *program) memoryLoad(op decode.Op) int {
 	return d
 }
 
-// memoryStore emits a store of a register or an immediate, or a store-release.
+// memoryStore emits a store of a register or immediate, or a store-release.
 func (p *program) memoryStore(op decode.Op) {
 	info := op.Info()
 	tmp := p.dst()
@@ -79,7 +79,7 @@ func (p *program) memoryStore(op decode.Op) {
 	}
 }
 
-// number makes a register that held a pointer one that holds a number again.
+// number sets a register that held a pointer to a number.
 func (p *program) number(r int) {
 	if p.chance(50) {
 		p.emit(decode.OpMov64Imm, r, 0, 0, p.imm())
@@ -98,7 +98,7 @@ func (p *program) atomic(op decode.Op) {
 	size := int(info.Size)
 	tmp, s := -1, p.src()
 	if info.Form != decode.FormAtomic {
-		s = p.dst() // it is written
+		s = p.dst() // the instruction writes it
 	}
 	if p.chance(50) {
 		tmp = p.dst()
@@ -108,7 +108,7 @@ func (p *program) atomic(op decode.Op) {
 	}
 	at := p.place(size, true, tmp)
 	if info.Form == decode.FormCmpXchg && p.chance(60) {
-		// What it compares with is what is there, at least in the half that counts.
+		// Load the current value into r0, so that the comparison succeeds. A 4-byte comparison ignores the upper half of r0.
 		p.emit(loadOfSize[info.Size], 0, at.base, at.off, 0)
 		if size == 4 && p.chance(50) {
 			if s == 0 {
@@ -120,8 +120,8 @@ func (p *program) atomic(op decode.Op) {
 	}
 	p.emit(op, at.base, s, at.off, 0)
 	if op == decode.OpCmpXchgW && p.cs.Cat == Random && p.gen.cfg.Kernel {
-		// The x86 JIT clears the upper half of r0 only if the verifier tells it to, and Linux 6.18 does not when a
-		// 64-bit use of r0 lies after a point where it prunes: use r0 at once.
+		// The x86 JIT clears the upper half of r0 only on request of the verifier, and the verifier of Linux 6.18 does not
+		// request it if a 64-bit use of r0 follows only after a point where it prunes. So use r0 at once.
 		p.emit(decode.OpStxDW, regValue, 0, valueMark, 0)
 	}
 	if at.base == tmp {
@@ -129,7 +129,7 @@ func (p *program) atomic(op decode.Op) {
 	}
 }
 
-// newPacket makes the packet of the program.
+// newPacket creates the packet of the program.
 func (p *program) newPacket() {
 	p.cs.Packet = make([]byte, p.between(14, 80))
 	if p.gen.cfg.Small {
@@ -140,17 +140,17 @@ func (p *program) newPacket() {
 	}
 }
 
-// packetLoad emits LD_ABS or LD_IND; a daring one may reach out of the packet, which ends the program.
+// packetLoad emits an LD_ABS or LD_IND. A daring one may access bytes outside the packet, which ends the program.
 func (p *program) packetLoad(op decode.Op, daring bool) {
 	n, size := len(p.cs.Packet), int(op.Info().Size)
 	off := p.between(0, n-size)
 	switch p.rng.IntN(5) {
-	case 0: // counted from the network header
+	case 0: // relative to the network header
 		off = p.between(0, n-14-min(size, n-14)) - 0x100000
 		if n-14 < size {
 			off = 0
 		}
-	case 1: // from the link-layer header
+	case 1: // relative to the link-layer header
 		off -= 0x200000
 	}
 	if daring && p.chance(60) {
@@ -165,7 +165,7 @@ func (p *program) packetLoad(op decode.Op, daring bool) {
 		if p.chance(80) {
 			part := uint64(p.between(0, n))
 			off -= int(part)
-			if p.chance(30) { // only the low half counts
+			if p.chance(30) { // only the lower half is used
 				part |= p.value() << 32
 			}
 			p.constant(src, part)
@@ -177,7 +177,7 @@ func (p *program) packetLoad(op decode.Op, daring bool) {
 	p.clobbered()
 }
 
-// clobbered gives r1 to r5 numbers again after a call.
+// clobbered sets r1 to r5 to numbers after a call.
 func (p *program) clobbered() {
 	for r := 1; r <= 5; r++ {
 		switch p.rng.IntN(4) {

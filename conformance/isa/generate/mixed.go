@@ -2,7 +2,7 @@ package generate
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// mixed makes a program of statements of all kinds.
+// mixed generates a program of statements of all kinds.
 func (p *program) mixed() {
 	p.usesStack, p.usesScratch = p.chance(75), p.chance(90)
 	if p.chance(12) {
@@ -20,7 +20,7 @@ func (p *program) mixed() {
 	p.subprograms()
 }
 
-// block emits about n statements. depth counts the loops and branches around it.
+// block emits at most n statements. depth is the number of loops and branches around it.
 func (p *program) block(depth, n int) {
 	for range n {
 		if p.size <= 0 {
@@ -75,7 +75,7 @@ func (p *program) statement(depth int) {
 	}
 }
 
-// randomOp returns an instruction of one of the forms; the first one has to exist in every kernel.
+// randomOp returns a random instruction of one of the forms. Every kernel must have instructions of at least one of them.
 func (p *program) randomOp(forms ...decode.Form) decode.Op {
 	want := pick(p, forms)
 	start := p.rng.IntN(len(p.gen.forms))
@@ -89,7 +89,7 @@ func (p *program) randomOp(forms ...decode.Form) decode.Op {
 	panic("generate: no instruction of the form in the table")
 }
 
-// pair emits a sequence, mostly with registers that depend on each other, sometimes with one register in all places.
+// pair emits a sequence whose instructions mostly depend on each other.
 func (p *program) pair() {
 	seq := pick(p, sequences)
 	a := p.dst()
@@ -99,7 +99,7 @@ func (p *program) pair() {
 	}
 }
 
-// sequence emits the instructions of seq; the first works on register a.
+// sequence emits the instructions of seq; the first one operates on register a.
 func (p *program) sequence(seq []decode.Op, a int) {
 	p.part(seq[0], a, p.src())
 	for _, op := range seq[1:] {
@@ -111,13 +111,13 @@ func (p *program) sequence(seq []decode.Op, a int) {
 			s = a
 		}
 		if op.Info().Form == decode.FormALUReg && seq[0].Info().Form == decode.FormLoad && p.chance(70) {
-			b, s = p.dst(), a // what was loaded is the operand
+			b, s = p.dst(), a // the loaded value is the operand
 		}
 		p.part(op, b, s)
 	}
 }
 
-// part is one instruction of a sequence.
+// part emits one instruction of a sequence.
 func (p *program) part(op decode.Op, d, s int) {
 	info := op.Info()
 	size := int(info.Size)
@@ -142,14 +142,14 @@ func (p *program) part(op decode.Op, d, s int) {
 	}
 }
 
-// branch emits an if, or an if with else.
+// branch emits an if, or an if and else.
 func (p *program) branch(depth int) {
 	if depth > 3 || p.gen.cfg.Kernel && p.loops > 0 && p.chance(60) {
-		return // the verifier follows both ways, in every round of a loop
+		return // the verifier follows both branches, in every iteration of a loop
 	}
 	d := p.src()
 	if p.chance(25) {
-		// Both sides close to each other.
+		// Compare a copy of another register.
 		d = p.dst()
 		p.emit(decode.OpMov64Reg, d, p.src(), 0, 0)
 	}
@@ -165,7 +165,7 @@ func (p *program) branch(depth int) {
 	p.here(j)
 }
 
-// leaveEarly returns from the function for some inputs.
+// leaveEarly emits a conditional return from the function.
 func (p *program) leaveEarly() {
 	if p.callbackBody {
 		return

@@ -3,13 +3,13 @@ package generate
 import "github.com/bpfrun/bpfrun/decode"
 
 const (
-	leftSlot = -88 // how many calls are left, below the pointer that is spilled
-	maxCalls = 8   // one more than there are frames for
+	leftSlot = -88 // the number of calls left, below the spilled pointer
+	maxCalls = 8   // maximum number of calls; with the main program, one frame more than allowed
 )
 
-// recursions makes a program of functions with loops that walk over memory, from where they call themselves and each other: the same loop is
-// then in the middle of several walks, each over memory that begins elsewhere. What bounds that is a number of calls in the map value, which
-// is at times more than there are frames.
+// recursions generates a program of functions that walk over memory in loops and call themselves and each other from inside these loops. The
+// same loop is then active several times, each time over memory that starts at a different address. The recursion is bounded by a count of
+// calls in the map value, which is sometimes larger than the number of frames.
 func (p *program) recursions() {
 	p.recursive, p.usesStack, p.usesScratch = true, true, true
 	p.prologue()
@@ -28,7 +28,7 @@ func (p *program) recursions() {
 	p.subprograms()
 }
 
-// countCall returns from a function when there were enough calls.
+// countCall emits code that returns from a function if no calls are left, and else counts the call.
 func (p *program) countCall() {
 	p.imm64(decode.OpLdMapValue, 0, 0, 0)
 	p.emit(decode.OpLdxDW, 6, 0, valueMark, 0)
@@ -41,8 +41,8 @@ func (p *program) countCall() {
 	p.emit(decode.OpStxDW, regFrame, 6, leftSlot, 0)
 }
 
-// moveValue makes the function that is called walk elsewhere than its caller: the program lets it walk close to the end of the value, functions
-// further away from there.
+// moveValue moves the address that a called function walks from. The main program moves it towards the end of the value, subprograms mostly
+// back.
 func (p *program) moveValue() {
 	by := p.between(0, 64)
 	if p.sub {
@@ -51,7 +51,7 @@ func (p *program) moveValue() {
 	p.emit(decode.OpAdd64Imm, 1, 0, 0, int32(by))
 }
 
-// callInWalk calls a function in one of the turns of a walk, or in none, unless a pointer of the walk would be lost.
+// callInWalk emits a call that at most one iteration of a walk makes. It emits nothing if the call would clobber a pointer.
 func (p *program) callInWalk(counter int) {
 	for r := range 6 {
 		if p.pointer[r] {

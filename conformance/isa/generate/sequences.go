@@ -2,7 +2,7 @@ package generate
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// sequences are what compilers make often and fast interpreters therefore execute as one.
+// sequences lists sequences of instructions that compilers emit often and that fast interpreters therefore fuse.
 var sequences = allSequences()
 
 func allSequences() [][]decode.Op {
@@ -52,7 +52,7 @@ func allSequences() [][]decode.Op {
 	return out
 }
 
-// sequenceForm makes a program about one sequence.
+// sequenceForm generates a program that tests one sequence.
 func (p *program) sequenceForm(seq []decode.Op) {
 	p.usesScratch = true
 	p.prologue()
@@ -62,7 +62,7 @@ func (p *program) sequenceForm(seq []decode.Op) {
 		p.reload(a)
 		p.reload(b)
 		p.apart(a, b)
-		// Only these two are written, and both results are kept.
+		// The sequence may write only these two registers, and both are stored.
 		for r := range 9 {
 			p.busy[r] = r != a && r != b
 		}
@@ -74,7 +74,7 @@ func (p *program) sequenceForm(seq []decode.Op) {
 	p.epilogue()
 }
 
-// sequenceName joins the names of the instructions.
+// sequenceName joins the names of the sequence's instructions.
 func sequenceName(seq []decode.Op) string {
 	s := ""
 	for i, op := range seq {

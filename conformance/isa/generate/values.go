@@ -2,7 +2,7 @@ package generate
 
 import "encoding/binary"
 
-// edges are the values around which instructions change their behaviour.
+// edges lists the boundary values at which the behaviour of instructions changes.
 var edges = []uint64{
 	0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 0x7e, 0x7f, 0x80, 0x81, 0xff, 0x100,
 	0x7fff, 0x8000, 0xffff, 0x10000, 0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff,
@@ -17,10 +17,10 @@ func pick[T any](p *program, list []T) T { return list[p.rng.IntN(len(list))] }
 
 func (p *program) chance(percent int) bool { return p.rng.IntN(100) < percent }
 
-// between returns a number from lo to hi, both included.
+// between returns a random number from lo to hi, inclusive.
 func (p *program) between(lo, hi int) int { return lo + p.rng.IntN(hi-lo+1) }
 
-// value returns a random number, mostly from the edges.
+// value returns a random number, mostly one of edges.
 func (p *program) value() uint64 {
 	switch p.rng.IntN(8) {
 	case 0:
@@ -33,7 +33,7 @@ func (p *program) value() uint64 {
 	return pick(p, edges)
 }
 
-// pool picks the few values that program and inputs share, so that operands are often equal, or off by one, or equal in one half.
+// pool picks the few values that the program and its inputs share, so that operands are often equal, differ by one, or are equal in one half.
 func (p *program) pool() {
 	n := 4
 	if p.gen.cfg.Small {
@@ -45,7 +45,7 @@ func (p *program) pool() {
 	p.values = append(p.values, uint64(int64(int32(p.value()))))
 }
 
-// related returns a value of the pool, or one close to it.
+// related returns a value of the pool or one derived from it.
 func (p *program) related() uint64 {
 	v := pick(p, p.values)
 	switch p.rng.IntN(10) {
@@ -67,7 +67,7 @@ func (p *program) related() uint64 {
 	return v
 }
 
-// imm returns an immediate, often of the pool.
+// imm returns an immediate, often a value of the pool or a related one.
 func (p *program) imm() int32 {
 	switch p.rng.IntN(6) {
 	case 0, 1:
@@ -78,7 +78,7 @@ func (p *program) imm() int32 {
 	return int32(pick(p, p.values))
 }
 
-// input makes a map value.
+// input generates an initial map value.
 func (p *program) input() (v [ValueSize]byte) {
 	put := func(off int, x uint64) { binary.LittleEndian.PutUint64(v[off:], x) }
 	scratch := valueScratch

@@ -3,29 +3,29 @@ package generate
 import "github.com/bpfrun/bpfrun/decode"
 
 const (
-	spillSlot = -80 // a pointer, below the stack image and the key
-	maxWalk   = 64  // how far a counter or a pointer may move, in bytes
+	spillSlot = -80 // a spilled pointer, below the stack image and the key
+	maxWalk   = 64  // limit on how far a counter moves
 )
 
 // walk is a loop under construction.
 type walk struct {
 	outer    *walk
 	turns    int
-	from, to int // of the counter, in all turns
+	from, to int // range of the counter over all iterations
 	counter  int
 	pointers []walkPointer
 	spilled  bool // spillSlot holds a pointer to the scratch memory
 }
 
-// walkPointer is a register that moves by step in every turn, or stays. Its places are counted from the start of its memory: the stack image,
-// or the scratch memory.
+// walkPointer is a pointer in a register that advances by step in every iteration; step may be 0. Its range is relative to the start of its
+// memory, which is the stack image or the scratch memory.
 type walkPointer struct {
 	reg, step int
-	from, to  int // in all turns
-	memory    int // size
+	from, to  int // range over all iterations
+	memory    int // size of the memory, in bytes
 }
 
-// walks makes a program of loops that walk over memory.
+// walks generates a program of loops that walk over memory.
 func (p *program) walks() {
 	p.usesStack, p.usesScratch = p.chance(50), true
 	p.prologue()
@@ -38,12 +38,12 @@ func (p *program) walks() {
 	p.subprograms()
 }
 
-// walkEnd is a way to count up from 0, or down to 0, by a step. Tests are those that continue.
+// walkEnd is one way to count up from 0 or down to 0 by a step. test continues the loop; not leaves it.
 type walkEnd struct {
 	down      bool
 	wide      bool // the counter is 64 bits wide
 	test, not decode.Op
-	last      bool // the bound is the last value, not the one after
+	last      bool // the bound is the counter's last value, not the one after it
 }
 
 var walkEnds = []walkEnd{
@@ -64,7 +64,7 @@ var walkEnds = []walkEnd{
 	{true, false, decode.OpJsge32Imm, decode.OpJslt32Imm, true},
 }
 
-// walk emits a loop inside another.
+// walk emits a loop; outer is the enclosing loop, or nil.
 func (p *program) walk(outer *walk) {
 	c, ok := p.counter()
 	end := pick(p, walkEnds)
@@ -100,10 +100,10 @@ func (p *program) walkLoop(outer *walk, c int, end *walkEnd) {
 	switch {
 	case known:
 		p.emit(pick(p, []decode.Op{decode.OpMov64Imm, decode.OpMov32Imm}), c, 0, 0, start)
-	case p.recursive: // a small number, which only this generator knows
+	case p.recursive: // a small number, whose bound no compiler can know
 		p.emit(decode.OpLdxDW, c, regFrame, leftSlot, 0)
 		w.to += maxCalls
-	default: // somewhere below the end
+	default: // an unknown small number
 		p.emit(decode.OpMov64Reg, c, p.src(), 0, 0)
 		p.emit(decode.OpAnd64Imm, c, 0, 0, 3)
 		w.to += 3
@@ -116,7 +116,7 @@ func (p *program) walkLoop(outer *walk, c int, end *walkEnd) {
 		p.emit(decode.OpStxDW, regFrame, t, spillSlot, 0)
 		p.number(t)
 	}
-	// The test comes first, in the middle or last.
+	// The test is at the start of the loop or at its end, and a jump may enter the loop in the middle.
 	first := known && p.chance(25)
 	enter := -1
 	if !first && p.chance(20) {
@@ -125,7 +125,7 @@ func (p *program) walkLoop(outer *walk, c int, end *walkEnd) {
 	top := len(p.insns)
 	var leave []int
 	if first {
-		// What the counter holds after the last turn.
+		// The value of the counter after the last iteration.
 		over := int32(bound)
 		if end.last {
 			over += add
@@ -184,7 +184,7 @@ func (p *program) walkLoop(outer *walk, c int, end *walkEnd) {
 	}
 }
 
-// walkPointers sets up to two pointers.
+// walkPointers emits code that sets up at most two pointers.
 func (p *program) walkPointers(w *walk) {
 	for range p.between(0, 2) {
 		r := p.dst()
@@ -200,7 +200,7 @@ func (p *program) walkPointers(w *walk) {
 		if p.chance(80) {
 			q.step = align * pick(p, []int{1, 1, 2, 4, 8, -1, -8})
 		}
-		// It also moves after the last turn.
+		// The pointer also advances after the last iteration.
 		far := q.step * w.turns
 		if far > q.memory-8 || -far > q.memory-8 {
 			q.step, far = 0, 0
@@ -214,7 +214,7 @@ func (p *program) walkPointers(w *walk) {
 	}
 }
 
-// walkFree returns how many registers statements may write.
+// walkFree returns the number of registers that statements may write.
 func (p *program) walkFree() int {
 	n := 0
 	for r := range regValue {
@@ -225,7 +225,7 @@ func (p *program) walkFree() int {
 	return n
 }
 
-// walkStep moves a pointer.
+// walkStep emits the instruction that advances a pointer.
 func (p *program) walkStep(q walkPointer) {
 	if p.chance(20) {
 		p.emit(decode.OpSub64Imm, q.reg, 0, 0, int32(-q.step))
@@ -234,7 +234,7 @@ func (p *program) walkStep(q walkPointer) {
 	p.emit(decode.OpAdd64Imm, q.reg, 0, 0, int32(q.step))
 }
 
-// walkStatement emits a statement of a loop, which some turns may skip.
+// walkStatement emits a statement of a loop, sometimes one that some iterations skip.
 func (p *program) walkStatement(w *walk) {
 	skip := -1
 	if p.chance(15) {
@@ -244,7 +244,7 @@ func (p *program) walkStatement(w *walk) {
 	if w.outer != nil && p.chance(30) {
 		in = w.outer
 	}
-	free := p.pointer == [11]bool{} // of pointers that calls would lose
+	free := p.pointer == [11]bool{} // no register holds a pointer, which a call could clobber
 	switch k := p.rng.IntN(100); {
 	case k < 22 && len(in.pointers) > 0:
 		q := pick(p, in.pointers)
@@ -283,20 +283,20 @@ func (p *program) walkStatement(w *walk) {
 	}
 }
 
-// walkIndex accesses memory at the counter, in one of the ways compilers make.
+// walkIndex emits an access to memory indexed by the counter, in one of the forms that compilers emit.
 func (p *program) walkIndex(w *walk) {
 	t, lo, hi := p.dst(), w.from, w.to
 	off := valueScratch
 	switch k := p.rng.IntN(8); {
-	case k == 0: // the counter first
+	case k == 0: // the address added to the counter
 		p.emit(decode.OpMov64Reg, t, w.counter, 0, 0)
 		p.emit(decode.OpAdd64Reg, t, regValue, 0, 0)
-	case k <= 2 && hi <= 40: // elements of two bytes
+	case k <= 2 && hi <= 40: // 2-byte elements
 		p.emit(decode.OpMov64Reg, t, w.counter, 0, 0)
 		p.emit(decode.OpLsh64Imm, t, 0, 0, 1)
 		p.emit(decode.OpAdd64Reg, t, regValue, 0, 0)
 		lo, hi = 2*lo, 2*hi
-	case k == 3: // a ring
+	case k == 3: // a masked index, as for a ring
 		p.emit(decode.OpMov64Reg, t, w.counter, 0, 0)
 		p.emit(decode.OpAdd64Reg, t, p.src(), 0, 0)
 		p.emit(decode.OpAnd64Imm, t, 0, 0, 31)
@@ -319,7 +319,8 @@ func (p *program) walkIndex(w *walk) {
 	p.number(t)
 }
 
-// walkAccess loads from or stores to memory through register r, which at offset start is lo to hi bytes from where the memory begins.
+// walkAccess emits a load from or a store to memory of the given size through register r. r plus start is lo to hi bytes after the start of
+// the memory.
 func (p *program) walkAccess(r, lo, hi, memory, start int) {
 	size := pick(p, []int{1, 1, 2, 4, 8})
 	align := 1
@@ -349,27 +350,27 @@ func (p *program) walkAccess(r, lo, hi, memory, start int) {
 	}
 }
 
-// skippable are the operations of walkSkip.
+// skippable lists the operations that walkSkip emits.
 var skippable = []decode.Op{
 	decode.OpMov64Imm, decode.OpMov64Reg, decode.OpMov32Imm, decode.OpMov32Reg, decode.OpAdd64Imm, decode.OpAdd64Reg, decode.OpAdd32Imm, decode.OpAdd32Reg,
 	decode.OpSub64Imm, decode.OpSub64Reg, decode.OpSub32Imm, decode.OpSub32Reg, decode.OpAnd64Imm, decode.OpAnd64Reg, decode.OpAnd32Imm, decode.OpAnd32Reg,
 	decode.OpOr64Imm, decode.OpOr64Reg, decode.OpOr32Imm, decode.OpOr32Reg, decode.OpXor64Imm, decode.OpXor64Reg, decode.OpXor32Imm, decode.OpXor32Reg,
 }
 
-// walkSkip emits a branch over one operation, or one of two.
+// walkSkip emits a branch over one operation, or a branch that selects one of two operations.
 func (p *program) walkSkip() {
 	d := p.dst()
 	a := p.src()
 	if p.chance(40) {
-		a = d // as minima are computed
+		a = d // as in the computation of a minimum
 	}
 	j := p.emit(pick(p, p.gen.jumps), a, p.src(), 0, p.imm())
 	p.arith(pick(p, skippable), d, p.src())
 	switch p.rng.IntN(4) {
-	case 0: // with a jump to the same place
+	case 0: // with a jump to the same target
 		p.emit(decode.OpJa, 0, 0, 0, 0)
 		p.here(j)
-	case 1: // or another operation
+	case 1: // one of two operations
 		over := p.jump()
 		p.here(j)
 		p.arith(pick(p, skippable), d, p.src())
@@ -379,7 +380,7 @@ func (p *program) walkSkip() {
 	}
 }
 
-// walkRemainder emits a remainder made of a division, in place or not, sometimes with other registers.
+// walkRemainder emits a remainder computed by division, multiplication and subtraction, in place or into another register.
 func (p *program) walkRemainder() {
 	mov, div, mul, sub := decode.OpMov64Reg, decode.OpDiv64Reg, decode.OpMul64Reg, decode.OpSub64Reg
 	if p.chance(50) {

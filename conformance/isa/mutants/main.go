@@ -1,11 +1,11 @@
-// Command mutants measures whether the proof of the instruction set would notice an error: it puts the errors of faults.go into the
-// interpreter one by one and runs the recorded vectors, and the differential run of generated programs, on each.
+// Command mutants measures whether the tests of the instruction set detect errors. It inserts the errors of faults.go into the interpreter one
+// at a time, and runs the recorded vectors and the differential test with generated programs on each faulty interpreter.
 //
-// The sources stay as they are: the go command is told by -overlay to read the changed file in place of the original.
+// The sources are not modified: go build -overlay replaces the file that contains the error.
 //
 //	go run ./conformance/isa/mutants [-programs 20000] [-seed 1] [-v]
 //
-// It fails when a recorded vector notices less than all of them, or the generator less than two less.
+// It fails if the recorded vectors miss an error, or if the generated programs miss more than two.
 package main
 
 import (
@@ -23,17 +23,17 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mutate"
 )
 
-// vectors are the recorded vectors in the tree, first those recorded with the generator.
+// vectors lists the files of recorded vectors, starting with generated programs.
 var vectors = []string{
 	"conformance/isa/testdata/kernel-6.18-vectors.jsonl.gz",
 	"vm/testdata/kernel-6.18-subset.jsonl.gz",
 	"vm/testdata/bpf_conformance.jsonl.gz",
 }
 
-// missedByGenerator is how many faults the generator alone may miss.
+// missedByGenerator is the number of faults that generated programs may miss.
 const missedByGenerator = 2
 
-// timeLimit ends a run of an interpreter that an error sent into an endless loop.
+// timeLimit ends the run of an interpreter whose fault causes an infinite loop.
 const timeLimit = 2 * time.Minute
 
 type options struct {
@@ -115,10 +115,10 @@ type bench struct {
 	root, dir string
 }
 
-// verdict is what noticed a fault, "" for nothing.
+// verdict describes how the vectors and the generator detected a fault; "" means that they missed it.
 type verdict struct{ vectors, generator string }
 
-// judge builds the interpreter with a fault, nil for none, and runs it.
+// judge builds the interpreter with a fault, or without one if f is nil, and tests it.
 func (b *bench) judge(f *fault) (v verdict, err error) {
 	args := []string{"build", "-pgo=off", "-o", filepath.Join(b.dir, "probe")}
 	if f != nil {
@@ -138,7 +138,7 @@ func (b *bench) judge(f *fault) (v verdict, err error) {
 	return v, nil
 }
 
-// probe runs the built interpreter and returns the first line of what it found, "" for nothing.
+// probe tests the built interpreter and returns the first line of its report, or "" if it passes.
 func (b *bench) probe(args ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Numbers of include/uapi/linux/bpf.h.
+// Constants of include/uapi/linux/bpf.h.
 const (
 	cmdMapCreate = 0
 	cmdProgLoad  = 5
@@ -63,7 +63,7 @@ type attrTestRun struct {
 	_                     [40]byte
 }
 
-// Kernel is the running kernel as a runner of vectors. It is not safe for concurrent use; several may be open at once.
+// Kernel runs vectors on the running kernel. It is not safe for concurrent use, but several Kernels may be open at a time.
 type Kernel struct {
 	mapFD   int
 	value   []byte // the map's value, mapped into this process
@@ -71,10 +71,10 @@ type Kernel struct {
 	packet  []byte
 	log     []byte
 	fdArray [1]int32
-	loads   int // since the kernel was last waited for
+	loads   int // number of loads since the last pause
 }
 
-// Open makes the map.
+// Open creates the map and returns a Kernel.
 func Open() (*Kernel, error) {
 	attr := attrMapCreate{mapType: mapTypeArray, keySize: 4, valueSize: isa.ValueSize, maxEntries: 1, flags: mapMmapable}
 	fd, err := bpf(cmdMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
@@ -97,7 +97,7 @@ func bpf(cmd uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	return int(fd), nil
 }
 
-// Close unloads the program and frees the map.
+// Close releases the program and the map.
 func (k *Kernel) Close() error {
 	k.unload()
 	err := unix.Munmap(k.value)
@@ -115,7 +115,7 @@ func (k *Kernel) unload() {
 	}
 }
 
-// After settleEvery programs, over all Kernels of the process, the kernel is given time to free them; see package paced.
+// After settleEvery programs, counted over all Kernels of the process, loading pauses so that the kernel can free them; see package paced.
 const (
 	settleEvery = 32
 	settleTime  = 2 * time.Millisecond
@@ -123,10 +123,10 @@ const (
 
 var oneAtATime sync.Mutex
 
-// Name returns the kernel's release.
+// Name returns the release of the kernel.
 func (k *Kernel) Name() string { return Release() }
 
-// Load loads p. A program that the verifier does not take gives a *isa.Rejected.
+// Load loads p. If the verifier refuses the program, the error is an *[isa.Rejected].
 func (k *Kernel) Load(p *isa.Program) error {
 	k.unload()
 	insns := append([]decode.Insn(nil), p.Insns...)
@@ -159,13 +159,13 @@ func (k *Kernel) Load(p *isa.Program) error {
 }
 
 const (
-	// loadRetries is how often a system call that a signal interrupted is tried again.
+	// loadRetries is the number of times that a system call is repeated after a signal interrupted it.
 	loadRetries = 30
-	// loadLimit is how long the verifier may take. Some programs keep it busy for minutes, and it gives up when a signal is pending.
+	// loadLimit is the time limit for the verifier. Some programs keep it busy for minutes; a pending signal makes it give up.
 	loadLimit = 700 * time.Millisecond
 )
 
-// errTooLong is a load that was interrupted for taking longer than loadLimit.
+// errTooLong means that a load took longer than loadLimit and was interrupted.
 var errTooLong = errors.New("the verifier took too long")
 
 func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
@@ -199,10 +199,10 @@ func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
 	return fd, err
 }
 
-// pointer returns an address for the kernel. The caller keeps the object alive; Go's heap does not move.
+// pointer converts a pointer for the kernel. The caller keeps the object alive; objects on Go's heap do not move.
 func pointer(p *byte) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
 
-// reason returns the last message of the verifier's log before its statistics.
+// reason returns the last message before the statistics in the verifier's log.
 func (k *Kernel) reason(err error) string {
 	text, _, _ := strings.Cut(string(k.log), "\x00")
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -214,7 +214,7 @@ func (k *Kernel) reason(err error) string {
 	return err.Error()
 }
 
-// Run runs the loaded program with in as the map's value. A test run that fails is a fault "test-run".
+// Run runs the loaded program with in as the value of the map. If BPF_PROG_TEST_RUN fails, the outcome is the fault "test-run".
 func (k *Kernel) Run(in *isa.Value) isa.Outcome {
 	copy(k.value, in[:])
 	attr := attrTestRun{progFD: uint32(k.progFD), dataSizeIn: uint32(len(k.packet)), dataIn: pointer(&k.packet[0])}
@@ -235,7 +235,7 @@ func (k *Kernel) Run(in *isa.Value) isa.Outcome {
 	return o
 }
 
-// Release returns the running kernel's: "6.18.44".
+// Release returns the release of the running kernel, such as "6.18.44".
 func Release() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

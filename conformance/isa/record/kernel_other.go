@@ -8,10 +8,10 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/isa"
 )
 
-// ErrNoKernel is what Open returns on systems other than Linux.
+// ErrNoKernel means that recording is not possible because the system is not Linux.
 var ErrNoKernel = errors.New("record: recording needs a running Linux kernel")
 
-// Kernel is the running kernel as a runner of vectors; there is none here.
+// Kernel runs vectors on the running kernel, which requires Linux.
 type Kernel struct{}
 
 // Open returns ErrNoKernel.
@@ -20,16 +20,16 @@ func Open() (*Kernel, error) { return nil, ErrNoKernel }
 // Close does nothing.
 func (*Kernel) Close() error { return nil }
 
-// Name is "none".
+// Name returns "none".
 func (*Kernel) Name() string { return "none" }
 
 // Load returns ErrNoKernel.
 func (*Kernel) Load(*isa.Program) error { return ErrNoKernel }
 
-// Run faults.
+// Run returns a fault.
 func (*Kernel) Run(*isa.Value) isa.Outcome {
 	return isa.Outcome{Fault: "test-run", Text: ErrNoKernel.Error()}
 }
 
-// Release is "none".
+// Release returns "none".
 func Release() string { return "none" }

@@ -15,25 +15,25 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Config describes what Programs records.
+// Config configures [Programs].
 type Config struct {
 	Seed, First, Count uint64
-	Generate           generate.Config // Kernel is set in any case
+	Generate           generate.Config // Kernel is always set
 }
 
-// Report counts what was recorded.
+// Report contains the counts of a recording.
 type Report struct {
 	Recorded, Rejected, Runs uint64
 	Reasons                  map[string]uint64
 }
 
-// Summary returns one line of figures.
+// Summary returns the figures in one line.
 func (r *Report) Summary() string {
 	return fmt.Sprintf("%d programs recorded, %d runs, %d programs refused by the kernel", r.Recorded, r.Runs, r.Rejected)
 }
 
-// Programs runs generated programs on the running kernel and writes one vector a line, in the form isa.Judge reads.
-// Programs that the kernel refuses are left out.
+// Programs runs generated programs on the running kernel and writes one vector per line, in the form that [isa.Judge] reads. It leaves out
+// programs that the kernel refuses.
 func Programs(ctx context.Context, cfg Config, w io.Writer) (*Report, error) {
 	k, err := Open()
 	if err != nil {

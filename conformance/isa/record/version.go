@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Version returns the running kernel's, 0 when it cannot be told.
+// Version returns the version of the running kernel, or 0 if it cannot be determined.
 func Version() decode.Version {
 	var major, minor int
 	if n, _ := fmt.Sscanf(Release(), "%d.%d", &major, &minor); n != 2 {

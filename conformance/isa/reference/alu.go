@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// alu64 executes the class ALU64 (RFC 9669 section 4.1). With the X bit the operand is a register, else
-// the immediate, sign-extended.
+// alu64 executes an instruction of class ALU64 (RFC 9669 section 4.1). The operand is a register if the source bit is X, and else the
+// sign-extended immediate.
 func (m *Machine) alu64(in decode.Insn) {
 	src := uint64(int64(in.Imm))
 	if in.Code&0x08 != 0 {
@@ -21,7 +21,7 @@ func (m *Machine) alu64(in decode.Insn) {
 		dst -= src
 	case 0x20: // MUL
 		dst *= src
-	case 0x30: // DIV, SDIV: division by zero gives 0, overflow the dividend
+	case 0x30: // DIV, SDIV: division by zero yields 0, overflow the dividend
 		switch {
 		case src == 0:
 			dst = 0
@@ -34,13 +34,13 @@ func (m *Machine) alu64(in decode.Insn) {
 		dst |= src
 	case 0x50: // AND
 		dst &= src
-	case 0x60: // LSH: counts are masked
+	case 0x60: // LSH: the shift count is masked
 		dst <<= src & 0x3f
 	case 0x70: // RSH
 		dst >>= src & 0x3f
 	case 0x80: // NEG
 		dst = -dst
-	case 0x90: // MOD, SMOD: modulo zero gives the dividend
+	case 0x90: // MOD, SMOD: modulo zero yields the dividend
 		switch {
 		case src == 0:
 		case in.Off == 1:
@@ -86,8 +86,8 @@ func (m *Machine) mov64(in decode.Insn, src uint64) uint64 {
 	return src
 }
 
-// castAddress is addr_space_cast (kernel/bpf/verifier.c): 1 makes a pointer of user space one of the kernel, 1<<16 the
-// reverse. Null stays null.
+// castAddress implements addr_space_cast (kernel/bpf/verifier.c). The immediate 1 converts a user space pointer to a kernel pointer, 1<<16
+// the reverse. A null pointer stays null.
 func (m *Machine) castAddress(imm int32, src uint64) uint64 {
 	if m.ArenaKernel == 0 {
 		m.fault(FaultNotSimulated, "address cast without an arena")
@@ -102,7 +102,7 @@ func (m *Machine) castAddress(imm int32, src uint64) uint64 {
 	return m.ArenaUser>>32<<32 | low
 }
 
-// alu32 executes the class ALU: on low halves, the upper half of the result is zero.
+// alu32 executes an instruction of class ALU. It operates on lower halves and zeroes the upper half of the result.
 func (m *Machine) alu32(in decode.Insn) {
 	src := uint32(in.Imm)
 	if in.Code&0x08 != 0 {
@@ -156,7 +156,7 @@ func (m *Machine) alu32(in decode.Insn) {
 		}
 	case 0xc0: // ARSH
 		dst = uint32(int32(dst) >> (src & 0x1f))
-	case 0xd0: // END: these alone may have a 64-bit result
+	case 0xd0: // END: the only operation that may have a 64-bit result
 		m.r[in.Dst] = m.byteOrder(in)
 		m.pc++
 		return
@@ -167,7 +167,7 @@ func (m *Machine) alu32(in decode.Insn) {
 	m.pc++
 }
 
-// byteOrder converts between host order, which is little endian, and the order the source bit names (RFC 9669 section 4.2).
+// byteOrder converts between host byte order, which is little endian, and the order that the source bit selects (RFC 9669 section 4.2).
 func (m *Machine) byteOrder(in decode.Insn) uint64 {
 	v, big := m.r[in.Dst], in.Code&0x08 != 0
 	switch {
@@ -188,7 +188,7 @@ func (m *Machine) byteOrder(in decode.Insn) uint64 {
 	return 0
 }
 
-// sdiv64 divides truncating towards zero, by magnitudes; the smallest number by -1 is itself.
+// sdiv64 divides magnitudes and truncates towards zero. The smallest number divided by -1 is the smallest number.
 func sdiv64(a, b uint64) uint64 {
 	q := magnitude(a) / magnitude(b)
 	if (a^b)>>63 != 0 {
@@ -197,7 +197,7 @@ func sdiv64(a, b uint64) uint64 {
 	return q
 }
 
-// smod64 returns the remainder of sdiv64: it has the sign of the dividend.
+// smod64 returns the remainder of sdiv64, which has the sign of the dividend.
 func smod64(a, b uint64) uint64 {
 	r := magnitude(a) % magnitude(b)
 	if a>>63 != 0 {

@@ -2,8 +2,8 @@ package reference
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// compare decides a conditional jump on two values of a width, given as zero-extended and sign-extended numbers (RFC 9669 section
-// 4.3, table 13).
+// compare evaluates the condition of a jump on two values of equal width, given both zero-extended and sign-extended (RFC 9669 section 4.3,
+// table 13). ok is false if the operation is invalid.
 func compare(op uint8, a, b uint64, sa, sb int64) (taken, ok bool) {
 	switch op {
 	case 0x10: // JEQ
@@ -32,7 +32,7 @@ func compare(op uint8, a, b uint64, sa, sb int64) (taken, ok bool) {
 	return false, false
 }
 
-// jump is the class JMP.
+// jump executes an instruction of class JMP.
 func (m *Machine) jump(in decode.Insn) {
 	switch in.Code {
 	case 0x05: // JA
@@ -66,7 +66,7 @@ func (m *Machine) jump(in decode.Insn) {
 	}
 }
 
-// mayGoto passes until the loop budget of the function is used up, then jumps (kernel may_goto, from 6.9).
+// mayGoto implements the kernel's may_goto (since 6.9): it falls through until the loop budget of the function is used up, then jumps.
 func (m *Machine) mayGoto(in decode.Insn) {
 	f := &m.frames[len(m.frames)-1]
 	m.pc++
@@ -77,7 +77,7 @@ func (m *Machine) mayGoto(in decode.Insn) {
 	f.may--
 }
 
-// jump32 is the class JMP32: it compares low halves, and its JA has the distance in imm.
+// jump32 executes an instruction of class JMP32. It compares lower halves; JA has its offset in imm.
 func (m *Machine) jump32(in decode.Insn) {
 	if in.Code == 0x06 { // gotol
 		m.pc += 1 + int(in.Imm)
@@ -98,7 +98,7 @@ func (m *Machine) jump32(in decode.Insn) {
 	}
 }
 
-// call is the instruction CALL: a helper, or a function of the program (RFC 9669 section 4.3.1, 4.3.2).
+// call executes CALL: it calls a helper or a function of the program (RFC 9669 sections 4.3.1 and 4.3.2).
 func (m *Machine) call(in decode.Insn) {
 	switch in.Src {
 	case 0:
@@ -111,7 +111,7 @@ func (m *Machine) call(in decode.Insn) {
 	}
 }
 
-// enter calls the function at slot target. It has a stack of its own, and r6 to r9 come back as they were.
+// enter calls the function at slot target. The function has its own stack, and exit restores r6 to r9.
 func (m *Machine) enter(target, ret int) {
 	if len(m.frames) == MaxFrames {
 		m.fault(FaultCallDepth, "frame %d", len(m.frames)+1)
@@ -123,7 +123,7 @@ func (m *Machine) enter(target, ret int) {
 	m.pc = target
 }
 
-// exit returns from the innermost function; from the outermost, it ends the program.
+// exit returns from the innermost function. In the outermost function it ends the program.
 func (m *Machine) exit() {
 	f := m.frames[len(m.frames)-1]
 	m.frames = m.frames[:len(m.frames)-1]
@@ -147,7 +147,7 @@ func (m *Machine) helper(id int32) uint64 {
 	return 0
 }
 
-// mapLookup is bpf_map_lookup_elem of the one map, an array of one element.
+// mapLookup implements bpf_map_lookup_elem for the map, an array with one element.
 func (m *Machine) mapLookup() uint64 {
 	if m.r[1] != m.MapAddr {
 		m.fault(FaultBadArgument, "%#x is not a map", m.r[1])
@@ -158,7 +158,7 @@ func (m *Machine) mapLookup() uint64 {
 	return m.Value.Addr
 }
 
-// begins reports whether a function begins at a slot: the program, what is called, and what has its address taken.
+// begins reports whether a function begins at a slot: the main program, the target of a call, or a function whose address is taken.
 func (m *Machine) begins(slot int) bool {
 	if slot == 0 {
 		return true
@@ -176,8 +176,8 @@ func (m *Machine) begins(slot int) bool {
 	return false
 }
 
-// loop is bpf_loop: r1 times the function r2 gets the index and r3, until it returns something else than 0. The result
-// is the number of calls.
+// loop implements bpf_loop. It calls the function r2 with the index and r3, r1 times or until it returns a value other than 0, and returns the
+// number of calls.
 func (m *Machine) loop() uint64 {
 	n, entry, ctx, flags := m.r[1], m.r[2], m.r[3], m.r[4]
 	at := m.pc

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// bytes returns the bytes at an address, all of which have to lie in one segment or in the stack of one frame that is active.
+// bytes returns the bytes at an address, which must all lie in one segment or in the stack of one active frame.
 func (m *Machine) bytes(addr uint64, size int) []byte {
 	find := func(base uint64, b []byte) []byte {
 		off := addr - base
@@ -45,7 +45,7 @@ func (m *Machine) store(addr uint64, size int, v uint64) {
 	copy(m.bytes(addr, size), b[:])
 }
 
-// signed extends the sign of the low size bytes.
+// signed sign-extends the low size bytes of v.
 func signed(v uint64, size int) uint64 {
 	switch size {
 	case 1:
@@ -58,7 +58,7 @@ func signed(v uint64, size int) uint64 {
 	return v
 }
 
-// ldx is the class LDX: MEM zero-extends, MEMSX sign-extends (RFC 9669 section 5.1, 5.2).
+// ldx executes an instruction of class LDX: MEM zero-extends, MEMSX sign-extends (RFC 9669 sections 5.1 and 5.2).
 func (m *Machine) ldx(in decode.Insn) {
 	size := sizeOf(in.Code)
 	addr := m.r[in.Src] + uint64(int64(in.Off))
@@ -76,7 +76,7 @@ func (m *Machine) ldx(in decode.Insn) {
 	m.pc++
 }
 
-// stx is the class STX: MEM stores a register, ATOMIC is told apart by imm (RFC 9669 section 5.1, 5.3).
+// stx executes an instruction of class STX: MEM stores a register; imm selects the operation of ATOMIC (RFC 9669 sections 5.1 and 5.3).
 func (m *Machine) stx(in decode.Insn) {
 	size := sizeOf(in.Code)
 	switch in.Code & 0xe0 {
@@ -90,11 +90,11 @@ func (m *Machine) stx(in decode.Insn) {
 	m.pc++
 }
 
-// atomic executes an atomic instruction. Operands of 4 bytes use the low half of registers, and what is
-// fetched is zero-extended. The verifier refuses misaligned ones.
+// atomic executes an atomic instruction. 4-byte operations use the lower halves of registers and zero-extend the fetched value. The verifier
+// refuses misaligned accesses.
 func (m *Machine) atomic(in decode.Insn, size int) {
 	base := in.Dst
-	if in.Imm == 0x100 { // load-acquire has the address in src
+	if in.Imm == 0x100 { // load-acquire takes the address from src
 		base = in.Src
 	}
 	addr := m.r[base] + uint64(int64(in.Off))
@@ -102,7 +102,7 @@ func (m *Machine) atomic(in decode.Insn, size int) {
 		m.fault(FaultMemory, "atomic on misaligned %#x", addr)
 	}
 	switch in.Imm {
-	case 0x100: // load-acquire, zero-extending
+	case 0x100: // load-acquire: zero-extends
 		m.r[in.Dst] = m.load(addr, size)
 		return
 	case 0x110: // store-release
@@ -125,7 +125,7 @@ func (m *Machine) atomic(in decode.Insn, size int) {
 		m.store(addr, size, old^src)
 	case 0xe1: // XCHG
 		m.store(addr, size, src)
-	case 0xf1: // CMPXCHG: r0 is compared, and receives the old value either way
+	case 0xf1: // CMPXCHG: compares with r0, which receives the old value in either case
 		want := m.r[0]
 		if size == 4 {
 			want = uint64(uint32(want))
@@ -143,7 +143,7 @@ func (m *Machine) atomic(in decode.Insn, size int) {
 	}
 }
 
-// ld is the class LD: 64-bit immediates (RFC 9669 section 5.4) and the legacy packet loads (section 5.5).
+// ld executes an instruction of class LD: a 64-bit immediate (RFC 9669 section 5.4) or a legacy packet load (section 5.5).
 func (m *Machine) ld(in decode.Insn) {
 	size := sizeOf(in.Code)
 	switch in.Code & 0xe0 {
@@ -161,7 +161,7 @@ func (m *Machine) ld(in decode.Insn) {
 	}
 }
 
-// imm64 is LD_IMM64; the source field says what the immediate means (RFC 9669 table 18 and the kernel's BPF_PSEUDO_*).
+// imm64 executes LD_IMM64. The source field determines the meaning of the immediate (RFC 9669 table 18, BPF_PSEUDO_* in the kernel).
 func (m *Machine) imm64(in decode.Insn) {
 	if m.pc+1 >= len(m.Insns) {
 		m.fault(FaultBadTarget, "second slot is missing")
@@ -170,11 +170,11 @@ func (m *Machine) imm64(in decode.Insn) {
 	switch in.Src {
 	case 0:
 		m.r[in.Dst] = uint64(uint32(in.Imm)) | next<<32
-	case 1, 5: // map by file descriptor or index
+	case 1, 5: // map, by file descriptor or index
 		m.r[in.Dst] = m.MapAddr
-	case 2, 6: // its value
+	case 2, 6: // address of a map value
 		m.r[in.Dst] = m.Value.Addr + next
-	case 4: // function
+	case 4: // address of a function
 		m.r[in.Dst] = m.TextBase + 8*uint64(m.pc+1+int(in.Imm))
 	default:
 		m.fault(FaultNotSimulated, "LD_IMM64 of kind %d", in.Src)
@@ -182,9 +182,9 @@ func (m *Machine) imm64(in decode.Insn) {
 	m.pc += 2
 }
 
-// loadPacket puts bytes of the packet, in network order, into r0. Offsets from -0x100000 on are relative to the network header,
-// those from -0x200000 on to the start of the packet (kernel net/core/filter.c, SKF_NET_OFF, SKF_LL_OFF). Where there are no such
-// bytes the function returns 0.
+// loadPacket loads bytes of the packet, in network byte order, into r0. Negative offsets from -0x100000 up are relative to the network header,
+// lower ones from -0x200000 up to the start of the packet (SKF_NET_OFF and SKF_LL_OFF in the kernel's net/core/filter.c). If the bytes lie
+// outside the packet, the function returns 0 to its caller.
 func (m *Machine) loadPacket(off, size int) {
 	switch {
 	case off >= 0:

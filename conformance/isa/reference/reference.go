@@ -1,11 +1,11 @@
-// Package reference is a second, plain implementation of the BPF instruction set, written from RFC 9669 and the kernel's rules
-// for what the RFC leaves open, for comparison with the engines. It is meant to be read: one instruction at a time, from the raw
-// opcode fields, without tables, lowering or caches.
+// Package reference is a second, simple implementation of the BPF instruction set to compare the engines with. It follows RFC 9669 and, where
+// the RFC leaves behaviour open, the kernel. It is written for readability: it executes one instruction at a time from the raw opcode
+// fields, without tables, lowering or caches.
 //
-// It knows instructions, the stack of each frame, a few memory segments, packet loads, and two helpers. It
-// does not know kernel objects, engines or speed, and shares with package vm nothing but package decode's Insn.
+// It knows instructions, a stack for each frame, a few memory segments, packet loads, and two helpers. It does not know kernel objects or
+// engines, is not optimised for speed, and shares only the type Insn of package decode with package vm.
 //
-// Programs have passed decode.Check: fields that have to be zero are not looked at.
+// Programs must have passed decode.Check; fields that must be zero are ignored.
 //
 // Start at [Machine] and its Run method.
 //
@@ -20,13 +20,13 @@ import (
 
 // Limits of the kernel.
 const (
-	StackSize  = 512     // bytes of stack of a frame
-	MaxFrames  = 8       // deepest chain of calls
-	MaxMayGoto = 8 << 20 // passes of may_goto per function activation
+	StackSize  = 512     // stack size of a frame, in bytes
+	MaxFrames  = 8       // maximum depth of calls
+	MaxMayGoto = 8 << 20 // iterations of may_goto per function activation
 	MaxLoops   = 8 << 20 // iterations of bpf_loop
 )
 
-// Kinds of faults, in the words of package vm.
+// Kinds of faults, with the names that package vm uses.
 const (
 	FaultMemory       = "memory"
 	FaultCallDepth    = "call-depth"
@@ -37,31 +37,31 @@ const (
 	FaultBudget       = "budget"
 )
 
-// Segment is a range of guest addresses backed by bytes. An access has to lie inside one segment.
+// Segment is a range of guest addresses backed by bytes. An access must lie inside one segment.
 type Segment struct {
 	Addr  uint64
 	Bytes []byte
 }
 
-// Machine is the environment of a program: one array map with one value, a context, a packet. Fill in the fields, then call
-// Run as often as wanted.
+// Machine is the environment of a program: an array map with one value, a context, and a packet. Set the fields, then call Run any number of
+// times.
 type Machine struct {
 	Insns []decode.Insn // the program
 
-	MapAddr uint64  // what LD_IMM64 of the map gives; nothing can be loaded from there
+	MapAddr uint64  // the address that LD_IMM64 of the map yields; loads from it fault
 	Value   Segment // the map's only value
-	Context Segment // r1 at the start points to it
+	Context Segment // r1 points to it at the start
 	Stacks  [MaxFrames]uint64
 	// TextBase is the address of the first instruction; slots are 8 bytes apart.
 	TextBase uint64
 	Packet   []byte
 	// NetworkHeader is the offset of the network header in Packet.
 	NetworkHeader int
-	// ArenaKernel and ArenaUser are where the kernel and user space map the program's arena; 0 without arena.
+	// ArenaKernel and ArenaUser are the addresses at which the kernel and user space map the program's arena; 0 without an arena.
 	ArenaKernel, ArenaUser uint64
-	// Limit is the number of instructions a run may execute.
+	// Limit is the maximum number of instructions of a run.
 	Limit uint64
-	// Trace is called before each instruction, when it is set.
+	// Trace, if set, is called before each instruction.
 	Trace func(pc int, regs *[11]uint64)
 
 	r      [11]uint64
@@ -75,25 +75,25 @@ type Machine struct {
 type frame struct {
 	ret   int       // slot to return to
 	saved [4]uint64 // r6 to r9 of the caller
-	may   int       // may_goto passes left
+	may   int       // may_goto iterations left
 }
 
-// Fault is why a program was stopped. The instruction at PC was not completed.
+// Fault is the reason why a program was stopped. The instruction at PC did not complete.
 type Fault struct {
 	Kind string
 	PC   int
 	Text string
 }
 
-// Error names kind and place.
+// Error returns the kind, the instruction and the description of the fault.
 func (f *Fault) Error() string { return fmt.Sprintf("%s at insn %d: %s", f.Kind, f.PC, f.Text) }
 
-// fault is raised by panic inside the package, so that the code of instructions shows only their meaning.
+// fault stops the program by a panic, which Run recovers, so that the code of instructions needs no error handling.
 func (m *Machine) fault(kind, format string, args ...any) {
 	panic(&Fault{Kind: kind, PC: m.pc, Text: fmt.Sprintf(format, args...)})
 }
 
-// Run runs the program from slot 0 until it ends, and returns r0 or why it was stopped.
+// Run runs the program from slot 0 and returns r0, or the fault that stopped it.
 func (m *Machine) Run() (r0 uint64, fault *Fault) {
 	m.r = [11]uint64{1: m.Context.Addr, 10: m.Stacks[0] + StackSize}
 	m.pc, m.insns = 0, 0
@@ -112,10 +112,10 @@ func (m *Machine) Run() (r0 uint64, fault *Fault) {
 	return m.r[0], nil
 }
 
-// Executed returns the number of instructions the last run executed, LD_IMM64 counted as one.
+// Executed returns the number of instructions that the last run executed. LD_IMM64 counts as one.
 func (m *Machine) Executed() uint64 { return m.insns }
 
-// execute runs until the function whose frame is the innermost at the call of execute returns.
+// execute runs until the function whose frame is innermost when execute is called returns.
 func (m *Machine) execute() {
 	depth := len(m.frames)
 	for len(m.frames) >= depth {
@@ -133,7 +133,7 @@ func (m *Machine) execute() {
 	}
 }
 
-// step executes one instruction and moves pc on (RFC 9669 section 3, instruction classes).
+// step executes one instruction and advances pc (RFC 9669 section 3, instruction classes).
 func (m *Machine) step(in decode.Insn) {
 	if in.Dst > 10 || in.Src > 10 {
 		m.fault(FaultInvalid, "register number")
@@ -165,7 +165,7 @@ func (m *Machine) step(in decode.Insn) {
 	}
 }
 
-// sizeOf returns the size modifier of load and store opcodes (RFC 9669 section 5, table 14).
+// sizeOf returns the access size of a load or store opcode, in bytes (RFC 9669 section 5, table 14).
 func sizeOf(code uint8) int {
 	switch code & 0x18 {
 	case 0x00: // W
