@@ -33,7 +33,7 @@ const (
 	cmdMapFreeze    = 22
 )
 
-// call is bpf(2). It retries interrupted calls.
+// call calls bpf(2) and repeats interrupted calls.
 func call(cmd uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	for range 30 {
 		fd, _, errno := unix.Syscall(unix.SYS_BPF, cmd, uintptr(attr), size)
@@ -52,7 +52,7 @@ func call(cmd uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	return -1, unix.EAGAIN
 }
 
-// pointer returns an address for the kernel. The caller keeps the object alive; Go's heap does not move.
+// pointer converts the address of a slice for the kernel. The caller keeps the slice alive; objects on Go's heap do not move.
 func pointer(b []byte) uint64 {
 	if len(b) == 0 {
 		return 0
@@ -82,7 +82,7 @@ func loadTypes(raw []byte) (int, error) {
 	return fd, err
 }
 
-// mapAttr are the attributes of BPF_MAP_CREATE.
+// mapAttr holds the attributes of BPF_MAP_CREATE.
 type mapAttr struct {
 	typ, key, value, entries, flags, inner, numa uint32
 	name                                         [16]byte
@@ -95,7 +95,7 @@ func createMap(a *mapAttr) (int, error) {
 	return call(cmdMapCreate, unsafe.Pointer(a), unsafe.Sizeof(*a))
 }
 
-// objectName returns a valid name of a map or program for the kernel.
+// objectName converts s to a valid name for a map or program.
 func objectName(s string) (out [16]byte) {
 	n := 0
 	for _, c := range []byte(s) {
@@ -110,7 +110,7 @@ func objectName(s string) (out [16]byte) {
 	return out
 }
 
-// element performs an operation on an element of a map: a lookup fills value.
+// element executes a command on a map element. A lookup fills value.
 func element(cmd uintptr, fd int, key, value []byte, flags uint64) error {
 	a := struct {
 		fd, _             uint32
@@ -131,7 +131,7 @@ func freezeMap(fd int) error {
 	return err
 }
 
-// loadAttr are the attributes of BPF_PROG_LOAD.
+// loadAttr holds the attributes of BPF_PROG_LOAD.
 type loadAttr struct {
 	typ, count                uint32
 	insns, license            uint64
@@ -150,10 +150,10 @@ type loadAttr struct {
 	coreSize, logTrue, tok, _ uint32
 }
 
-// Refused is a program that the kernel refuses.
+// Refused means that the kernel refuses a program.
 type Refused struct {
 	Errno uapi.Errno
-	// Log is the last line of the verifier's log before its statistics.
+	// Log is the last line before the statistics in the verifier's log.
 	Log string
 }
 
@@ -162,13 +162,14 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("the kernel refuses the program: %v: %s", r.Errno, r.Log)
 }
 
-// request is a BPF_PROG_LOAD and the memory its attributes point to.
+// request holds the attributes of a BPF_PROG_LOAD and the memory that they point to.
 type request struct {
 	attr                 loadAttr
 	code, license, funcs []byte
 }
 
-// newRequest describes a linked program whose references are bound.
+// newRequest creates the request that loads a linked program with the given instructions, whose references are bound. types is the
+// descriptor of the object's BTF, or negative.
 func newRequest(p *loader.LinkedProgram, insns []decode.Insn, types int) *request {
 	r := &request{code: decode.Marshal(insns, binary.NativeEndian), license: append([]byte(p.Linked().Object.License), 0)}
 	for _, f := range p.Funcs {
@@ -193,7 +194,7 @@ func newRequest(p *loader.LinkedProgram, insns []decode.Insn, types int) *reques
 	return r
 }
 
-// structOpsIndex returns the index of the member that a struct_ops program implements, in the kernel's struct; -1 if it is not known.
+// structOpsIndex returns the index, in the kernel's struct, of the member that a struct_ops program implements, or -1 if it is unknown.
 func structOpsIndex(p *loader.LinkedProgram) int {
 	l := p.Linked()
 	for _, s := range l.StructOps {
@@ -209,14 +210,15 @@ func structOpsIndex(p *loader.LinkedProgram) int {
 	return -1
 }
 
-// setFuncs passes the functions' types, which are those of a descriptor; below 0 there are none.
+// setFuncs sets the func_info attributes. types is the descriptor of the BTF that contains the types of the functions; if it is negative,
+// no func_info is passed.
 func (r *request) setFuncs(types int) {
 	if types >= 0 && len(r.funcs) > 0 {
 		r.attr.btf, r.attr.funcSize, r.attr.funcs, r.attr.funcCount = uint32(types), 8, pointer(r.funcs), uint32(len(r.funcs)/8)
 	}
 }
 
-// load makes the call, with a log of the given level when it is not 0.
+// load calls bpf(2). If level is not 0, it requests a log of that level.
 func (r *request) load(level uint32, log []byte) (int, error) {
 	r.attr.logLevel, r.attr.logSize, r.attr.log = 0, 0, 0
 	if level > 0 {
@@ -229,7 +231,8 @@ func (r *request) load(level uint32, log []byte) (int, error) {
 	return fd, err
 }
 
-// loadProgram loads a linked program whose references are bound.
+// loadProgram loads a linked program with the given instructions, whose references are bound. If the kernel refuses it, loadProgram loads it
+// again to read the log.
 func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, error) {
 	r := newRequest(p, insns, types)
 	fd, err := r.load(0, nil)
@@ -245,7 +248,7 @@ func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, 
 	return fd, err
 }
 
-// lastLine returns the last message of a log before the statistics.
+// lastLine returns the last message before the statistics in a log.
 func lastLine(log []byte) string {
 	text, _, _ := bytes.Cut(log, []byte{0})
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
@@ -258,7 +261,7 @@ func lastLine(log []byte) string {
 	return ""
 }
 
-// Loads are spread out; see package paced.
+// Loads are paced; see package paced.
 const (
 	loadPause   = 3 * time.Millisecond
 	settleEvery = 16
@@ -267,7 +270,7 @@ const (
 
 var loads int
 
-// pace waits before a program is loaded. Recording is single-threaded.
+// pace waits before a load. Recording is single-threaded.
 func pace() {
 	time.Sleep(loadPause)
 	if loads++; loads%settleEvery == 0 {
@@ -320,7 +323,7 @@ func runProgram(fd int, data, ctx []byte, repeat uint32, ctxOut bool) (*testRun,
 	return r, nil
 }
 
-// Release returns the release of the running kernel: "6.18.44".
+// Release returns the release of the running kernel, such as "6.18.44".
 func Release() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

@@ -22,10 +22,10 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// syscallContext is the size in bytes of the context of syscall programs whose case has none.
+// syscallContext is the size of the context for syscall programs whose case has none, in bytes.
 const syscallContext = 64
 
-// Cases runs the cases of a plan on the running kernel and fills in the results. target describes the running kernel.
+// Cases runs the cases of a plan on the running kernel, which target describes, and fills in the results.
 func Cases(ctx context.Context, obj *loader.Object, target *loader.Target, file *conformance.CaseFile) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -41,7 +41,7 @@ func Cases(ctx context.Context, obj *loader.Object, target *loader.Target, file 
 	file.Kernel = Release()
 	opts := loader.LoadOptions{}
 	for _, p := range obj.Programs {
-		opts.Only = append(opts.Only, p.Name) // those of sections that begin with ? too
+		opts.Only = append(opts.Only, p.Name) // including those in sections that begin with ?
 	}
 	linked, err := obj.Load(target, opts)
 	if err != nil {
@@ -53,7 +53,7 @@ func Cases(ctx context.Context, obj *loader.Object, target *loader.Target, file 
 			return err
 		}
 	}
-	// Without tracefs there are no trace lines to record.
+	// Without tracefs, no trace lines are recorded.
 	r.trace, _ = openTracer()
 	defer r.trace.close()
 	for i := range file.Cases {
@@ -136,7 +136,7 @@ func (k *instance) mapNamed(name string) (*liveMap, bool) {
 	return nil, false
 }
 
-// run returns one run of a case. A run that the system call refuses has its error number.
+// run executes one run of a case and returns its result. If BPF_PROG_TEST_RUN fails, the result is its errno.
 func (r *recorder) run(k *instance, run *conformance.CaseRun) (*conformance.RunExpect, error) {
 	p, _ := k.linked.Program(run.Prog)
 	data, ctx := []byte(run.Data), bytes.Clone(run.Ctx)
@@ -176,7 +176,7 @@ func (r *recorder) run(k *instance, run *conformance.CaseRun) (*conformance.RunE
 	return out, nil
 }
 
-// state reads everything that outlives the runs.
+// state records what remains after the runs: trace lines, maps and global variables.
 func (r *recorder) state(k *instance, c *conformance.Case) error {
 	var err error
 	if c.Expect.Trace, err = r.trace.lines(); err != nil {
@@ -211,7 +211,7 @@ func (r *recorder) state(k *instance, c *conformance.Case) error {
 	return nil
 }
 
-// put sets a key of a map that may not be there yet; lists without elements are left out.
+// put sets a key of a map, which it creates if it is nil. Empty lists are left out.
 func put[T any](m *map[string][]T, name string, list []T) {
 	if len(list) == 0 {
 		return
@@ -222,7 +222,7 @@ func put[T any](m *map[string][]T, name string, list []T) {
 	(*m)[name] = list
 }
 
-// globals reads the variables of a data section: R as checks, others that changed as they are.
+// globals records the variables of a data section: the elements of R as checks, and other variables if they changed.
 func (r *recorder) globals(m *liveMap, c *conformance.Case) error {
 	now := make([]byte, m.ValueSize)
 	if err := element(cmdMapLookup, m.fd, slot(0), now, 0); err != nil {
@@ -245,8 +245,8 @@ func (r *recorder) globals(m *liveMap, c *conformance.Case) error {
 	return nil
 }
 
-// special reports whether a variable is one of the kernel's own structs (bpf_spin_lock, bpf_list_head, ...), of which user space
-// sees addresses or nothing.
+// special reports whether a variable is one of the kernel's own structs (bpf_spin_lock, bpf_list_head, ...), which contain addresses or are
+// not visible to user space.
 func special(spec *btf.Spec, id btf.ID) bool {
 	t := spec.SkipMods(id)
 	for t.Kind == btf.KindArray {
@@ -255,7 +255,7 @@ func special(spec *btf.Spec, id btf.ID) bool {
 	return t.Kind == btf.KindStruct && strings.HasPrefix(t.Name, "bpf_")
 }
 
-// unexecuted is what an element of R is preset to.
+// unexecuted is the initial value of the elements of R.
 const unexecuted = 0x5a5a5a5a5a5a5a5a
 
 func (r *recorder) checks(value []byte, c *conformance.Case) {
@@ -272,7 +272,7 @@ func (r *recorder) checks(value []byte, c *conformance.Case) {
 	}
 }
 
-// globalWant returns a variable's value: a number when its type is one, else its bytes.
+// globalWant returns a variable's value: a number if its type is an integer or enum, and else its bytes.
 func globalWant(spec *btf.Spec, v loader.Var, value []byte) conformance.GlobalWant {
 	t := spec.SkipMods(v.Type)
 	if (t.Kind != btf.KindInt && !t.Kind.IsEnum()) || len(value) > 8 {

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// ErrNoKernel: cases can only be recorded on Linux.
+// ErrNoKernel means that recording is not possible because the system is not Linux.
 var ErrNoKernel = errors.New("record: recording needs a running Linux kernel")
 
 // Cases returns ErrNoKernel.
@@ -18,5 +18,5 @@ func Cases(context.Context, *loader.Object, *loader.Target, *conformance.CaseFil
 	return ErrNoKernel
 }
 
-// Release is "none".
+// Release returns "none".
 func Release() string { return "none" }

@@ -11,13 +11,13 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// instance is an object in the kernel: fresh maps and the programs of one case.
+// instance is an object loaded into the kernel, with new maps and the programs of one case.
 type instance struct {
 	linked *loader.Linked
-	types  int // descriptor of the type information, -1 without
+	types  int // descriptor of the object's BTF, or -1
 	maps   map[*loader.Map]*liveMap
 	progs  map[string]int
-	// bare instances only load programs: buffers of maps are not mapped.
+	// bare means that programs are only loaded, so the memory of buffers is not mapped.
 	bare bool
 }
 
@@ -49,7 +49,7 @@ func (k *instance) close() {
 	}
 }
 
-// load loads the programs of a case and those that program arrays lead to.
+// load loads the programs of a case and those in the program arrays that they use.
 func (k *instance) load(runs []conformance.CaseRun) error {
 	var names []string
 	for _, r := range runs {
@@ -97,7 +97,7 @@ func (k *instance) load(runs []conformance.CaseRun) error {
 	return nil
 }
 
-// mapsOf returns the maps programs refer to.
+// mapsOf returns the maps that the named programs refer to.
 func (k *instance) mapsOf(names []string) map[*loader.Map]bool {
 	used := map[*loader.Map]bool{}
 	for _, name := range names {
@@ -110,7 +110,7 @@ func (k *instance) mapsOf(names []string) map[*loader.Map]bool {
 	return used
 }
 
-// bind puts descriptors, symbols and functions into a program's instructions.
+// bind returns a program's instructions with the references to maps, symbols and functions resolved.
 func (k *instance) bind(p *loader.LinkedProgram) ([]decode.Insn, error) {
 	insns := slices.Clone(p.Insns)
 	for pc, ref := range p.Refs {
@@ -144,7 +144,7 @@ func (k *instance) bind(p *loader.LinkedProgram) ([]decode.Insn, error) {
 	return insns, nil
 }
 
-// setGlobals writes what a case sets before its runs.
+// setGlobals sets the global variables that a case presets.
 func (k *instance) setGlobals(globals map[string]string) error {
 	images := map[*loader.Map][]byte{}
 	for name, text := range globals {

@@ -20,14 +20,14 @@ import (
 type liveMap struct {
 	*loader.Map
 	fd      int
-	entries uint32 // as created
-	// memory is the part of the map that is mapped here: the pages of a ring buffer or an arena.
+	entries uint32 // max_entries that the map was created with
+	// memory holds the pages of a ring buffer that are mapped into this process.
 	memory [][]byte
-	arena  unsafe.Pointer // all pages of an arena
+	arena  unsafe.Pointer // the mapped pages of an arena
 	perf   []*perfBuffer
 }
 
-// defaultMapSize is max_entries of maps whose size tools set later.
+// defaultMapSize is max_entries for maps whose size is left to tools.
 const defaultMapSize = 1
 
 func (k *instance) createMaps() error {
@@ -56,10 +56,10 @@ func (k *instance) createMaps() error {
 	return nil
 }
 
-// slot returns a 32-bit key or value.
+// slot encodes a 32-bit key or value.
 func slot(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
 
-// createMap creates a map once.
+// createMap creates a map, unless it exists, and fills it.
 func (k *instance) createMap(m *loader.Map) (*liveMap, error) {
 	if live := k.maps[m]; live != nil {
 		return live, nil
@@ -102,7 +102,7 @@ func (k *instance) createMap(m *loader.Map) (*liveMap, error) {
 	return live, k.fill(live)
 }
 
-// hasTypes reports whether the kernel takes type information for keys and values (libbpf bpf_object__create_map).
+// hasTypes reports whether the kernel accepts BTF for the keys and values of a map type (bpf_object__create_map in libbpf).
 func hasTypes(t uapi.MapType) bool {
 	switch t {
 	case uapi.MapTypePerfEventArray, uapi.MapTypeCgroupArray, uapi.MapTypeStackTrace, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps,
@@ -113,7 +113,7 @@ func hasTypes(t uapi.MapType) bool {
 	return true
 }
 
-// fill gives a new map what it starts with, and maps its memory.
+// fill sets the initial contents of a new map and maps its memory.
 func (k *instance) fill(m *liveMap) error {
 	page := os.Getpagesize()
 	protect := unix.PROT_READ | unix.PROT_WRITE
@@ -124,7 +124,7 @@ func (k *instance) fill(m *liveMap) error {
 	case m.Type == uapi.MapTypeArena:
 		size, flags := uintptr(m.entries)*uintptr(page), unix.MAP_SHARED
 		if m.Extra != 0 {
-			flags |= unix.MAP_FIXED_NOREPLACE // map_extra is the address programs see
+			flags |= unix.MAP_FIXED_NOREPLACE // map_extra is the address that programs use
 		}
 		at, err := unix.MmapPtr(m.fd, 0, unsafe.Add(unsafe.Pointer(nil), m.Extra), size, protect, flags)
 		if err != nil {
@@ -164,7 +164,7 @@ func (k *instance) fill(m *liveMap) error {
 	return nil
 }
 
-// fillJumpTable writes the targets of an instruction array (struct bpf_insn_array_value) and freezes it.
+// fillJumpTable writes the targets of a jump table to its instruction array (struct bpf_insn_array_value) and freezes the map.
 func fillJumpTable(m *liveMap) error {
 	for i, target := range m.Slots {
 		value := make([]byte, m.ValueSize)
@@ -189,7 +189,7 @@ func (m *liveMap) close() {
 	unix.Close(m.fd)
 }
 
-// contents reads a map as cases have it. ok is false for maps whose contents are not compared.
+// contents reads a map in the form that cases use. ok is false if the contents of its type are not compared.
 func (m *liveMap) contents(cpus int) (entries []conformance.MapWant, ok bool, err error) {
 	switch m.Type {
 	case uapi.MapTypeQueue, uapi.MapTypeStack:
@@ -221,7 +221,7 @@ func (m *liveMap) popAll() ([]conformance.MapWant, error) {
 	return out, nil
 }
 
-// walk reads all elements by key; those of arrays that are all zero are left out. cpus is 0 for maps that are not per CPU.
+// walk reads all elements. Elements of arrays that are all zero are left out. cpus is 0 for maps that are not per-CPU.
 func (m *liveMap) walk(cpus int) ([]conformance.MapWant, error) {
 	stride := (int(m.ValueSize) + 7) &^ 7
 	array := m.Type == uapi.MapTypeArray || m.Type == uapi.MapTypePercpuArray

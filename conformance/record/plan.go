@@ -18,24 +18,22 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Sections of an object that say what to record. No loader takes them for data.
+// Sections of an object that describe what to record. Loaders ignore them.
 const (
-	// sectionChecks holds strings "INDEX:NAME": the names of the elements of the global array R.
+	// sectionChecks holds strings "INDEX:NAME", which name the elements of the global array R.
 	sectionChecks = "checks"
-	// sectionCases holds strings, each a case in the form of the file without what is expected.
+	// sectionCases holds strings, each of which is a case in the format of case files, without expectations.
 	sectionCases = "cases"
 )
 
-// casePrefix begins the names of programs that are cases by themselves.
+// casePrefix begins the names of programs that are cases of their own.
 const casePrefix = "t_"
 
-// maxAnnotations limits the size of a section of annotations in bytes.
+// maxAnnotations limits the size of a section with annotations, in bytes.
 const maxAnnotations = 16 << 20
 
-// Plan returns the cases to record for an object: one for each program whose name begins with "t_" and that
-// BPF_PROG_TEST_RUN runs, and those described in the section "cases".
-//
-// also names further programs that are cases by themselves.
+// Plan returns the cases to record for an object: those described in section "cases", and one for each other program that BPF_PROG_TEST_RUN
+// can run and whose name begins with "t_" or is listed in also.
 func Plan(obj *loader.Object, also ...string) (*conformance.CaseFile, error) {
 	checks, cases, err := annotations(obj.Path)
 	if err != nil {
@@ -83,7 +81,7 @@ func Plan(obj *loader.Object, also ...string) (*conformance.CaseFile, error) {
 	return file, nil
 }
 
-// presetChecks fills R with what says that a check was not executed.
+// presetChecks presets R with the value that marks a check as not executed.
 func presetChecks(obj *loader.Object, c *conformance.Case) {
 	if _, _, ok := variable(obj.Maps, checkArray); !ok || c.Globals[checkArray] != "" {
 		return
@@ -94,10 +92,10 @@ func presetChecks(obj *loader.Object, c *conformance.Case) {
 	c.Globals[checkArray] = "fill:5a"
 }
 
-// Runnable reports whether BPF_PROG_TEST_RUN runs programs of a type with given inputs.
+// Runnable reports whether BPF_PROG_TEST_RUN runs programs of type t with inputs of the caller.
 func Runnable(t uapi.ProgType) bool { return progtype.Of(t).TestRun }
 
-// annotations reads the strings of both sections.
+// annotations reads the strings in both sections.
 func annotations(path string) (checks, cases []string, err error) {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -111,7 +109,7 @@ func annotations(path string) (checks, cases []string, err error) {
 	return checks, cases, err
 }
 
-// stringsOf reads the NUL-terminated strings of a section; without the section there are none.
+// stringsOf reads the NUL-terminated strings in a section. It returns nil if the section does not exist.
 func stringsOf(f *elf.File, name string) ([]string, error) {
 	s := f.Section(name)
 	if s == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/conformance"
 )
 
-// Headers of records in ring buffers (kernel/bpf/ringbuf.c, include/uapi/linux/perf_event.h).
+// Layout of records and buffers (kernel/bpf/ringbuf.c, include/uapi/linux/perf_event.h).
 const (
 	ringHeader  = 8
 	ringBusy    = 1 << 31
@@ -22,15 +22,15 @@ const (
 	perfBPFOutput    = 10
 	perfSampleRaw    = 1 << 10
 	perfRecordSample = 9
-	perfDataHead     = 1024 // of struct perf_event_mmap_page
+	perfDataHead     = 1024 // offsets in struct perf_event_mmap_page
 	perfDataTail     = 1032
 	perfPages        = 16
 )
 
-// word returns a position in shared memory.
+// word returns a pointer to a ring position in shared memory.
 func word(page []byte, off int) *uint64 { return (*uint64)(unsafe.Pointer(&page[off])) }
 
-// records consumes the records of a ring buffer.
+// records consumes and returns the records in a ring buffer.
 func (m *liveMap) records() []conformance.HexBytes {
 	out := []conformance.HexBytes{}
 	consumer, producer := m.memory[0], m.memory[1]
@@ -56,7 +56,7 @@ func (m *liveMap) records() []conformance.HexBytes {
 	return out
 }
 
-// push puts a sample into a user ring buffer.
+// push adds a sample to a user ring buffer.
 func (m *liveMap) push(sample []byte) error {
 	producer := m.memory[0]
 	data := producer[os.Getpagesize():]
@@ -73,7 +73,7 @@ func (m *liveMap) push(sample []byte) error {
 	return nil
 }
 
-// perfBuffer receives what programs write into a perf event array on one CPU.
+// perfBuffer receives what programs on one CPU write to a perf event array.
 type perfBuffer struct {
 	fd     int
 	memory []byte
@@ -107,7 +107,7 @@ func (p *perfBuffer) close() {
 	unix.Close(p.fd)
 }
 
-// samples consumes the raw samples of a buffer.
+// samples consumes and returns the raw samples in a buffer.
 func (p *perfBuffer) samples() []conformance.HexBytes {
 	var out []conformance.HexBytes
 	page := os.Getpagesize()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tracer reads what bpf_trace_printk writes. Where tracefs is not mounted it is, in a directory of its own, until close.
+// tracer reads the output of bpf_trace_printk. If tracefs is not mounted, tracer mounts it on a temporary directory until close.
 type tracer struct {
 	dir     string
 	mounted bool
@@ -39,7 +39,7 @@ func (t *tracer) close() {
 	}
 }
 
-// clear empties the buffer.
+// clear empties the trace buffer.
 func (t *tracer) clear() error {
 	if t == nil {
 		return nil
@@ -47,7 +47,7 @@ func (t *tracer) clear() error {
 	return os.WriteFile(filepath.Join(t.dir, "trace"), nil, 0o644)
 }
 
-// lines returns the messages since clear, nil when there are none.
+// lines returns the messages since clear, or nil if there are none.
 func (t *tracer) lines() ([]string, error) {
 	if t == nil {
 		return nil, nil

@@ -12,27 +12,26 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// VerdictConfig describes how verdicts are recorded.
+// VerdictConfig configures the recording of verdicts.
 type VerdictConfig struct {
 	// Only, if not empty, lists the programs to verify.
 	Only map[string]bool
-	// Limit is the time limit for the verifier per program; 0 is no limit.
+	// Limit is the verifier's time limit per program; 0 means no limit.
 	Limit time.Duration
-	// Where reloads refused programs with a log that shows the instruction.
+	// Where requests that refused programs be loaded again with a log that shows the instruction.
 	Where bool
-	// Mutations is the number of mutants of each program to verify, determined by Seed. The program itself is left out
-	// then.
+	// Mutations is the number of mutants to verify of each program; Seed determines them. If it is not 0, the program itself is left out.
 	Mutations int
 	Seed      uint64
-	// Repeat is how many more times accepted programs are loaded to find the shortest time.
+	// Repeat is the number of additional loads of accepted programs, from which the shortest verification time is kept.
 	Repeat int
-	// Log reloads programs that the verifier judged and keeps the log of level 2.
+	// Log requests that programs with a verdict be loaded again to record a log of level 2.
 	Log bool
-	// Name is the object's path in the recording, SHA256 its hash.
+	// Name is the path of the object in the recording; SHA256 is its hash.
 	Name, SHA256 string
 }
 
-// variants returns the lines to fill for a program: one, or one for each mutation.
+// variants returns the lines to fill in for a program: one, or one for each mutant.
 func (cfg *VerdictConfig) variants(p *loader.LinkedProgram, l *verdicts.Line) []*verdicts.Line {
 	if cfg.Mutations == 0 {
 		return []*verdicts.Line{l}
@@ -53,15 +52,15 @@ func (cfg *VerdictConfig) variants(p *loader.LinkedProgram, l *verdicts.Line) []
 	return out
 }
 
-// maxMessages limits what a line keeps of a log.
+// maxMessages and maxMessage limit the number of log messages that a line keeps, and their length.
 const maxMessages, maxMessage = 8, 300
 
-// chatter begins lines of a log that are no message about an error.
+// chatter lists prefixes of log lines that are not error messages.
 var chatter = []string{
 	"processed ", "verification time", "stack depth", "insns processed", "Validating ", "Func#", "mark_precise", "func#", "Arg#", "Global function", "old state:", "cur state:",
 }
 
-// readLog takes messages and figures out of a log of level 4.
+// readLog extracts messages and statistics from a log of level 4.
 func readLog(l *verdicts.Line, log string) {
 	for text := range strings.SplitSeq(log, "\n") {
 		text = strings.TrimRight(text, " \r")
@@ -93,7 +92,8 @@ func startsWithAny(s string, prefixes []string) bool {
 	return false
 }
 
-// readStats reads the lines "verification time N usec", "stack depth ..." and "processed N insns (limit N) max_states_per_insn N total_states N peak_states N ...".
+// readStats parses a line of statistics: "verification time N usec", "stack depth ..." or "processed N insns (limit N) max_states_per_insn N
+// total_states N peak_states N ...". It returns false for any other line.
 func readStats(s *verdicts.Stats, text string) bool {
 	if rest, ok := strings.CutPrefix(text, "verification time "); ok {
 		if n, err := strconv.Atoi(strings.TrimSuffix(rest, " usec")); err == nil {
@@ -128,7 +128,7 @@ func readStats(s *verdicts.Stats, text string) bool {
 	return true
 }
 
-// lastInsn returns the last instruction a log of level 1 shows: lines "12: (85) call ..." or "12: R0=... (85) call ...".
+// lastInsn returns the last instruction in a log of level 1, whose lines are "12: (85) call ..." or "12: R0=... (85) call ...".
 func lastInsn(log string) (int, bool) {
 	lines := strings.Split(log, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -147,7 +147,7 @@ func lastInsn(log string) (int, bool) {
 	return 0, false
 }
 
-// classify decides who refused a load whose log was read.
+// classify determines which stage refused a load, after its log was read.
 func classify(l *verdicts.Line) {
 	l.Verdict, l.Class = verdicts.Refused, verdicts.ByVerifier
 	switch {

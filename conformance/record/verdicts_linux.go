@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	statsLevel = 4 // BPF_LOG_STATS: messages and figures, no states
+	statsLevel = 4 // BPF_LOG_STATS: messages and statistics, no states
 	pathLevel  = 1 // BPF_LOG_LEVEL1: the path to the error
 	fullLevel  = 2 // BPF_LOG_LEVEL2: every instruction
 )
 
-// verdictLog is where the kernel writes; a path may be long. Recording is single-threaded.
+// verdictLog returns the buffer for the kernel's log, which is large because paths can be long. Recording is single-threaded.
 var verdictLog = sync.OnceValue(func() []byte { return make([]byte, 16<<20) })
 
-// Verdicts loads each program of an object separately and passes on the verdict of the kernel's verifier. Programs are
-// not run, attached or pinned. target describes the running kernel.
+// Verdicts loads each program of an object separately and calls emit with the verdict of the kernel's verifier. It does not run, attach or pin
+// programs. target describes the running kernel.
 func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cfg VerdictConfig, emit func(*verdicts.Line) error) error {
 	var only []string
 	for _, p := range obj.Programs {
-		only = append(only, p.Name) // those of sections that begin with ? too
+		only = append(only, p.Name) // including those in sections that begin with ?
 	}
 	linked, err := obj.Load(target, loader.LoadOptions{Only: only, MapSizes: verdicts.Unsized(obj)})
 	if err != nil {
@@ -67,8 +67,8 @@ func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cf
 	return nil
 }
 
-// loadObjectTypes passes the object's BTF to the kernel as libbpf does: old kernels get something else for kinds they do not know. If
-// it is refused, there are no types.
+// loadObjectTypes loads the object's BTF into the kernel. As in libbpf, kinds that an old kernel does not know are replaced. If the kernel refuses
+// the BTF, programs are loaded without types.
 func (k *instance) loadObjectTypes(obj *loader.Object, release uapi.Release) error {
 	if obj.BTF == nil {
 		return nil
@@ -84,12 +84,12 @@ func (k *instance) loadObjectTypes(obj *loader.Object, release uapi.Release) err
 	return err
 }
 
-// skip means that the verifier was not asked.
+// skip fills in a line for a program that the verifier did not see or did not finish.
 func skip(l *verdicts.Line, class string, err error) {
 	l.Verdict, l.Class, l.Note = verdicts.Skipped, class, err.Error()
 }
 
-// verdict asks for one program.
+// verdict fills in the line of one program.
 func (k *instance) verdict(p *loader.LinkedProgram, l *verdicts.Line, cfg VerdictConfig) {
 	if len(p.Insns) == 0 {
 		class := verdicts.ByLoader
@@ -139,12 +139,12 @@ func (k *instance) verdict(p *loader.LinkedProgram, l *verdicts.Line, cfg Verdic
 	newRequest(p, insns, k.types).judge(l, cfg)
 }
 
-// attachesByType reports whether the kernel has to be told the BTF id of what a program attaches to.
+// attachesByType reports whether loading the program requires the BTF id of its attach target.
 func attachesByType(p *loader.LinkedProgram) bool {
 	return progtype.Of(p.Type).Args == progtype.PointerArgs && p.AttachTo != ""
 }
 
-// mapsFor creates the maps a program refers to, and what they start with.
+// mapsFor creates the maps that a program refers to, with their initial contents.
 func (k *instance) mapsFor(p *loader.LinkedProgram) error {
 	for _, r := range p.Refs {
 		if r.Map == nil || k.maps[r.Map] != nil {
@@ -157,7 +157,7 @@ func (k *instance) mapsFor(p *loader.LinkedProgram) error {
 	return nil
 }
 
-// judge loads the program and reads what the kernel says.
+// judge loads the program and fills in the kernel's verdict.
 func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
 	if cfg.Log {
 		defer r.keepLog(l, cfg.Limit)
@@ -193,7 +193,7 @@ func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
 	}
 }
 
-// keepLog loads a program that was judged again for the log of level 2.
+// keepLog loads a program with a verdict again and keeps the log of level 2.
 func (r *request) keepLog(l *verdicts.Line, limit time.Duration) {
 	if l.Class != verdicts.ByVerifier {
 		return
@@ -207,8 +207,8 @@ func (r *request) keepLog(l *verdicts.Line, limit time.Duration) {
 	}
 }
 
-// least returns the time the kernel prints for its verifier, or the processor time of the whole load where that is less: on a busy machine the
-// verifier waits, too.
+// least returns the verification time that the kernel printed, or the CPU time of the whole load if that is less: the printed time includes
+// waiting for a CPU.
 func least(printed *int, cpu time.Duration) *int {
 	if n := int(cpu.Microseconds()); printed != nil && n > 0 && n < *printed {
 		return &n
@@ -216,7 +216,7 @@ func least(printed *int, cpu time.Duration) *int {
 	return printed
 }
 
-// fastest loads an accepted program again and keeps the least time that the verifier took.
+// fastest loads an accepted program again cfg.Repeat times and keeps the shortest verification time.
 func (r *request) fastest(l *verdicts.Line, cfg VerdictConfig) {
 	for range cfg.Repeat {
 		fd, text, cpu, _, err := r.ask(statsLevel, cfg.Limit)
@@ -233,7 +233,7 @@ func (r *request) fastest(l *verdicts.Line, cfg VerdictConfig) {
 	}
 }
 
-// ask loads once. cpu is the processor time of the load, slow is a load that was interrupted at the limit.
+// ask loads the program once. cpu is the CPU time of the load; slow means that the load was interrupted at the limit.
 func (r *request) ask(level uint32, limit time.Duration) (fd int, text string, cpu time.Duration, slow bool, err error) {
 	pace()
 	stop := func() bool { return false }
@@ -250,7 +250,7 @@ func (r *request) ask(level uint32, limit time.Duration) (fd int, text string, c
 	return fd, string(verdictLog()[:max(n, 0)]), cpu, slow, err
 }
 
-// threadTime returns the processor time of this thread.
+// threadTime returns the CPU time of the current thread.
 func threadTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
@@ -259,7 +259,7 @@ func threadTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// ReadKallsyms reads the addresses of the running kernel's symbols. There are none without permission to see them.
+// ReadKallsyms returns the addresses of the running kernel's symbols. Without permission to read them, it returns none.
 func ReadKallsyms() map[string]uint64 {
 	raw, err := os.ReadFile("/proc/kallsyms")
 	if err != nil {
@@ -269,7 +269,7 @@ func ReadKallsyms() map[string]uint64 {
 	for line := range bytes.Lines(raw) {
 		f := bytes.Fields(line)
 		if len(f) != 3 {
-			continue // of a module
+			continue // the symbol of a module
 		}
 		var at uint64
 		for _, c := range f[0] {

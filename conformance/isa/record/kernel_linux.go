@@ -71,7 +71,7 @@ type Kernel struct {
 	packet  []byte
 	log     []byte
 	fdArray [1]int32
-	loads   int // number of loads since the last pause
+	loads   int // number of programs unloaded since the last wait
 }
 
 // Open creates the map and returns a Kernel.
@@ -115,7 +115,7 @@ func (k *Kernel) unload() {
 	}
 }
 
-// After settleEvery programs, counted over all Kernels of the process, loading pauses so that the kernel can free them; see package paced.
+// After settleEvery programs, a Kernel waits so that the running kernel can free them; see package paced.
 const (
 	settleEvery = 32
 	settleTime  = 2 * time.Millisecond
