@@ -1,7 +1,7 @@
-// Package visible keeps text of objects, programs and files from controlling the terminal it is shown on: names in ELF files and BTF, source lines,
-// what programs print, and what scenario files call their runs.
+// Package visible keeps untrusted text from controlling the terminal: names in ELF files and BTF, source lines, the output of programs, and
+// names of runs in scenario files.
 //
-// It does not know who wrote a text. [Writer] is the net below all output and lets colours pass; [Text] is for text that nothing may pass.
+// It does not know where a text comes from. [Writer] filters all output but keeps the styles of bpfrun; [Text] escapes every control character.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package visible
@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns text as it can be shown: control characters other than tabs, and bytes that are not UTF-8, appear as \xNN.
+// Text escapes control characters other than tabs, and bytes that are not valid UTF-8, as \xNN.
 func Text(text string) string {
 	clean := func(r rune) bool { return r == '\t' || !control(r) && r != utf8.RuneError }
 	if !strings.ContainsFunc(text, func(r rune) bool { return !clean(r) }) {
@@ -33,7 +33,7 @@ func Text(text string) string {
 	return b.String()
 }
 
-// control reports whether terminals act on a character: C0, DEL and C1.
+// control reports whether terminals interpret a character: those of C0 and C1, and DEL.
 func control(r rune) bool { return r < ' ' || r >= 0x7f && r <= 0x9f }
 
 func escape(b *strings.Builder, text string) {
@@ -42,14 +42,14 @@ func escape(b *strings.Builder, text string) {
 	}
 }
 
-// Writer writes text to W, with control characters other than tabs and line ends as \xNN. Of escape sequences the styles that bpfrun itself uses
-// pass. All other bytes are written as they are.
+// Writer writes text to W and escapes control characters other than tabs and newlines as \xNN. The escape sequences of the styles that bpfrun
+// uses, and all other bytes, are written unchanged.
 type Writer struct{ W io.Writer }
 
-// styles are the escape sequences that pass: bold, dim, red, green, yellow, and back to normal.
+// styles lists the escape sequences that [Writer] keeps: reset, bold, dim, red, green and yellow.
 var styles = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"}
 
-// Write implements io.Writer. It counts the bytes of p, not those they are shown as.
+// Write implements io.Writer. The result counts bytes of p, not of the escaped text.
 func (w Writer) Write(p []byte) (int, error) {
 	if i := bytes.IndexFunc(p, suspect); i >= 0 {
 		if _, err := io.WriteString(w.W, printable(string(p))); err != nil {
@@ -83,7 +83,7 @@ func printable(text string) string {
 	return b.String()
 }
 
-// style is the style that text begins with, empty for none.
+// style returns the style that text begins with, or "" if there is none.
 func style(text string) string {
 	for _, s := range styles {
 		if strings.HasPrefix(text, s) {
