@@ -13,7 +13,7 @@ type attachGroup struct {
 	place    place
 	list     []groupEntry
 	revision uint64
-	flags    uint32 // of a cgroup's list
+	flags    uint32 // flags of a cgroup's list
 }
 
 type groupEntry struct {

@@ -18,7 +18,7 @@ type Link struct {
 	attach   uapi.AttachType
 	at       []*attachment
 	name     string // tracepoint or iterator
-	obj      *BTF   // of a tracing target
+	obj      *BTF   // BTF of a tracing target
 	btfID    btf.ID
 	cookie   uint64
 	place    place
@@ -50,7 +50,7 @@ type attachment struct {
 	prog   *Prog
 	hook   machine.Hook
 	cookie uint64
-	place  place // of packet and cgroup hooks
+	place  place // set for packet and cgroup hooks
 	event  *PerfEvent
 }
 
@@ -137,7 +137,7 @@ func (s *System) detachLink(l *Link) {
 // Offsets of BPF_LINK_CREATE's attributes.
 const (
 	linkProg, linkTarget, linkAttach, linkFlags = 0, 4, 8, 12
-	linkIn                                      = 16 // of the union
+	linkIn                                      = 16 // offset of the union
 )
 
 func (s *System) linkCreate(c Caller, a *attr) Result {
@@ -279,7 +279,7 @@ func (s *System) rawTracepointOpen(c Caller, a *attr) Result {
 	return fail(uapi.EINVAL)
 }
 
-// hasRawTracepoint reports whether the kernel has the tracepoint.
+// hasRawTracepoint reports whether the kernel has a tracepoint of that name.
 func (s *System) hasRawTracepoint(name string) bool {
 	for _, spec := range s.specs() {
 		if _, ok := spec.FindID(btf.KindTypedef, "btf_trace_"+name); ok {

@@ -105,7 +105,8 @@ func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.E
 	return v, 0
 }
 
-// elemToChange returns the map and key of a command that changes an element; refused is the command's result when it may not.
+// elemToChange returns the map and key of a command that changes an element; refused is the result of the command if
+// the change is not permitted.
 func (s *System) elemToChange(c Caller, a *attr) (m *Map, key []byte, refused *Result) {
 	no := func(r Result) (*Map, []byte, *Result) { return nil, nil, &r }
 	m, e := s.elemOf(c, a.fd(0), false, true)

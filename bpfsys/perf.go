@@ -44,7 +44,7 @@ type PerfEvent struct {
 // perfAttrSize is PERF_ATTR_SIZE_VER0, the smallest size in bytes that a caller may pass.
 const perfAttrSize = 64
 
-// PerfEventOpen serves perf_event_open(2).
+// PerfEventOpen implements perf_event_open(2).
 func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, group int32, flags uint64) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func probeSection(kind string, ret bool) string {
 
 func hex(n uint64) string { return strconv.FormatUint(n, 16) }
 
-// accepts checks whether a program may be attached to the event (perf_event_set_bpf_prog).
+// accepts returns 0 if a program may be attached to the event, and else the errno (perf_event_set_bpf_prog).
 func (e *PerfEvent) accepts(p *Prog) uapi.Errno {
 	want := uapi.ProgTypePerfEvent
 	switch e.typ {
@@ -196,7 +196,7 @@ const (
 	perfEnable, perfDisable, perfRefresh, perfReset, perfPeriod, perfSetOutput, perfSetFilter, perfID, perfSetBPF, perfPause, perfQueryBPF = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 )
 
-// PerfIoctl serves ioctl(2) on a perf event.
+// PerfIoctl implements ioctl(2) on a perf event.
 func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +237,7 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 	return Result{}
 }
 
-// queryEvent serves PERF_EVENT_IOC_QUERY_BPF: it lists the programs of a tracepoint.
+// queryEvent implements PERF_EVENT_IOC_QUERY_BPF, which lists the programs of a tracepoint.
 func (s *System) queryEvent(c Caller, e *PerfEvent, arg uint64) Result {
 	if e.typ != perfTracepoint {
 		return fail(uapi.EINVAL)

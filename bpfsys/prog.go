@@ -24,14 +24,14 @@ type Prog struct {
 	tag      [8]byte
 	lp       *loader.LinkedProgram
 	types    *BTF
-	btfs     []*BTF // other BTF objects it refers to
+	btfs     []*BTF // other BTF objects that it refers to
 	maps     []*Map
 	funcs    []byte // func_info and line_info as the caller passed them
 	funcRec  uint32
 	lines    []byte
 	lineRec  uint32
 	hook     target
-	ext      *Prog // the program that it replaces a function of or traces
+	ext      *Prog // the program that it extends or traces
 	loaded   uint64
 	verified uint32
 	runs     uint64

@@ -17,7 +17,7 @@ const maxRun = 20 * time.Second
 // maxTrace limits the unread bytes of bpf_trace_printk.
 const maxTrace = 1 << 20
 
-// run runs a program and makes its effects visible to user space. The error says why the program did not complete.
+// run runs a program and makes its effects visible to user space. The error is the reason why the program did not complete.
 func (s *System) run(p *Prog, in machine.Input) (*machine.Result, error) {
 	s.pullAll()
 	defer s.pushAll()
@@ -43,7 +43,7 @@ func (s *System) run(p *Prog, in machine.Input) (*machine.Result, error) {
 	return res, nil
 }
 
-// NotRunError reports a program that did not run to its end.
+// NotRunError means that a program did not run to completion.
 type NotRunError struct {
 	Program string
 	Status  machine.Status
