@@ -1,5 +1,5 @@
-// Command probe runs what command mutants runs on a faulty interpreter: recorded vectors, or generated programs against the
-// reference evaluator. It fails, and says what it found first, when anything differs.
+// Command probe tests an interpreter for command mutants. It runs recorded vectors, or compares generated programs with the reference
+// evaluator. If a result differs, it prints the first difference and fails.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/isa"
 )
 
-// limit is far more than the programs of vectors and generator execute.
+// limit is the instruction limit of a run, far above what vectors and generated programs execute.
 const limit = 20_000_000
 
 func main() {
