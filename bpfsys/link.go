@@ -33,7 +33,7 @@ type Link struct {
 	tgtProg  *Prog
 }
 
-// multi holds what a multi link was created from.
+// multi holds the attributes that a multi link was created with.
 type multi struct {
 	names   []string
 	path    string

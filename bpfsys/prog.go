@@ -39,10 +39,10 @@ type Prog struct {
 	members  opsMember
 }
 
-// target is what a program's attach_btf_id refers to.
+// target is the type that a program's attach_btf_id refers to.
 type target struct {
 	id     btf.ID
-	obj    *BTF // nil: none
+	obj    *BTF // nil if there is none
 	name   string
 	module string
 }
