@@ -155,8 +155,8 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	return out, nil
 }
 
-// matches reports whether an attachment is at the named hook. The name may be complete, a tracepoint without its category, or a section
-// prefix such as "kprobe" or "perf_event".
+// matches reports whether an attachment is at the named hook: by its full name, by a tracepoint's name without the category, by attach type, or
+// by section prefix, with or without the attach target.
 func matches(h *attachment, hook string) bool {
 	to := h.hook.AttachTo
 	if to == hook && to != "" {

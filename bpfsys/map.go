@@ -14,7 +14,7 @@ type Map struct {
 	m      maps.Map
 	types  *BTF // describes key and value; may be nil
 	frozen bool
-	// mapped counts the writable mappings; views counts all mappings ever made.
+	// mapped counts the writable mappings made so far; views counts mappings of any kind.
 	mapped, views int
 	copied        []byte // the contents when last synchronized with shared memory, to detect changes
 	// slots holds the objects that elements refer to (perf events, programs and maps), by key.

@@ -18,7 +18,7 @@ type Mode struct {
 	Cover bool   // record coverage
 	Slice uint64 // instructions per entry into the engine; 0 means no limit
 	JIT   bool   // compile to native code
-	Loops bool   // optimise loops before the first run instead of after many iterations
+	Loops bool   // optimise loops from the first run on, not only after a program has run for long
 }
 
 // Modes lists the modes of the interpreter. The first is the default.

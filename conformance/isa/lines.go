@@ -43,7 +43,7 @@ type Run struct {
 type Verdict struct {
 	ID  string `json:"id"`
 	P   string `json:"p"`             // program, hex, little endian
-	OK  *bool  `json:"ok,omitempty"`  // nil if no kernel loaded it
+	OK  *bool  `json:"ok,omitempty"`  // nil if no kernel was asked
 	Why string `json:"why,omitempty"` // the verifier's last message
 }
 

@@ -18,7 +18,7 @@ type DecodeResult struct {
 	ID  string `json:"id"`
 	OK  bool   `json:"ok"`
 	Why string `json:"why,omitempty"`
-	// Judged is false if no kernel loaded the program, or if the kernel refused it for the contents of registers. Agrees is meaningful
+	// Judged is false if no kernel was asked, or if the kernel refused the program for the contents of registers. Agrees is meaningful
 	// only if Judged is true.
 	Judged bool   `json:"-"`
 	Agrees bool   `json:"-"`
