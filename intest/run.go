@@ -35,8 +35,8 @@ type Options struct {
 	// one target may share Types.
 	machine.Config
 	Load loader.LoadOptions
-	// Judge returns the machine's Refuses function for a linked object. If it is nil, no program is verified.
-	Judge func(*loader.Linked) func(*loader.LinkedProgram) error
+	// Refuses returns the machine's Refuses function for a linked object. If it is nil, no program is verified.
+	Refuses func(*loader.Linked) func(*loader.LinkedProgram) error
 }
 
 // Runner runs the tests of one object on one target, on a machine of its own. It is not safe for concurrent use. Close it after use.
@@ -98,8 +98,8 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 	}
 	cfg := opt.Config
 	cfg.Mode, cfg.Uncovered, cfg.Unwatched = kernel.ModeScenario, true, true
-	if opt.Judge != nil {
-		cfg.Refuses = opt.Judge(linked)
+	if opt.Refuses != nil {
+		cfg.Refuses = opt.Refuses(linked)
 	}
 	m, err := machine.New(linked, cfg)
 	if err != nil {

@@ -50,7 +50,7 @@ func (l *loading) linkPrograms() error {
 		lp.Insns, lp.Relocs = slices.Clone(insns), slices.Clone(relocs)
 		switch {
 		case !l.opts.LinkOnly:
-			l.judge(lp, k.err)
+			l.settle(lp, k.err)
 		case k.err != nil:
 			lp.Status, lp.Err = StatusRefused, k.err
 		}

@@ -157,7 +157,7 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 	verdicts := r.verdicts(t, linked)
 	fixed := offsets.Find(linked)
 	for i, lp := range linked.Programs {
-		judge(&res.cells[i], linked, lp, verdicts[i])
+		setKnown(&res.cells[i], linked, lp, verdicts[i])
 		res.cells[i].found(lp, fixed)
 	}
 	cfg := r.cfg.Machine
@@ -188,8 +188,8 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 	return res
 }
 
-// judge sets what is known before the run.
-func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram, v *verifier.Verdict) {
+// setKnown sets what is known before the run.
+func setKnown(c *Cell, l *loader.Linked, lp *loader.LinkedProgram, v *verifier.Verdict) {
 	c.Load, c.Result = LoadOK, RunNone
 	c.Relocations.OK = len(lp.Relocs)
 	for i := range lp.Relocs {

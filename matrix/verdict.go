@@ -25,12 +25,12 @@ func (r *runner) verdicts(t *target, l *loader.Linked) []*verifier.Verdict {
 	if known != nil {
 		return known
 	}
-	judge := verifier.NewJudge(l, verifier.Options{})
-	if !judge.Knows() {
+	checker := verifier.NewChecker(l, verifier.Options{})
+	if !checker.Knows() {
 		return out
 	}
 	for i, lp := range l.Programs {
-		v, err := judge.Verdict(r.ctx, lp)
+		v, err := checker.Verdict(r.ctx, lp)
 		if err != nil {
 			return out // interrupted
 		}

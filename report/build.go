@@ -140,8 +140,8 @@ func (d *RunDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) 
 	}
 }
 
-// Unjudged records why the verifier was not run.
-func (d *RunDocument) Unjudged(why string) { d.unjudged = "not verified: " + why }
+// Unverified records why the verifier was not run.
+func (d *RunDocument) Unverified(why string) { d.unverified = "not verified: " + why }
 
 // Choose marks the programs that are not in names as left out. With no names, all programs are chosen.
 func (d *RunDocument) Choose(names []string) {

@@ -62,7 +62,7 @@ type RunDocument struct {
 	Try string `json:"try,omitempty"`
 
 	untyped  string // for tables: why records are shown as bytes
-	unjudged string // for tables: why there are no verdicts of the verifier
+	unverified string // for tables: why there are no verdicts of the verifier
 }
 
 // Documents is the JSON of several targets.

@@ -84,8 +84,8 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	if d.untyped != "" && !opt.Quiet {
 		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.untyped)
 	}
-	if d.unjudged != "" && !opt.Quiet {
-		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.unjudged)
+	if d.unverified != "" && !opt.Quiet {
+		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.unverified)
 	}
 	if names := d.leftOut(); len(names) > 0 && !opt.Quiet {
 		fmt.Fprintf(&b, "%s optional, not run: %s (-p NAME or --optional runs them)\n", s.yellow("note:"), strings.Join(names, ", "))

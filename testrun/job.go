@@ -227,7 +227,7 @@ func (j *Job) openObject() (*intest.Runner, error) {
 	}
 	cfg := j.opt.Config
 	cfg.Seed += j.opt.SeedStep
-	return intest.Open(j.Object, target, intest.Options{Config: cfg, Load: j.opt.Load, Judge: j.opt.Judge})
+	return intest.Open(j.Object, target, intest.Options{Config: cfg, Load: j.opt.Load, Refuses: j.opt.Refuses})
 }
 
 // fail records that the job's object cannot be used.

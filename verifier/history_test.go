@@ -14,7 +14,7 @@ import (
 
 func TestHistoryFollowsTheRegister(t *testing.T) {
 	l := linkAll(t, embeddedTarget(t), "../testdata/objects/clang-22/faults.o")
-	judge := verifier.NewJudge(l, verifier.Options{})
+	checker := verifier.NewChecker(l, verifier.Options{})
 	for _, tt := range []struct {
 		program string
 		want    []verifier.Cause
@@ -32,9 +32,9 @@ func TestHistoryFollowsTheRegister(t *testing.T) {
 		t.Run(tt.program, func(t *testing.T) {
 			lp, ok := l.Program(tt.program)
 			require.True(t, ok)
-			_, err := judge.Verdict(context.Background(), lp)
+			_, err := checker.Verdict(context.Background(), lp)
 			require.NoError(t, err)
-			got, err := judge.History(context.Background(), lp)
+			got, err := checker.History(context.Background(), lp)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, got)
 		})

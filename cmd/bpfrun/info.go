@@ -58,12 +58,12 @@ func newInfoCommand(a *app) *cobra.Command {
 
 // addVerdicts adds the verdicts of the target's verifier on all programs.
 func (c *infoCommand) addVerdicts(ctx context.Context, doc *report.InfoDocument, l *loader.Linked) error {
-	judge := verifier.NewJudge(l, verifier.Options{})
-	if c.sim.noVerify || !judge.Knows() {
+	checker := verifier.NewChecker(l, verifier.Options{})
+	if c.sim.noVerify || !checker.Knows() {
 		return nil
 	}
 	for _, lp := range l.Programs {
-		v, err := judge.Verdict(ctx, lp)
+		v, err := checker.Verdict(ctx, lp)
 		if err != nil {
 			return codeError{exitInterrupted, fmt.Errorf("interrupted while verifying %s", lp.Name)}
 		}

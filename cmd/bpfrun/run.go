@@ -256,7 +256,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 		doc.Choose(names)
 	}
-	verdicts := c.sim.judge(ctx, linked, names)
+	verdicts := c.sim.verdicts(ctx, linked, names)
 	cfg.Refuses = verdicts.refuses
 	m, err := machine.New(linked, cfg)
 	verdicts.addTo(doc, c.sim.noVerify)

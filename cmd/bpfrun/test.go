@@ -118,7 +118,7 @@ func (c *testCommand) test(paths []string) error {
 	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	opt.Judge = judge(ctx, c.verify && !c.sim.noVerify)
+	opt.Refuses = refusals(ctx, c.verify && !c.sim.noVerify)
 	jobs := testrun.Jobs(chosen, sources, testrun.Plan{Open: c.openKernel, Options: opt, Seeds: c.seeds})
 	watch := c.progress("tests", 0)
 	defer watch.end()

@@ -113,7 +113,7 @@ func (c *verifyCommand) explainVerifier(paths []string) error {
 	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	judge := verifier.NewJudge(linked, verifier.Options{})
+	checker := verifier.NewChecker(linked, verifier.Options{})
 	doc := report.NewVerifyExplainDocument(linked, source)
 	for _, l := range logs {
 		if len(c.programs) == 1 {
@@ -125,9 +125,9 @@ func (c *verifyCommand) explainVerifier(paths []string) error {
 		}
 		var v *verifier.Verdict
 		var history []verifier.Cause
-		if lp != nil && fits && judge.Knows() {
-			if v, err = judge.Verdict(ctx, lp); err == nil {
-				history, err = judge.History(ctx, lp)
+		if lp != nil && fits && checker.Knows() {
+			if v, err = checker.Verdict(ctx, lp); err == nil {
+				history, err = checker.History(ctx, lp)
 			}
 			if err != nil {
 				return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}

@@ -11,9 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// Judge computes the verdicts of a target's kernel on the programs of an object linked for it, each program once. It is
+// Checker computes the verdicts of a target's kernel on the programs of an object linked for it, each program once. It is
 // safe for concurrent use.
-type Judge struct {
+type Checker struct {
 	linked *loader.Linked
 	kernel *Kernel
 	opts   Options
@@ -22,66 +22,66 @@ type Judge struct {
 	known map[*loader.LinkedProgram]*Verdict
 }
 
-// NewJudge returns a Judge for a linked object.
-func NewJudge(l *loader.Linked, o Options) *Judge {
-	return &Judge{linked: l, kernel: KernelOf(l.Target), opts: o, known: map[*loader.LinkedProgram]*Verdict{}}
+// NewChecker returns a Checker for a linked object.
+func NewChecker(l *loader.Linked, o Options) *Checker {
+	return &Checker{linked: l, kernel: KernelOf(l.Target), opts: o, known: map[*loader.LinkedProgram]*Verdict{}}
 }
 
 // Knows reports whether the rules of the target's release are known; without them there are no verdicts.
-func (j *Judge) Knows() bool { return j.WhyNot() == "" }
+func (c *Checker) Knows() bool { return c.WhyNot() == "" }
 
 // WhyNot explains why no program can be verified, or returns "" if programs can be.
-func (j *Judge) WhyNot() string {
+func (c *Checker) WhyNot() string {
 	switch {
-	case j.kernel.Release == 0:
-		return fmt.Sprintf("the release of %s is unknown: set it with --kernel-version", j.linked.Target.Name)
-	case j.kernel.Release < loader.FirstVerified:
-		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", loader.FirstVerified, j.linked.Target.Name, j.kernel.Release)
+	case c.kernel.Release == 0:
+		return fmt.Sprintf("the release of %s is unknown: set it with --kernel-version", c.linked.Target.Name)
+	case c.kernel.Release < loader.FirstVerified:
+		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", loader.FirstVerified, c.linked.Target.Name, c.kernel.Release)
 	}
 	return ""
 }
 
 // Verdict verifies a program. It returns nil for programs that never reach the verifier: those that are not loaded,
 // whose hook is absent or that were refused earlier. The error is that of ctx.
-func (j *Judge) Verdict(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, error) {
+func (c *Checker) Verdict(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, error) {
 	if lp.Status != loader.StatusOK && lp.Status != loader.StatusUnknownHook {
 		return nil, nil
 	}
-	if v := j.Known(lp); v != nil {
+	if v := c.Known(lp); v != nil {
 		return v, nil
 	}
-	v, err := j.judge(ctx, lp)
+	v, err := c.check(ctx, lp)
 	if err != nil {
 		return nil, err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.known[lp] = v
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known[lp] = v
 	return v, nil
 }
 
 // Known returns the verdict on a program that was already verified, else nil.
-func (j *Judge) Known(lp *loader.LinkedProgram) *Verdict {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.known[lp]
+func (c *Checker) Known(lp *loader.LinkedProgram) *Verdict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[lp]
 }
 
-func (j *Judge) judge(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, error) {
+func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, error) {
 	unknown := func(format string, args ...any) (*Verdict, error) {
 		return &Verdict{Insn: -1, Missing: fmt.Sprintf(format, args...)}, nil
 	}
 	switch {
-	case !j.Knows():
-		return unknown("%s", j.WhyNot())
+	case !c.Knows():
+		return unknown("%s", c.WhyNot())
 	case progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram:
 		return unknown("the program that it replaces a function of")
 	}
-	p, err := FromLinked(j.linked, lp)
+	p, err := FromLinked(c.linked, lp)
 	if err != nil {
 		return unknown("%v", err)
 	}
-	v, err := Verify(ctx, j.kernel, p, j.opts)
+	v, err := Verify(ctx, c.kernel, p, c.opts)
 	if errors.Is(err, ErrProgram) {
 		return unknown("%v", err)
 	}
@@ -89,8 +89,8 @@ func (j *Judge) judge(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, 
 }
 
 // Refusal returns the reason for not loading a program, a *[RefusedError], or nil. An error of ctx also gives nil.
-func (j *Judge) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
-	v, err := j.Verdict(ctx, lp)
+func (c *Checker) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
+	v, err := c.Verdict(ctx, lp)
 	if err != nil || v == nil || v.Outcome != Refused {
 		return nil
 	}
@@ -98,16 +98,16 @@ func (j *Judge) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
 }
 
 // History returns the instructions that led to the refusal of a program, as [RefusalHistory] does.
-func (j *Judge) History(ctx context.Context, lp *loader.LinkedProgram) ([]Cause, error) {
-	v := j.Known(lp)
+func (c *Checker) History(ctx context.Context, lp *loader.LinkedProgram) ([]Cause, error) {
+	v := c.Known(lp)
 	if v == nil {
 		return nil, nil
 	}
-	p, err := FromLinked(j.linked, lp)
+	p, err := FromLinked(c.linked, lp)
 	if err != nil {
 		return nil, nil
 	}
-	return RefusalHistory(ctx, j.kernel, p, v)
+	return RefusalHistory(ctx, c.kernel, p, v)
 }
 
 // RefusedError means that the kernel's verifier refuses a program.

@@ -16,8 +16,8 @@ import (
 // mapTypeInsnArray is the type of jump tables.
 const mapTypeInsnArray = uapi.MapTypeInsnArray
 
-// judge determines the status of a linked program. linkErr is the reason why it could not be linked, or nil.
-func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
+// settle determines the status of a linked program. linkErr is the reason why it could not be linked, or nil.
+func (l *loading) settle(lp *LinkedProgram, linkErr *Error) {
 	if member, ok := l.dropped[lp.Name]; ok {
 		lp.Status, lp.Err = StatusAbsent, l.progError(lp, l.noMember(member))
 		return
