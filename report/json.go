@@ -61,7 +61,7 @@ type RunDocument struct {
 	// Try is a command line whose flags let programs pass the branches that ended them, if flags can do that.
 	Try string `json:"try,omitempty"`
 
-	untyped  string // for tables: why records are shown as bytes
+	untyped    string // for tables: why records are shown as bytes
 	unverified string // for tables: why there are no verdicts of the verifier
 }
 
