@@ -26,7 +26,7 @@ type Snapshot struct {
 
 type windowSnapshot struct {
 	w     *Window
-	pages map[uint64][pageSize]byte
+	pages map[uint64]*[pageSize]byte // never written; equal ones are shared with the previous snapshot
 }
 
 var zeroPage [pageSize]byte
@@ -65,6 +65,43 @@ func loadPages(b []byte, pages [][]byte) {
 	}
 }
 
+// snapshot records the pages of a window. Snapshots of other windows in prev are ignored.
+func (w *Window) snapshot(prev []windowSnapshot) windowSnapshot {
+	s := windowSnapshot{w: w, pages: make(map[uint64]*[pageSize]byte, len(w.pages))}
+	var old map[uint64]*[pageSize]byte
+	for _, p := range prev {
+		if p.w == w {
+			old = p.pages
+		}
+	}
+	for n, p := range w.pages {
+		if q := old[n]; q != nil && *q == *p {
+			s.pages[n] = q
+			continue
+		}
+		q := *p
+		s.pages[n] = &q
+	}
+	return s
+}
+
+// restore unmaps pages mapped since, maps those unmapped since, and writes what differs.
+func (s *windowSnapshot) restore() {
+	for n := range s.w.pages {
+		if s.pages[n] == nil {
+			delete(s.w.pages, n)
+		}
+	}
+	for n, want := range s.pages {
+		if have := s.w.pages[n]; have == nil {
+			q := *want
+			s.w.pages[n] = &q
+		} else if *have != *want {
+			*have = *want
+		}
+	}
+}
+
 // Snapshot records bytes, shadow, regions, windows, watches and the allocator's state.
 func (m *Memory) Snapshot() *Snapshot {
 	s := &Snapshot{
@@ -89,11 +126,7 @@ func (m *Memory) Snapshot() *Snapshot {
 		s.freeBlocks[n] = slices.Clone(l)
 	}
 	for _, w := range m.windows {
-		ws := windowSnapshot{w: w, pages: make(map[uint64][pageSize]byte, len(w.pages))}
-		for n, p := range w.pages {
-			ws.pages[n] = *p
-		}
-		s.windows = append(s.windows, ws)
+		s.windows = append(s.windows, w.snapshot(prev.windows))
 	}
 	m.lastSnap = s
 	return s
@@ -128,11 +161,7 @@ func (m *Memory) Restore(s *Snapshot) {
 	m.lastBlock = -1
 	m.windows = m.windows[:0]
 	for _, ws := range s.windows {
-		clear(ws.w.pages)
-		for n, p := range ws.pages {
-			q := p
-			ws.w.pages[n] = &q
-		}
+		ws.restore()
 		m.windows = append(m.windows, ws.w)
 	}
 	m.lastSnap = s

@@ -28,8 +28,8 @@ type PerCPU struct {
 	stride        uint64      `snapshot:"fixed"`
 	section       uint64      `snapshot:"fixed"` // size of the DATASEC
 
-	vars      []percpuVar
-	next      uint64 // offset of the next allocation
+	vars      []percpuVar // only appended to and completed: snapshots share them
+	next      uint64      // offset of the next allocation
 	instances map[percpuKey]*object.Object
 }
 
@@ -39,14 +39,14 @@ type PerCPUSnapshot struct{ was PerCPU }
 // Snapshot records what is allocated and which copies have objects.
 func (p *PerCPU) Snapshot() *PerCPUSnapshot {
 	s := &PerCPUSnapshot{*p}
-	s.was.vars, s.was.instances = slices.Clone(p.vars), maps.Clone(p.instances)
+	s.was.vars, s.was.instances = slices.Clip(p.vars), maps.Clone(p.instances)
 	return s
 }
 
 // Restore restores a snapshot.
 func (p *PerCPU) Restore(s *PerCPUSnapshot) {
 	*p = s.was
-	p.vars, p.instances = slices.Clone(s.was.vars), maps.Clone(s.was.instances)
+	p.instances = maps.Clone(s.was.instances)
 }
 
 type percpuVar struct {
