@@ -204,6 +204,9 @@ func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Er
 		}
 		return place{}, uapi.EINVAL
 	case uapi.AttachLircMode2:
+		if c.File(fd).Kind != NoFile {
+			s.note("attach type lirc_mode2 needs an infrared receiver (/dev/lircN); there is none")
+		}
 		return place{}, uapi.EBADF
 	}
 	if !isCgroupAttach(at) {
@@ -222,7 +225,7 @@ func isCgroupAttach(at uapi.AttachType) bool {
 	return at <= uapi.AttachCgroupSockOps || at == uapi.AttachCgroupDevice || at == uapi.AttachCgroupSysctl || at == uapi.AttachLSMCgroup
 }
 
-// attaches reports whether BPF_PROG_ATTACH accepts the program with an attach type.
+// attaches reports whether BPF_PROG_ATTACH accepts the program with an attach type (bpf_prog_attach_check_attach_type).
 func (p *Prog) attaches(at uapi.AttachType) bool {
 	switch at {
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
@@ -240,7 +243,11 @@ func (p *Prog) attaches(at uapi.AttachType) bool {
 	if row.Attached(at) == nil && row.Attach != at {
 		return false
 	}
-	return len(row.Attaches) == 0 || p.expected == at
+	switch p.typ {
+	case uapi.ProgTypeCgroupSock, uapi.ProgTypeCgroupSockAddr, uapi.ProgTypeCgroupSockopt, uapi.ProgTypeSkLookup:
+		return p.expected == at
+	}
+	return true
 }
 
 func (s *System) progAttach(c Caller, a *attr) Result {

@@ -138,8 +138,10 @@ func newTask(t testing.TB) *task {
 
 func newTaskOn(t testing.TB, target *loader.Target) *task {
 	t.Helper()
-	s, err := bpfsys.New(bpfsys.Config{Target: target, Machine: machine.Config{Uncovered: true, Unwatched: true}})
+	k := &task{mem: make([]byte, 1<<20), base: base, files: map[int32]bpfsys.File{}, next: 3}
+	s, err := bpfsys.New(bpfsys.Config{Target: target, Machine: machine.Config{Uncovered: true, Unwatched: true}, Note: func(text string) { k.notes = append(k.notes, text) }})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	return &task{s: s, mem: make([]byte, 1<<20), base: base, files: map[int32]bpfsys.File{}, next: 3}
+	k.s = s
+	return k
 }

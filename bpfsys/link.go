@@ -493,7 +493,7 @@ func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress:
 		l.typ = uapi.LinkTcx
 	default:
-		return Result{Errno: uapi.EINVAL, Note: "there are no netkit devices"}
+		return Result{Errno: uapi.EINVAL, Note: "attach type " + at.String() + " needs a netkit device; there is none"}
 	}
 	r, h := s.groupLink(c, a, l, pl, flags)
 	if r != 0 {

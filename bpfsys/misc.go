@@ -21,7 +21,8 @@ func (s *System) tokenCreate(c Caller, a *attr) Result {
 	case NoFile:
 		return fail(uapi.EBADF)
 	case BPFFSFile:
-		return fail(uapi.EOPNOTSUPP) // as in the initial user namespace, where nothing is delegated
+		// As in the initial user namespace, where nothing is delegated.
+		return Result{Errno: uapi.EOPNOTSUPP, Note: "BPF_TOKEN_CREATE: the bpffs at " + BPFFS + " belongs to the initial user namespace, which delegates nothing"}
 	}
 	return fail(uapi.EINVAL)
 }

@@ -37,8 +37,13 @@ type PerfEvent struct {
 	bytes   bool // watermark
 	back    bool // write_backward: newest record first, old ones are overwritten
 	paused  bool
-	lost    uint64
-	data    uint64 // bytes of the data ring
+	// sampling means that the event was opened with a sample period or frequency.
+	sampling bool
+	lost     uint64
+	data     uint64 // bytes of the data ring
+	leader   *PerfEvent
+	members  []*PerfEvent // other events of the group that this event leads
+	into     *PerfEvent   // the event whose buffer gets this event's records, if not its own
 }
 
 // perfAttrSize is PERF_ATTR_SIZE_VER0, the smallest size in bytes that a caller may pass.
@@ -64,26 +69,44 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 		return fail(uapi.EFAULT)
 	}
 	switch {
-	case flags&^uint64(0xf) != 0:
+	case flags&^uint64(perfNoGroup|perfFDOutput|perfCgroup|perfCloexec) != 0:
 		return fail(uapi.EINVAL)
+	case flags&perfCgroup != 0 && (pid == -1 || cpu == -1):
+		return fail(uapi.EINVAL)
+	case flags&perfCgroup != 0:
+		return Result{Errno: uapi.EOPNOTSUPP, Note: "PERF_FLAG_PID_CGROUP, events of the tasks in a cgroup, is not simulated"}
 	case pid == -1 && cpu == -1:
 		return fail(uapi.EINVAL)
 	case pid < -1:
 		return fail(uapi.ESRCH)
-	case group != -1:
-		return Result{Errno: uapi.EOPNOTSUPP, Note: "groups of perf events are not simulated"}
 	case cpu >= int32(s.cpus()):
 		return fail(uapi.ENODEV)
 	case s.full(KindPerf):
 		return fail(uapi.EMFILE)
 	}
 	e := &PerfEvent{typ: le.Uint32(a), config: le.Uint64(a[8:]), cpu: int(cpu), pid: pid, wakeup: uint64(le.Uint32(a[48:]))}
-	const disabled = 1
 	const watermark, backward = 1 << 14, 1 << 27
 	flagBits := le.Uint64(a[40:])
-	e.enabled, e.bytes, e.back = flagBits&disabled == 0, flagBits&watermark != 0, flagBits&backward != 0
+	leader, output, errno := s.groupOf(c, group, flags)
+	if errno != 0 {
+		return fail(errno)
+	}
+	e.sampling = le.Uint64(a[16:]) != 0
+	e.enabled, e.bytes, e.back = flagBits&perfDisabled == 0, flagBits&watermark != 0, flagBits&backward != 0
+	if e.typ == uint32(uapi.PerfTypeBreakpoint) {
+		return Result{Errno: uapi.EOPNOTSUPP, Note: "perf events of type PERF_TYPE_BREAKPOINT (breakpoints and watchpoints of the processor) are not simulated"}
+	}
 	if errno := s.describeEvent(c, e, a); errno != 0 {
 		return fail(errno)
+	}
+	if errno := e.join(leader, flagBits); errno != 0 {
+		return fail(errno)
+	}
+	if output != nil {
+		if errno := s.redirect(e, output); errno != 0 {
+			e.leave()
+			return fail(errno)
+		}
 	}
 	s.add(e, KindPerf, e.hook.AttachTo, func() {
 		if e.at != nil {
@@ -92,6 +115,8 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 		if e.bpf != nil {
 			s.put(e.bpf)
 		}
+		e.leave()
+		_ = s.redirect(e, nil)
 	})
 	return s.newFile(e, ReadWrite)
 }
@@ -191,11 +216,6 @@ func (e *PerfEvent) accepts(p *Prog) uapi.Errno {
 	return 0
 }
 
-// Request numbers of perf event ioctls (include/uapi/linux/perf_event.h).
-const (
-	perfEnable, perfDisable, perfRefresh, perfReset, perfPeriod, perfSetOutput, perfSetFilter, perfID, perfSetBPF, perfPause, perfQueryBPF = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-)
-
 // PerfIoctl implements ioctl(2) on a perf event.
 func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) Result {
 	s.mu.Lock()
@@ -203,19 +223,48 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 	if request>>8&0xff != '$' {
 		return fail(uapi.ENOTTY)
 	}
-	switch request & 0xff {
-	case perfEnable:
+	switch req := uapi.PerfIoctl(request); req {
+	case uapi.PerfIoctlEnable, uapi.PerfIoctlDisable:
+		for _, o := range e.affected(arg) {
+			o.enabled = req == uapi.PerfIoctlEnable
+		}
+	case uapi.PerfIoctlReset: // sets counts to 0, and events count nothing
+	case uapi.PerfIoctlRefresh:
+		if !e.sampling {
+			return fail(uapi.EINVAL)
+		}
 		e.enabled = true
-	case perfDisable:
-		e.enabled = false
-	case perfRefresh, perfReset, perfPeriod:
-	case perfPause:
-		e.paused = arg != 0
-	case perfID:
+		return Result{Note: "PERF_EVENT_IOC_REFRESH enables the event for any number of overflows, not only for the next ones"}
+	case uapi.PerfIoctlPeriod:
+		b := make([]byte, 8)
+		switch {
+		case !e.sampling:
+			return fail(uapi.EINVAL)
+		case !c.Read(arg, b):
+			return fail(uapi.EFAULT)
+		case le.Uint64(b) == 0, le.Uint64(b)>>63 != 0:
+			return fail(uapi.EINVAL)
+		}
+		return Result{Note: "PERF_EVENT_IOC_PERIOD has no effect: programs of perf events run when an event fires them"}
+	case uapi.PerfIoctlSetOutput:
+		if arg == ^uint64(0) {
+			return fail(s.redirect(e, nil))
+		}
+		to, _, errno := fileOf[*PerfEvent](c, int32(arg))
+		if errno != 0 {
+			return fail(uapi.EBADF)
+		}
+		return fail(s.redirect(e, to))
+	case uapi.PerfIoctlPauseOutput:
+		if e.buffer().mem == nil {
+			return fail(uapi.EINVAL)
+		}
+		e.buffer().paused = arg != 0
+	case uapi.PerfIoctlID:
 		if !c.Write(arg, le.AppendUint64(nil, uint64(e.id))) {
 			return fail(uapi.EFAULT)
 		}
-	case perfSetBPF:
+	case uapi.PerfIoctlSetBPF:
 		p, _, errno := fileOf[*Prog](c, int32(arg))
 		if errno != 0 {
 			return fail(errno)
@@ -229,10 +278,13 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 		s.hold(p)
 		e.bpf = p
 		e.at = s.attach(&attachment{prog: p, hook: e.hook, event: e})
-	case perfQueryBPF:
+	case uapi.PerfIoctlQueryBPF:
 		return s.queryEvent(c, e, arg)
 	default:
-		return Result{Errno: uapi.ENOTTY, Note: "the request " + strconv.Itoa(int(request&0xff)) + " on a perf event is not simulated"}
+		if req < uapi.PerfIoctl(len(uapi.PerfIoctls())) {
+			return Result{Errno: uapi.EOPNOTSUPP, Note: "ioctl " + req.String() + " on a perf event is not simulated"}
+		}
+		return fail(uapi.ENOTTY)
 	}
 	return Result{}
 }
@@ -372,6 +424,7 @@ func (p *perfSink) Sample(slot uint32, _ int, data []byte) bool {
 	if !ok || !e.output || len(data) > maxSample {
 		return false
 	}
+	e = e.buffer()
 	if e.mem == nil {
 		return true // records are not enabled
 	}

@@ -42,7 +42,8 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_EPOLL_CTL}, {nr: unix.SYS_EPOLL_PWAIT}, {nr: unix.SYS_EPOLL_PWAIT2},
 		{nr: sysPoll}, {nr: unix.SYS_PPOLL},
 		{nr: unix.SYS_CLOCK_NANOSLEEP},
-		{nr: unix.SYS_SENDTO}, {nr: unix.SYS_SENDMSG}, {nr: unix.SYS_RECVMSG}, {nr: unix.SYS_RECVFROM},
+		{nr: unix.SYS_SOCKET, when: equal, arg: 0, val: unix.AF_XDP},
+		{nr: unix.SYS_SENDTO}, {nr: unix.SYS_SENDMSG}, {nr: unix.SYS_SENDMMSG}, {nr: unix.SYS_RECVMSG}, {nr: unix.SYS_RECVFROM},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachBPF}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachReuseportBPF},
 		// Its operations would bypass the filter.
 		{nr: unix.SYS_IO_URING_SETUP, when: refused, val: uint32(unix.ENOSYS)},

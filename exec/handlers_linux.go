@@ -41,6 +41,7 @@ func init() {
 		sysSelect:      func(c *call) { c.s.host(c.n) }, unix.SYS_PSELECT6: func(c *call) { c.s.host(c.n) },
 		unix.SYS_CLOCK_NANOSLEEP: (*call).sleep,
 		unix.SYS_SENDTO:          (*call).sendto, unix.SYS_SENDMSG: (*call).sendmsg, unix.SYS_RECVMSG: (*call).recvmsg, unix.SYS_RECVFROM: (*call).recvfrom,
+		unix.SYS_SENDMMSG: (*call).sendmmsg, unix.SYS_SOCKET: (*call).socket,
 		unix.SYS_SETSOCKOPT: (*call).setsockopt, unix.SYS_CAPGET: (*call).capget, unix.SYS_CAPSET: func(c *call) { c.s.reply(c.n, 0, 0) },
 	}
 }
@@ -196,6 +197,12 @@ func (c *call) capget() {
 		return
 	}
 	c.s.reply(c.n, 0, 0)
+}
+
+// socket refuses AF_XDP sockets, whose rings only a device's driver fills.
+func (c *call) socket() {
+	c.s.note("AF_XDP sockets are not simulated")
+	c.s.reply(c.n, 0, unix.EAFNOSUPPORT)
 }
 
 // setsockopt serves SO_ATTACH_BPF and SO_ATTACH_REUSEPORT_EBPF.

@@ -7,6 +7,8 @@ import (
 	"net"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 func hasDevice(ifindex uint32) bool {
@@ -96,6 +98,40 @@ func (c *call) sendmsg() {
 	c.netlink(g, ino, msg)
 }
 
+// sendmmsg refuses messages to NETLINK_ROUTE: no BPF loader sends several in one call.
+func (c *call) sendmmsg() {
+	g, _, ok := c.route(c.fd(0))
+	if !ok {
+		c.s.host(c.n)
+		return
+	}
+	unix.Close(g)
+	c.s.note("sendmmsg(2) on a NETLINK_ROUTE socket is not served; use sendmsg(2)")
+	c.s.reply(c.n, 0, unix.EOPNOTSUPP)
+}
+
+// routeWay is what happens to a message of NETLINK_ROUTE.
+type routeWay uint8
+
+const (
+	routeRefused routeWay = iota
+	routeAsked            // a query, answered by the host
+	routeServed           // what is about BPF is simulated; the rest is refused
+)
+
+// howRoute returns what happens to messages of a type.
+func howRoute(m uapi.RouteMessage) routeWay {
+	switch m {
+	case uapi.RouteNewlink, uapi.RouteSetlink, uapi.RouteGetlink:
+		return routeServed
+	}
+	const get = 2 // the lowest two bits of a message's type: 0 new, 1 delete, 2 get, 3 set
+	if m < unix.RTM_BASE || m&3 == get {
+		return routeAsked
+	}
+	return routeRefused
+}
+
 // netlink serves a message: XDP programs of devices here, queries at the host, sent from the checked copy of the bytes. What would change the host is refused.
 func (c *call) netlink(g int, ino uint64, msg []byte) {
 	s := c.s
@@ -103,13 +139,13 @@ func (c *call) netlink(g int, ino uint64, msg []byte) {
 		s.reply(c.n, 0, unix.EINVAL)
 		return
 	}
-	typ := le.Uint16(msg[4:])
-	const getKind = 2 // the lowest two bits of a message's type: 0 new, 1 delete, 2 get, 3 set
-	if typ == unix.RTM_GETLINK && c.getLink(g, ino, msg) {
+	typ := uapi.RouteMessage(le.Uint16(msg[4:]))
+	how := howRoute(typ)
+	if typ == uapi.RouteGetlink && c.getLink(g, ino, msg) {
 		s.reply(c.n, int64(len(msg)), 0)
 		return
 	}
-	if typ >= unix.RTM_BASE && typ&3 == getKind || typ < unix.RTM_BASE {
+	if how == routeAsked || typ == uapi.RouteGetlink {
 		n, err := unix.SendmsgN(g, msg, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0)
 		if e, ok := err.(unix.Errno); ok {
 			s.reply(c.n, 0, e)
@@ -118,16 +154,13 @@ func (c *call) netlink(g int, ino uint64, msg []byte) {
 		s.reply(c.n, int64(n), 0)
 		return
 	}
-	errno := unix.EPERM
-	switch typ {
-	case unix.RTM_SETLINK, unix.RTM_NEWLINK:
-		if e, ok := c.setLink(msg); ok {
-			errno = e
-			break
-		}
-		fallthrough
-	default:
-		s.note(fmt.Sprintf("refused a netlink message of type %d, which would change the host's network", typ))
+	errno, served := unix.EPERM, false
+	if how == routeServed {
+		errno, served = c.setLink(msg)
+	}
+	if !served {
+		errno = unix.EPERM
+		s.note(fmt.Sprintf("refused netlink message %s, which would change the host's network", typ))
 	}
 	s.answerNetlink(g, ino, msg, errno)
 	s.reply(c.n, int64(len(msg)), 0)

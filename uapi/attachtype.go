@@ -24,3 +24,6 @@ func ParseAttachType(s string) (AttachType, bool) {
 	}
 	return 0, false
 }
+
+// AttachTypes returns all attach types.
+func AttachTypes() []AttachType { return upTo[AttachType](len(attachTypeNames)) }

@@ -21,3 +21,18 @@ func (t LinkType) String() string {
 	}
 	return unknown("LinkType", int64(t))
 }
+
+// Cmds returns all commands.
+func Cmds() []Cmd { return upTo[Cmd](len(cmdNames)) }
+
+// LinkTypes returns all link types.
+func LinkTypes() []LinkType { return upTo[LinkType](len(linkTypeNames)) }
+
+// upTo returns the numbers below n.
+func upTo[T ~uint8 | ~uint16 | ~uint32](n int) []T {
+	out := make([]T, n)
+	for i := range out {
+		out[i] = T(i)
+	}
+	return out
+}

@@ -408,3 +408,210 @@ var linkTypeNames = [...]string{
 	LinkSockmap:       "sockmap",
 	LinkTracingMulti:  "tracing_multi",
 }
+
+// Enum perf_type_id.
+const (
+	PerfTypeHardware   PerfType = 0
+	PerfTypeSoftware   PerfType = 1
+	PerfTypeTracepoint PerfType = 2
+	PerfTypeHwCache    PerfType = 3
+	PerfTypeRaw        PerfType = 4
+	PerfTypeBreakpoint PerfType = 5
+)
+
+var perfTypeNames = [...]string{
+	PerfTypeHardware:   "PERF_TYPE_HARDWARE",
+	PerfTypeSoftware:   "PERF_TYPE_SOFTWARE",
+	PerfTypeTracepoint: "PERF_TYPE_TRACEPOINT",
+	PerfTypeHwCache:    "PERF_TYPE_HW_CACHE",
+	PerfTypeRaw:        "PERF_TYPE_RAW",
+	PerfTypeBreakpoint: "PERF_TYPE_BREAKPOINT",
+}
+
+// Enum perf_sw_ids.
+const (
+	PerfSoftwareCpuClock        PerfSoftware = 0
+	PerfSoftwareTaskClock       PerfSoftware = 1
+	PerfSoftwarePageFaults      PerfSoftware = 2
+	PerfSoftwareContextSwitches PerfSoftware = 3
+	PerfSoftwareCpuMigrations   PerfSoftware = 4
+	PerfSoftwarePageFaultsMin   PerfSoftware = 5
+	PerfSoftwarePageFaultsMaj   PerfSoftware = 6
+	PerfSoftwareAlignmentFaults PerfSoftware = 7
+	PerfSoftwareEmulationFaults PerfSoftware = 8
+	PerfSoftwareDummy           PerfSoftware = 9
+	PerfSoftwareBpfOutput       PerfSoftware = 10
+	PerfSoftwareCgroupSwitches  PerfSoftware = 11
+)
+
+var perfSoftwareNames = [...]string{
+	PerfSoftwareCpuClock:        "PERF_COUNT_SW_CPU_CLOCK",
+	PerfSoftwareTaskClock:       "PERF_COUNT_SW_TASK_CLOCK",
+	PerfSoftwarePageFaults:      "PERF_COUNT_SW_PAGE_FAULTS",
+	PerfSoftwareContextSwitches: "PERF_COUNT_SW_CONTEXT_SWITCHES",
+	PerfSoftwareCpuMigrations:   "PERF_COUNT_SW_CPU_MIGRATIONS",
+	PerfSoftwarePageFaultsMin:   "PERF_COUNT_SW_PAGE_FAULTS_MIN",
+	PerfSoftwarePageFaultsMaj:   "PERF_COUNT_SW_PAGE_FAULTS_MAJ",
+	PerfSoftwareAlignmentFaults: "PERF_COUNT_SW_ALIGNMENT_FAULTS",
+	PerfSoftwareEmulationFaults: "PERF_COUNT_SW_EMULATION_FAULTS",
+	PerfSoftwareDummy:           "PERF_COUNT_SW_DUMMY",
+	PerfSoftwareBpfOutput:       "PERF_COUNT_SW_BPF_OUTPUT",
+	PerfSoftwareCgroupSwitches:  "PERF_COUNT_SW_CGROUP_SWITCHES",
+}
+
+// Enum of rtnetlink messages.
+const (
+	RouteNewlink          RouteMessage = 16
+	RouteDellink          RouteMessage = 17
+	RouteGetlink          RouteMessage = 18
+	RouteSetlink          RouteMessage = 19
+	RouteNewaddr          RouteMessage = 20
+	RouteDeladdr          RouteMessage = 21
+	RouteGetaddr          RouteMessage = 22
+	RouteNewroute         RouteMessage = 24
+	RouteDelroute         RouteMessage = 25
+	RouteGetroute         RouteMessage = 26
+	RouteNewneigh         RouteMessage = 28
+	RouteDelneigh         RouteMessage = 29
+	RouteGetneigh         RouteMessage = 30
+	RouteNewrule          RouteMessage = 32
+	RouteDelrule          RouteMessage = 33
+	RouteGetrule          RouteMessage = 34
+	RouteNewqdisc         RouteMessage = 36
+	RouteDelqdisc         RouteMessage = 37
+	RouteGetqdisc         RouteMessage = 38
+	RouteNewtclass        RouteMessage = 40
+	RouteDeltclass        RouteMessage = 41
+	RouteGettclass        RouteMessage = 42
+	RouteNewtfilter       RouteMessage = 44
+	RouteDeltfilter       RouteMessage = 45
+	RouteGettfilter       RouteMessage = 46
+	RouteNewaction        RouteMessage = 48
+	RouteDelaction        RouteMessage = 49
+	RouteGetaction        RouteMessage = 50
+	RouteNewprefix        RouteMessage = 52
+	RouteNewmulticast     RouteMessage = 56
+	RouteDelmulticast     RouteMessage = 57
+	RouteGetmulticast     RouteMessage = 58
+	RouteNewanycast       RouteMessage = 60
+	RouteDelanycast       RouteMessage = 61
+	RouteGetanycast       RouteMessage = 62
+	RouteNewneightbl      RouteMessage = 64
+	RouteGetneightbl      RouteMessage = 66
+	RouteSetneightbl      RouteMessage = 67
+	RouteNewnduseropt     RouteMessage = 68
+	RouteNewaddrlabel     RouteMessage = 72
+	RouteDeladdrlabel     RouteMessage = 73
+	RouteGetaddrlabel     RouteMessage = 74
+	RouteGetdcb           RouteMessage = 78
+	RouteSetdcb           RouteMessage = 79
+	RouteNewnetconf       RouteMessage = 80
+	RouteDelnetconf       RouteMessage = 81
+	RouteGetnetconf       RouteMessage = 82
+	RouteNewmdb           RouteMessage = 84
+	RouteDelmdb           RouteMessage = 85
+	RouteGetmdb           RouteMessage = 86
+	RouteNewnsid          RouteMessage = 88
+	RouteDelnsid          RouteMessage = 89
+	RouteGetnsid          RouteMessage = 90
+	RouteNewstats         RouteMessage = 92
+	RouteGetstats         RouteMessage = 94
+	RouteSetstats         RouteMessage = 95
+	RouteNewcachereport   RouteMessage = 96
+	RouteNewchain         RouteMessage = 100
+	RouteDelchain         RouteMessage = 101
+	RouteGetchain         RouteMessage = 102
+	RouteNewnexthop       RouteMessage = 104
+	RouteDelnexthop       RouteMessage = 105
+	RouteGetnexthop       RouteMessage = 106
+	RouteNewlinkprop      RouteMessage = 108
+	RouteDellinkprop      RouteMessage = 109
+	RouteGetlinkprop      RouteMessage = 110
+	RouteNewvlan          RouteMessage = 112
+	RouteDelvlan          RouteMessage = 113
+	RouteGetvlan          RouteMessage = 114
+	RouteNewnexthopbucket RouteMessage = 116
+	RouteDelnexthopbucket RouteMessage = 117
+	RouteGetnexthopbucket RouteMessage = 118
+	RouteNewtunnel        RouteMessage = 120
+	RouteDeltunnel        RouteMessage = 121
+	RouteGettunnel        RouteMessage = 122
+)
+
+var routeMessageNames = [...]string{
+	RouteNewlink:          "RTM_NEWLINK",
+	RouteDellink:          "RTM_DELLINK",
+	RouteGetlink:          "RTM_GETLINK",
+	RouteSetlink:          "RTM_SETLINK",
+	RouteNewaddr:          "RTM_NEWADDR",
+	RouteDeladdr:          "RTM_DELADDR",
+	RouteGetaddr:          "RTM_GETADDR",
+	RouteNewroute:         "RTM_NEWROUTE",
+	RouteDelroute:         "RTM_DELROUTE",
+	RouteGetroute:         "RTM_GETROUTE",
+	RouteNewneigh:         "RTM_NEWNEIGH",
+	RouteDelneigh:         "RTM_DELNEIGH",
+	RouteGetneigh:         "RTM_GETNEIGH",
+	RouteNewrule:          "RTM_NEWRULE",
+	RouteDelrule:          "RTM_DELRULE",
+	RouteGetrule:          "RTM_GETRULE",
+	RouteNewqdisc:         "RTM_NEWQDISC",
+	RouteDelqdisc:         "RTM_DELQDISC",
+	RouteGetqdisc:         "RTM_GETQDISC",
+	RouteNewtclass:        "RTM_NEWTCLASS",
+	RouteDeltclass:        "RTM_DELTCLASS",
+	RouteGettclass:        "RTM_GETTCLASS",
+	RouteNewtfilter:       "RTM_NEWTFILTER",
+	RouteDeltfilter:       "RTM_DELTFILTER",
+	RouteGettfilter:       "RTM_GETTFILTER",
+	RouteNewaction:        "RTM_NEWACTION",
+	RouteDelaction:        "RTM_DELACTION",
+	RouteGetaction:        "RTM_GETACTION",
+	RouteNewprefix:        "RTM_NEWPREFIX",
+	RouteNewmulticast:     "RTM_NEWMULTICAST",
+	RouteDelmulticast:     "RTM_DELMULTICAST",
+	RouteGetmulticast:     "RTM_GETMULTICAST",
+	RouteNewanycast:       "RTM_NEWANYCAST",
+	RouteDelanycast:       "RTM_DELANYCAST",
+	RouteGetanycast:       "RTM_GETANYCAST",
+	RouteNewneightbl:      "RTM_NEWNEIGHTBL",
+	RouteGetneightbl:      "RTM_GETNEIGHTBL",
+	RouteSetneightbl:      "RTM_SETNEIGHTBL",
+	RouteNewnduseropt:     "RTM_NEWNDUSEROPT",
+	RouteNewaddrlabel:     "RTM_NEWADDRLABEL",
+	RouteDeladdrlabel:     "RTM_DELADDRLABEL",
+	RouteGetaddrlabel:     "RTM_GETADDRLABEL",
+	RouteGetdcb:           "RTM_GETDCB",
+	RouteSetdcb:           "RTM_SETDCB",
+	RouteNewnetconf:       "RTM_NEWNETCONF",
+	RouteDelnetconf:       "RTM_DELNETCONF",
+	RouteGetnetconf:       "RTM_GETNETCONF",
+	RouteNewmdb:           "RTM_NEWMDB",
+	RouteDelmdb:           "RTM_DELMDB",
+	RouteGetmdb:           "RTM_GETMDB",
+	RouteNewnsid:          "RTM_NEWNSID",
+	RouteDelnsid:          "RTM_DELNSID",
+	RouteGetnsid:          "RTM_GETNSID",
+	RouteNewstats:         "RTM_NEWSTATS",
+	RouteGetstats:         "RTM_GETSTATS",
+	RouteSetstats:         "RTM_SETSTATS",
+	RouteNewcachereport:   "RTM_NEWCACHEREPORT",
+	RouteNewchain:         "RTM_NEWCHAIN",
+	RouteDelchain:         "RTM_DELCHAIN",
+	RouteGetchain:         "RTM_GETCHAIN",
+	RouteNewnexthop:       "RTM_NEWNEXTHOP",
+	RouteDelnexthop:       "RTM_DELNEXTHOP",
+	RouteGetnexthop:       "RTM_GETNEXTHOP",
+	RouteNewlinkprop:      "RTM_NEWLINKPROP",
+	RouteDellinkprop:      "RTM_DELLINKPROP",
+	RouteGetlinkprop:      "RTM_GETLINKPROP",
+	RouteNewvlan:          "RTM_NEWVLAN",
+	RouteDelvlan:          "RTM_DELVLAN",
+	RouteGetvlan:          "RTM_GETVLAN",
+	RouteNewnexthopbucket: "RTM_NEWNEXTHOPBUCKET",
+	RouteDelnexthopbucket: "RTM_DELNEXTHOPBUCKET",
+	RouteGetnexthopbucket: "RTM_GETNEXTHOPBUCKET",
+	RouteNewtunnel:        "RTM_NEWTUNNEL",
+	RouteDeltunnel:        "RTM_DELTUNNEL",
+	RouteGettunnel:        "RTM_GETTUNNEL",
+}

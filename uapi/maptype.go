@@ -122,3 +122,6 @@ func (t MapType) Struct() string {
 	}
 	return mapTypes[t].btf
 }
+
+// MapTypes returns all map types, without MapTypeUnspec.
+func MapTypes() []MapType { return upTo[MapType](len(mapTypeNames))[1:] }

@@ -29,6 +29,12 @@ type enum struct {
 	prefix string // of constants
 	names  string // the table of names
 	text   func(name string) string
+	// holds is an enumerator that finds an enumeration without a name.
+	holds string
+	// sparse means that numbers may be missing.
+	sparse bool
+	// skip lists enumerators that mark a place and mean nothing.
+	skip []string
 }
 
 func lower(name string) string { return strings.ToLower(name) }
@@ -44,6 +50,12 @@ var enums = []enum{
 	{kernel: "bpf_map_type", cut: "BPF_MAP_TYPE_", typ: "MapType", prefix: "MapType", names: "mapTypeNames", text: lower},
 	{kernel: "bpf_attach_type", cut: "BPF_", typ: "AttachType", prefix: "Attach", names: "attachTypeNames", text: lower},
 	{kernel: "bpf_link_type", cut: "BPF_LINK_TYPE_", typ: "LinkType", prefix: "Link", names: "linkTypeNames", text: lower},
+	{kernel: "perf_type_id", cut: "PERF_TYPE_", typ: "PerfType", prefix: "PerfType", names: "perfTypeNames", text: func(name string) string { return "PERF_TYPE_" + name }, skip: []string{"MAX"}},
+	{kernel: "perf_sw_ids", cut: "PERF_COUNT_SW_", typ: "PerfSoftware", prefix: "PerfSoftware", names: "perfSoftwareNames", text: func(name string) string { return "PERF_COUNT_SW_" + name }, skip: []string{"MAX"}},
+	{
+		kernel: "of rtnetlink messages", holds: "RTM_NEWLINK", cut: "RTM_", typ: "RouteMessage", prefix: "Route", names: "routeMessageNames",
+		text: func(name string) string { return "RTM_" + name }, sparse: true, skip: []string{"BASE"},
+	},
 }
 
 // capitals are the words that stay in capitals.
@@ -70,9 +82,23 @@ type member struct {
 	name   string
 }
 
+// find returns the kernel's type.
+func (e *enum) find(spec *btf.Spec) (*btf.Type, bool) {
+	if e.holds == "" {
+		return spec.Find(btf.KindEnum, e.kernel)
+	}
+	for id := range spec.NumTypes() {
+		t := spec.MustType(btf.ID(id))
+		if t.Kind == btf.KindEnum && slices.ContainsFunc(t.Values, func(v btf.Enumerator) bool { return v.Name == e.holds }) {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
 // members returns the enumerators of e in the order of their numbers, one for each number: the first name that is not a deprecated one.
 func (e *enum) members(spec *btf.Spec) ([]member, error) {
-	t, ok := spec.Find(btf.KindEnum, e.kernel)
+	t, ok := e.find(spec)
 	if !ok {
 		return nil, fmt.Errorf("%s has no enum %s", newest, e.kernel)
 	}
@@ -81,13 +107,13 @@ func (e *enum) members(spec *btf.Spec) ([]member, error) {
 		name, ours := strings.CutPrefix(v.Name, e.cut)
 		number := uint32(v.Value)
 		known := slices.ContainsFunc(out, func(m member) bool { return m.number == number })
-		if ours && !known && v.Value < flags && !strings.HasSuffix(name, "_DEPRECATED") {
+		if ours && !known && !slices.Contains(e.skip, name) && v.Value < flags && !strings.HasSuffix(name, "_DEPRECATED") {
 			out = append(out, member{number, name})
 		}
 	}
 	slices.SortFunc(out, func(a, b member) int { return cmp.Compare(a.number, b.number) })
 	for i, m := range out {
-		if m.number != uint32(i) {
+		if m.number != uint32(i) && !e.sparse {
 			return nil, fmt.Errorf("enum %s has no number %d", e.kernel, i)
 		}
 	}
