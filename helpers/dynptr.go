@@ -251,12 +251,30 @@ func endDynptr(name string, finish func(maps.RingBuffer, uint64, uint64) uapi.Er
 
 // dynptrFromPacket makes a dynptr of the whole packet; read-only for programs that may not store to it.
 func dynptrFromPacket(kind uint8) Impl {
-	return onPacket(func(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+	own := onPacket(func(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 		if c.Args[1] != 0 {
 			return c.nullDynptr(c.Args[2], uapi.EINVAL)
 		}
 		return 0, putDynptr(&c.guest, c.Args[2], dynptr{data: c.Args[0], size: uint32(ctx.Packet.Len()), kind: kind, rdonly: ctx.Packet.ReadOnly()})
 	})
+	return func(c *Call) (uint64, *vm.Action) {
+		if skb := c.foreignSkb(c.Args[0]); skb != nil {
+			return dynptrFromForeign(c, skb)
+		}
+		return own(c)
+	}
+}
+
+// dynptrFromForeign makes a dynptr of the bytes of an sk_buff that is not the program's own packet, such as an argument
+// of a traced function. The verifier makes it read-only (bpf_dynptr_from_skb_rdonly). Its bytes are an ordinary object.
+func dynptrFromForeign(c *Call, skb *kernel.Object) (uint64, *vm.Action) {
+	switch {
+	case c.Args[1] != 0:
+		return c.nullDynptr(c.Args[2], uapi.EINVAL)
+	case skb.Num("data_len") != 0:
+		return 0, notSimulated("a dynptr of a struct sk_buff with fragments that is not the program's own packet")
+	}
+	return 0, putDynptr(&c.guest, c.Args[2], dynptr{data: skb.Num("data"), size: uint32(skb.Num("len")), kind: dynptrLocal, rdonly: true})
 }
 
 // dynptrSlice returns a pointer to the bytes themselves. For bytes of a packet in several pieces, or outside the linear

@@ -68,6 +68,17 @@ func (at *finder) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
 	return nil, badArg("%#x is not the context of a program with a packet", addr)
 }
 
+// foreignSkb returns the struct sk_buff at addr, nil if there is none or if it is the program's own packet.
+func (at *finder) foreignSkb(addr uint64) *kernel.Object {
+	if at.contextAt(addr) != nil {
+		return nil
+	}
+	if o := at.kernel.ObjectAt(addr); o != nil && o.TypeName() == "sk_buff" {
+		return o
+	}
+	return nil
+}
+
 // storageOwner returns the address that identifies an owner: a socket has several.
 func (at *finder) storageOwner(m maps.LocalStorage, addr uint64) uint64 {
 	if m.Spec().Type == uapi.MapTypeSkStorage && addr != 0 {

@@ -319,7 +319,7 @@ func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 }
 
 func (m *Memory) resolveView(t target, addr, size uint64, write bool) (target, *Fault) {
-	r := m.blocks[m.blockAt(t.off)].r
+	r := m.blocks[m.blockAt(t.off)].r.at(addr)
 	rel := addr - r.Base
 	if r.View == nil || rel >= r.Size || size > r.Size-rel {
 		return t, m.outOfBounds(addr, size, write, t.off)
@@ -342,7 +342,7 @@ func (m *Memory) resolveView(t target, addr, size uint64, write bool) (target, *
 func (m *Memory) fault(k FaultKind, addr, size uint64, write bool) *Fault {
 	f := &Fault{Kind: k, Addr: addr, Size: int(size), Write: write}
 	if off := addr - m.base; off < m.limit {
-		f.Region = m.blocks[m.blockAt(off)].r
+		f.Region = m.blocks[m.blockAt(off)].r.at(addr)
 		lo, _ := f.Region.bounds(addr)
 		f.Delta = int64(addr - lo)
 	}

@@ -110,10 +110,13 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	m.slab = m.slab[1:]
 	*p = r
 	p.Base, p.Size, p.Freed, p.resting, p.why = m.base+lo, size, false, false, ""
-	p.block, p.ext, p.extSz = bi, p.Base, size
+	p.block, p.ext, p.extSz, p.part = bi, p.Base, size, nil
 	if old := b.r; old != nil {
 		// The old region is unreachable but shares a slab with others: it must not keep its owner alive.
-		old.Owner, old.View = nil, nil
+		if old.part != nil {
+			old.part.Owner, old.part.View = nil, nil
+		}
+		old.Owner, old.View, old.part = nil, nil, nil
 	}
 	b.r = p
 	if b.start < m.arena.fresh { // used before
@@ -164,6 +167,7 @@ func (r *Region) plainClass() Class {
 
 // paint sets the shadow of a region's extent from its bounds, View and ReadOnly.
 func (m *Memory) paint(r *Region) {
+	m.paintPart(r)
 	c := r.plainClass()
 	lo := r.Base - m.base
 	if r.Count <= 1 || r.Stride == r.ElemSize {
@@ -220,6 +224,9 @@ func (m *Memory) Free(r *Region) {
 		return
 	}
 	r.Freed, r.resting = true, false
+	if r.part != nil {
+		r.part.Freed = true
+	}
 	b := m.blocks[r.block]
 	m.changed(m.offsets(b.start, b.end))
 	m.dropMarks(b.start, b.end)
@@ -241,7 +248,7 @@ func (m *Memory) Free(r *Region) {
 // SetBounds moves the bounds of a live, non-array region to the guest addresses [lo, hi) within its extent, as packets
 // need when headroom is used or the tail is trimmed. Bytes keep their values.
 func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
-	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz {
+	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz || r.part != nil && hi > r.part.Base {
 		return boundsError(r, lo, hi)
 	}
 	switch end := r.Base + r.Size; {
@@ -358,7 +365,7 @@ func (m *Memory) blockAt(off uint64) int32 {
 func (m *Memory) Find(addr uint64) *Region {
 	addr &= m.mask
 	if off := addr - m.base; off < m.limit {
-		if r := m.blocks[m.blockAt(off)].r; r.Contains(addr) && !r.Freed {
+		if r := m.blocks[m.blockAt(off)].r.at(addr); r.Contains(addr) && !r.Freed {
 			return r
 		}
 		return nil
@@ -387,7 +394,7 @@ func (m *Memory) Nearest(addr uint64) (r *Region, delta int64, inside bool) {
 		return r, int64(addr - r.Base - r.Size), false
 	}
 	bi := m.blockAt(off)
-	r = m.blocks[bi].r
+	r = m.blocks[bi].r.at(addr)
 	lo, hi := r.bounds(addr)
 	switch {
 	case addr < lo:

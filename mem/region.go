@@ -84,6 +84,8 @@ type Region struct {
 	ext   uint64 // address of the reserved extent
 	extSz uint64 // size of the reserved extent
 
+	part *Region // an object in the extent after the bounds, see [Memory.Attach]
+
 	resting bool   // freed, but its space is kept (see [Memory.Rest])
 	why     string // what ended it, when that is known: "bpf_x moved"
 }

@@ -12,6 +12,10 @@ func (m *Memory) Rest(r *Region, why string) {
 	m.changed(m.offsets(lo, hi))
 	m.dropMarks(lo, hi)
 	m.fill(lo, hi, ClassFreed) // its surroundings are already redzones
+	if p := r.part; p != nil {
+		m.fill(p.Base-m.base, (p.Base+p.Size-m.base+granule-1)&^(granule-1), ClassFreed)
+		p.Freed, p.why = true, why
+	}
 	r.Freed, r.resting, r.why = true, true, why
 }
 
@@ -23,6 +27,9 @@ func (m *Memory) Wake(r *Region, lo, hi uint64) error {
 	m.fill((r.Base-m.base)&^(granule-1), (r.Base+r.Size-m.base+granule-1)&^(granule-1), ClassRedzone)
 	if lo > hi || lo < r.ext || hi > r.ext+r.extSz {
 		return boundsError(r, lo, hi)
+	}
+	if r.part != nil {
+		r.part.Freed, r.part.why = false, ""
 	}
 	r.Freed, r.resting, r.why = false, false, ""
 	r.Base, r.Size = lo, hi-lo

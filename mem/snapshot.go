@@ -149,6 +149,9 @@ func (m *Memory) Restore(s *Snapshot) {
 	m.blocks = append(m.blocks[:0], s.blocks...)
 	for i, b := range m.blocks {
 		*b.r = s.regions[i]
+		if p := b.r.part; p != nil {
+			p.Freed, p.why = b.r.Freed, b.r.why
+		}
 	}
 	loadPages(m.bytesAt(0, m.limit), s.data)
 	loadPages(m.shadowRange(0, m.limit/granule), s.shadow)

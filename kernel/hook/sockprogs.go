@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -236,7 +237,7 @@ func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
 		b.Num(field, addr)
 	}
 	at("tail", p.DataEnd())
-	at("end", p.DataEnd()+uint64(p.Tailroom()))
+	at("end", p.BufferEnd())
 	network := p.Data()
 	if p.Lead() == 0 {
 		network += net.EthHeader
@@ -246,10 +247,22 @@ func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
 	at("transport_header", network+20)
 	b.Num("len", uint64(p.Len()))
 	b.Num("data_len", uint64(p.Len()-p.Linear()))
-	for name, field := range map[string]string{"mark": "mark", "priority": "priority", "skb_iif": "ingress_ifindex", "queue_mapping": "queue_mapping", "vlan_tci": "vlan_tci"} {
+	for name, field := range skbMembers {
 		if v, ok := c.Field(field); ok {
 			b.Num(name, v)
 		}
+	}
+	var gso net.GSO
+	for field, to := range map[string]*uint64{"gso_size": &gso.Size, "gso_segs": &gso.Segs, "hwtstamp": &gso.Stamp} {
+		if v, ok := c.Field(field); ok {
+			*to = v
+		}
+	}
+	if err := p.ShareInfo(gso); err != nil {
+		return nil, err
+	}
+	if dev := h.deviceObject(c); dev != nil {
+		b.Ptr("dev", dev)
 	}
 	if s := c.Socket(); s != nil {
 		if sk, err := s.Object(); err == nil {
@@ -257,6 +270,29 @@ func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
 		}
 	}
 	return o, nil
+}
+
+// skbMembers are the members of struct sk_buff by the field of __sk_buff that shows them.
+var skbMembers = map[string]string{
+	"mark": "mark", "priority": "priority", "skb_iif": "ingress_ifindex", "queue_mapping": "queue_mapping", "vlan_tci": "vlan_tci",
+	"protocol": "protocol", "pkt_type": "pkt_type", "tc_index": "tc_index", "hash": "hash", "tstamp": "tstamp", "napi_id": "napi_id",
+}
+
+// deviceObject returns the net_device of a context's packet, or nil.
+func (h *Hooks) deviceObject(c *Context) *object.Object {
+	d, ok := c.DeviceOf()
+	if !ok {
+		return nil
+	}
+	o, err := h.keptObject(fmt.Sprintf("device %d", d.Index), "net_device")
+	if err != nil {
+		return nil
+	}
+	b := object.Build(o)
+	b.Text("name", d.Name)
+	b.Num("ifindex", uint64(d.Index))
+	b.Num("mtu", uint64(d.MTU))
+	return o
 }
 
 // KernelContext returns the kernel's own struct for the declared struct of a context (bpf_cast_to_kern_ctx).
@@ -273,6 +309,14 @@ func (h *Hooks) KernelContext(c *Context) (*object.Object, error) {
 	if p := c.Packet; p != nil {
 		base, _ := p.Region().Extent()
 		b.Num("data_hard_start", base)
+		b.Num("frame_sz", net.XDPFrame)
+		if rxq := b.Child("rxq"); rxq != nil {
+			q := object.Build(rxq)
+			q.Ptr("dev", h.deviceObject(c))
+			if v, ok := c.Field("rx_queue_index"); ok {
+				q.Num("queue_index", v)
+			}
+		}
 		b.Num("data", p.Data())
 		b.Num("data_end|skb_data_end", p.DataEnd())
 		b.Num("data_meta", p.Meta())

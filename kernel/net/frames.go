@@ -9,7 +9,7 @@ import (
 // Lengths of packets in bytes, Ethernet header included (net/bpf/test_run.c bpf_test_init, bpf_prog_test_run_xdp).
 const (
 	LeastFrame = EthHeader
-	MostXDP    = xdpFrame - xdpHeadroom - xdpTailroom // of the linear part
+	MostXDP    = XDPFrame - xdpHeadroom - xdpTailroom // of the linear part
 )
 
 // NewXDP places a frame as BPF_PROG_TEST_RUN does for XDP: in a page with 256 bytes of headroom. Its first meta bytes
@@ -19,7 +19,7 @@ func (h *Host) NewXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Pack
 		data, rest = data[:most], append(data[most:len(data):len(data)], rest...)
 	}
 	room := MostXDP - (len(data) - meta)
-	p, err := h.newPacket("xdp", data, uint64(xdpHeadroom-meta), uint64(max(room, 0)), false)
+	p, err := h.newPacket("xdp", data, uint64(xdpHeadroom-meta), uint64(max(room, 0)), 0, false)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (h *Host) NewSkb(data []byte, l2, readOnly, cloned bool, frags [][]byte) (*
 	if !l2 {
 		data, lead = data[min(len(data), EthHeader):], EthHeader
 	}
-	p, err := h.newPacket("skb", data, skbHeadroom, skbTailroom, readOnly)
+	p, err := h.newPacket("skb", data, skbHeadroom, skbTailroom, sharedRoom, readOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (p *Packet) Reuse() *Reuse {
 		return nil
 	}
 	base, _ := p.region.Extent()
-	r := &Reuse{p: p, was: *p, frame: p.k.Mem().ExtentBytes(p.region), start: int(p.data - base), head: int(p.min - base)}
+	r := &Reuse{p: p, was: *p, frame: p.buffer(), start: int(p.data - base), head: int(p.min - base)}
 	if !p.xdp {
 		r.tail = p.max - p.end
 	}

@@ -13,8 +13,10 @@ import (
 const (
 	EthHeader    = 14
 	xdpHeadroom  = 256
-	xdpFrame     = 4096
+	XDPFrame     = 4096
 	xdpTailroom  = 320 // struct skb_shared_info at the end of the page
+	sharedRoom   = 384 // for the struct after the buffer of an sk_buff, whose size depends on the release
+	bufferAlign  = 64  // of the buffer's end (SKB_DATA_ALIGN)
 	xdpFrameHead = 40  // struct xdp_frame at the start of the headroom
 	skbHeadroom  = 256
 	skbTailroom  = 256
@@ -49,6 +51,7 @@ type Packet struct {
 	meta   uint64 // start of metadata, data when there is none
 	min    uint64 // lowest address data may have
 	max    uint64 // highest address end may have
+	room   uint64 // reserved after the buffer for struct skb_shared_info, 0 if it has none
 	xdp    bool
 	ro     bool
 	lead   int // bytes that Out puts before the data
@@ -101,11 +104,11 @@ func Checksum(b []byte, sum uint32) uint16 {
 }
 
 // newPacket places data between headroom and tailroom; the guest sees [data, data+len).
-func (h *Host) newPacket(name string, data []byte, head, tail uint64, readOnly bool) (*Packet, error) {
+func (h *Host) newPacket(name string, data []byte, head, tail, room uint64, readOnly bool) (*Packet, error) {
 	if len(data) > MaxPacket {
 		return nil, fmt.Errorf("kernel: packet of %d bytes, at most %d", len(data), MaxPacket)
 	}
-	p := &Packet{k: h, ro: readOnly}
+	p := &Packet{k: h, ro: readOnly, room: room}
 	if err := p.placeAt(name, data, head, tail); err != nil {
 		return nil, err
 	}
@@ -115,13 +118,17 @@ func (h *Host) newPacket(name string, data []byte, head, tail uint64, readOnly b
 
 func (p *Packet) placeAt(name string, data []byte, head, tail uint64) error {
 	head = (head + 15) &^ 15
-	r, err := p.k.Mem().Alloc(head+uint64(len(data))+tail, mem.Region{Kind: mem.Packet, Name: name, ReadOnly: p.ro, Owner: p})
+	size := head + uint64(len(data)) + tail
+	if p.room != 0 {
+		size = (size+bufferAlign-1)&^(bufferAlign-1) + p.room
+	}
+	r, err := p.k.Mem().Alloc(size, mem.Region{Kind: mem.Packet, Name: name, ReadOnly: p.ro, Owner: p})
 	if err != nil {
 		return fmt.Errorf("kernel: packet: %w", err)
 	}
 	copy(p.k.Mem().Bytes(r)[head:], data)
 	p.region = r
-	p.min, p.max = r.Base, r.Base+r.Size
+	p.min, p.max = r.Base, r.Base+head+uint64(len(data))+tail
 	p.data = r.Base + head
 	p.end, p.meta = p.data+uint64(len(data)), p.data
 	return p.bound()
@@ -140,7 +147,7 @@ func (p *Packet) save() Packet {
 
 func (p *Packet) Free() {
 	p.dropPlaces()
-	p.k.Mem().Free(p.region)
+	p.release(p.region)
 	for _, f := range p.frags {
 		p.k.Mem().Free(f.region)
 	}

@@ -61,7 +61,7 @@ func (p *Packet) goTo(place int, lo, hi uint64, why string) error {
 func (p *Packet) dropPlaces() {
 	for _, r := range p.places {
 		if r != p.region {
-			p.k.Mem().Free(r)
+			p.release(r)
 		}
 	}
 	p.places, p.place = nil, 0
@@ -77,6 +77,6 @@ func (p *Packet) rewind(first *mem.Region) bool {
 
 // leave frees the places of a packet that gets a place of a different size.
 func (p *Packet) leave(region *mem.Region) {
-	p.k.Mem().Free(region)
+	p.release(region)
 	p.dropPlaces()
 }

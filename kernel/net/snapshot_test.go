@@ -33,7 +33,7 @@ func TestHostRestoresEveryField(t *testing.T) {
 	snaptest.Check(t, h, map[string]snaptest.Field{
 		"network": snaptest.Value(&h.network, func(n int) Network { return Network{Devices: []Device{{Index: uint32(n)}}} }),
 		"packets": {Set: func(int) {
-			_, err := h.newPacket("packet", make([]byte, 64), 0, 0, false)
+			_, err := h.newPacket("packet", make([]byte, 64), 0, 0, sharedRoom, false)
 			require.NoError(t, err)
 		}, Get: func() any { return len(h.packets) }},
 		"sockets":  {Set: func(n int) { h.newSocket(strconv.Itoa(n)).Addr() }, Get: func() any { return len(h.sockets) }},
@@ -43,11 +43,12 @@ func TestHostRestoresEveryField(t *testing.T) {
 
 func TestPacketsRestoreEveryField(t *testing.T) {
 	h := newHost(t)
-	p, err := h.newPacket("packet", make([]byte, 64), 0, 0, false)
+	p, err := h.newPacket("packet", make([]byte, 64), 0, 0, sharedRoom, false)
 	require.NoError(t, err)
 	snaptest.Check(t, p, map[string]snaptest.Field{
 		"region": snaptest.Pointer(&p.region), "data": snaptest.Number(&p.data), "end": snaptest.Number(&p.end), "meta": snaptest.Number(&p.meta),
 		"min": snaptest.Number(&p.min), "max": snaptest.Number(&p.max), "xdp": snaptest.Bool(&p.xdp), "ro": snaptest.Bool(&p.ro),
+		"room": snaptest.Number(&p.room),
 		"lead": snaptest.Number(&p.lead), "cloned": snaptest.Bool(&p.cloned),
 		"place":  snaptest.Number(&p.place),
 		"places": snaptest.Slice(&p.places, func(int) *mem.Region { return &mem.Region{} }),

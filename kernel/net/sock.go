@@ -239,7 +239,18 @@ func (h *Host) fillSkb(b object.Builder) {
 		h.Fail(err)
 		return
 	}
-	room.Poke(0, make([]byte, size+shared), object.Made) // the shared info after the data is all zero
+	room.Poke(0, make([]byte, size+shared), object.Made)
+	if l := h.LayoutNamed("skb_shared_info"); l != nil && l.Size <= shared {
+		info, err := room.Embed(b.Role("skb_shared_info"), l, uint64(size), 0)
+		if err != nil {
+			h.Fail(err)
+			return
+		}
+		info.MarkBuiltin()
+		s := object.Fill(info)
+		s.All(make([]byte, l.Size))
+		s.Num("dataref.counter", 1)
+	}
 	room.Poke(head, frame, object.Made)
 	b.Ptr("head", room)
 	data := room.Addr() + head + EthHeader

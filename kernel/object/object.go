@@ -168,6 +168,16 @@ func (s *Space) MakeAt(role string, l *Layout, size uint64, region *mem.Region, 
 	return o
 }
 
+// Discard forgets an object that MakeAt created, when its memory ends.
+func (s *Space) Discard(o *Object) {
+	for i := len(s.objects) - 1; i >= 0; i-- { // it is one of the last
+		if s.objects[i] == o {
+			s.objects = slices.Delete(s.objects, i, i+1)
+			return
+		}
+	}
+}
+
 // Elements creates an array of n elements of the pointee type of the pointer field at path, with the contents data. The
 // field itself is not changed.
 func (o *Object) Elements(path string, n uint64, fill func(i uint64, size uint64) []byte) (*Object, error) {
