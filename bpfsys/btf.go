@@ -29,10 +29,9 @@ func (s *System) btfLoad(c Caller, a *attr) Result {
 	switch {
 	case flags&^uint32(tokenFD) != 0:
 		return fail(uapi.EINVAL)
-	case flags&tokenFD != 0:
-		if _, _, e := fileOf[*Token](c, a.fd(36)); e != 0 {
-			return fail(e)
-		}
+	}
+	if _, e := s.tokenOf(c, flags&tokenFD != 0, a.fd(36), uapi.CmdBtfLoad, func(Delegation) bool { return true }, capBPF); e != 0 {
+		return fail(e)
 	}
 	if size > maxBTF {
 		return fail(uapi.E2BIG)

@@ -18,6 +18,8 @@ type Caller interface {
 	IsFile(path string) (regular, exists bool)
 	// HasProcess reports whether a process with the given id exists.
 	HasProcess(pid uint32) bool
+	// UserNS returns the caller's user namespace, 0 for the initial one of the simulated kernel, and the caller's effective capabilities in it.
+	UserNS() (ns, capabilities uint64)
 	// Thread returns the caller's process and thread ids and its name.
 	Thread() (tgid, tid uint32, comm string)
 }
@@ -34,7 +36,7 @@ const (
 	NetnsFile                  // a network namespace
 	PidFile                    // a pidfd
 	SocketFile                 // a socket
-	BPFFSFile                  // a directory of the simulated bpffs
+	BPFFSFile                  // a directory of a simulated bpffs
 )
 
 // Access modes of a file, with the values of O_ACCMODE.
@@ -51,6 +53,7 @@ type File struct {
 	Access uint32
 	// Inode identifies the host's cgroups, namespaces and sockets.
 	Inode uint64
+	Path  string // of a BPFFSFile
 }
 
 // Result is the outcome of a call: a value or an errno. A call that opens a descriptor returns the new file, and the value to return to

@@ -24,6 +24,8 @@ type task struct {
 	files       map[int32]bpfsys.File
 	next        int32
 	notes       []string
+	userNS      uint64
+	caps        uint64
 }
 
 const base = 0x10000
@@ -52,6 +54,7 @@ func (t *task) IsFile(p string) (bool, bool)     { return p == "/bin/sh", p == "
 func (t *task) HasProcess(pid uint32) bool       { return pid == 1 }
 func (t *task) File(fd int32) bpfsys.File        { return t.files[fd] }
 func (t *task) Path(_ int32, p string) string    { return p }
+func (t *task) UserNS() (uint64, uint64)         { return t.userNS, t.caps }
 func (t *task) Thread() (uint32, uint32, string) { return 1, 1, "test" }
 
 // put copies bytes into the task's memory and returns their address.

@@ -107,6 +107,15 @@ func (s *System) infoByFD(c Caller, a *attr) Result {
 		size, fill = s.infoSize("bpf_btf_info", 32), func(i *info) { s.btfInfo(i, o) }
 	case *Link:
 		size, fill = s.infoSize("bpf_link_info", 64), func(i *info) { s.linkInfo(i, o) }
+	case *Token:
+		if !s.release.Has(uapi.R(6, 17)) {
+			return fail(uapi.EINVAL)
+		}
+		size, fill = s.infoSize("bpf_token_info", 32), func(i *info) {
+			for n, v := range []uint64{o.grants.Cmds, o.grants.Maps, o.grants.Progs, o.grants.Attaches} {
+				i.u64(8*n, v)
+			}
+		}
 	default:
 		return fail(uapi.EINVAL)
 	}

@@ -46,6 +46,12 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 	if a.u32(44) != 0 { // map_ifindex: hardware offload
 		return Result{Errno: uapi.EINVAL, Note: "maps offloaded to a device (map_ifindex) are not simulated"}
 	}
+	if s.release.Has(uapi.R(6, 9)) {
+		if _, e := s.tokenOf(c, flags&uapi.MapTokenFD != 0, a.fd(76), uapi.CmdMapCreate, func(d Delegation) bool { return bit(d.Maps, uint32(typ)) }, mapNeeds(typ)...); e != 0 {
+			return fail(e)
+		}
+		flags &^= uapi.MapTokenFD
+	}
 	if typ == uapi.MapTypePerfEventArray && a.u32(12) == 0 { // package maps uses the number of CPUs, as libbpf does
 		return fail(uapi.EINVAL)
 	}

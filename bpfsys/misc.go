@@ -6,26 +6,9 @@ import (
 
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
-
-// Token is a BPF token. It grants nothing, because callers have all capabilities.
-type Token struct{ object }
-
-func (s *System) tokenCreate(c Caller, a *attr) Result {
-	if a.u32(0) != 0 {
-		return fail(uapi.EINVAL)
-	}
-	f := c.File(a.fd(4))
-	switch f.Kind {
-	case NoFile:
-		return fail(uapi.EBADF)
-	case BPFFSFile:
-		// As in the initial user namespace, where nothing is delegated.
-		return Result{Errno: uapi.EOPNOTSUPP, Note: "BPF_TOKEN_CREATE: the bpffs at " + BPFFS + " belongs to the initial user namespace, which delegates nothing"}
-	}
-	return fail(uapi.EINVAL)
-}
 
 func (s *System) streamRead(c Caller, a *attr) Result {
 	if _, _, e := fileOf[*Prog](c, a.fd(16)); e != 0 {
@@ -45,7 +28,7 @@ func (s *System) enableStats(_ Caller, a *attr) Result {
 		return fail(uapi.EMFILE)
 	}
 	s.statsOn++
-	t := &Token{}
+	t := &statsFile{}
 	s.add(t, KindToken, "stats", func() { s.statsOn-- })
 	return s.newFile(t, ReadOnly)
 }
@@ -247,6 +230,21 @@ func (s *System) FDInfo(o Object) []byte {
 		}
 	case *BTF:
 		add("btf_id", "%d", o.id)
+	case *Token: // bpf_token_show_fdinfo
+		for _, m := range []struct {
+			name string
+			mask uint64
+			n    int
+		}{
+			{"allowed_cmds", o.grants.Cmds, len(uapi.Cmds())}, {"allowed_maps", o.grants.Maps, len(uapi.MapTypes()) + 1},
+			{"allowed_progs", o.grants.Progs, len(progtype.All())}, {"allowed_attachs", o.grants.Attaches, len(uapi.AttachTypes())},
+		} {
+			if all := uint64(1)<<m.n - 1; m.mask&all == all {
+				add(m.name, "%s", "any")
+			} else {
+				add(m.name, "0x%x", m.mask)
+			}
+		}
 	}
 	return b
 }

@@ -18,7 +18,7 @@ const (
 	KindLink
 	KindPerf
 	KindIter
-	KindToken
+	KindToken // tokens, and descriptors of BPF_ENABLE_STATS
 	numKinds
 )
 
@@ -159,6 +159,15 @@ func (s *System) byIDFile(a *attr, kind Kind) Result {
 		var ok bool
 		if access, ok = accessOf(flags); !ok || flags&^uint32(uapi.MapRdonly|uapi.MapWronly) != 0 {
 			return fail(uapi.EINVAL)
+		}
+	}
+	if kind == KindBTF && s.release.Has(uapi.R(6, 17)) {
+		const tokenFD = uapi.MapTokenFD
+		if a.u32(8)&^uint32(tokenFD) != 0 {
+			return fail(uapi.EINVAL)
+		}
+		if _, e := s.tokenOf(a.c, a.u32(8)&tokenFD != 0, a.fd(12), uapi.CmdBtfGetFdById, func(Delegation) bool { return true }, capSysAdmin); e != 0 {
+			return fail(e)
 		}
 	}
 	o := s.byID[kind][a.u32(0)]

@@ -13,14 +13,21 @@ const BPFFS = "/sys/fs/bpf"
 
 // bpffs is the simulated BPF file system: directories and pinned objects by path.
 type bpffs struct {
-	dirs map[string]bool
-	pins map[string]Object
+	dirs   map[string]bool
+	pins   map[string]Object
+	supers map[string]*superBlock // instances by the path of their root
+	made   int
 }
 
-func (f *bpffs) init() { f.dirs, f.pins = map[string]bool{BPFFS: true}, map[string]Object{} }
+func (f *bpffs) init() {
+	f.dirs, f.pins, f.supers = map[string]bool{BPFFS: true}, map[string]Object{}, map[string]*superBlock{BPFFS: {}}
+}
 
-// InBPFFS reports whether a clean absolute path is in the simulated bpffs.
-func InBPFFS(p string) bool { return p == BPFFS || strings.HasPrefix(p, BPFFS+"/") }
+// InBPFFS reports whether a clean absolute path is in the bpffs at [BPFFS], or in an instance of [System.NewBPFFS].
+func InBPFFS(p string) bool {
+	rest, ok := strings.CutPrefix(p, BPFFS)
+	return ok && (rest == "" || rest[0] == '/' || rest[:1] == rootMark)
+}
 
 // maxPins limits the number of entries in the file system; maxPath limits the length of their paths.
 const (
@@ -161,7 +168,7 @@ func (s *System) Unlink(p string, dir bool) uapi.Errno {
 		return uapi.ENOTDIR
 	case !dir && o == nil:
 		return uapi.EISDIR
-	case dir && p == BPFFS:
+	case dir && isRoot(p):
 		return uapi.EBUSY
 	case dir && len(s.fs.list(p)) > 0:
 		return uapi.ENOTEMPTY
@@ -182,8 +189,10 @@ func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
 	switch {
 	case o == nil && !s.fs.dirs[from]:
 		return uapi.ENOENT
-	case !InBPFFS(to):
+	case !InBPFFS(to), rootOf(from) != rootOf(to):
 		return uapi.EXDEV
+	case isRoot(from), isRoot(to):
+		return uapi.EBUSY
 	}
 	if from == to {
 		return 0
@@ -209,7 +218,7 @@ func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
 	if strings.HasPrefix(to, from+"/") {
 		return uapi.EINVAL
 	}
-	moved := bpffs{map[string]bool{}, map[string]Object{}}
+	moved := bpffs{map[string]bool{}, map[string]Object{}, s.fs.supers, s.fs.made}
 	rename := func(p string) string {
 		if p == from || strings.HasPrefix(p, from+"/") {
 			return to + p[len(from):]

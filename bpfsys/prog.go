@@ -91,10 +91,10 @@ func (s *System) progLoad(c Caller, a *attr) Result {
 	if flags&^s.progFlags() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	if flags&flagToken != 0 {
-		if _, _, e := fileOf[*Token](c, a.fd(144)); e != 0 {
-			return fail(e)
-		}
+	if _, e := s.tokenOf(c, flags&flagToken != 0, a.fd(144), uapi.CmdProgLoad, func(d Delegation) bool {
+		return bit(d.Progs, uint32(typ)) && bit(d.Attaches, uint32(expected))
+	}, progNeeds(typ)...); e != 0 {
+		return fail(e)
 	}
 	count := a.u32(loadCount)
 	if count == 0 || count > maxInsns {

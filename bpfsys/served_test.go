@@ -374,8 +374,14 @@ func commandSubjects() []subject {
 			fd, r := k.try(uapi.CmdLinkCreate, field{0, int(p)}, field{8, int(uapi.AttachTraceIter)}, field{12, 0})
 			return []field{{0, k.must(fd, r.errno)}, {4, 0}}
 		}),
-		uapi.CmdProgBindMap:        call(uapi.CmdProgBindMap, func(k *caller) []field { return []field{{0, prog(k)}, {4, k.hash()}, {8, 0}} }),
-		uapi.CmdTokenCreate:        call(uapi.CmdTokenCreate, func(*caller) []field { return []field{{0, 0}, {4, bpffsFD}} }),
+		uapi.CmdProgBindMap: call(uapi.CmdProgBindMap, func(k *caller) []field { return []field{{0, prog(k)}, {4, k.hash()}, {8, 0}} }),
+		uapi.CmdTokenCreate: call(uapi.CmdTokenCreate, func(k *caller) []field {
+			k.userNS, k.caps = 7, ^uint64(0)
+			root, e := k.s.NewBPFFS(7, bpfsys.Delegation{Maps: 1 << uapi.MapTypeHash})
+			k.must(0, e)
+			k.files[bpffsFD] = bpfsys.File{Kind: bpfsys.BPFFSFile, Path: root}
+			return []field{{0, 0}, {4, bpffsFD}}
+		}),
 		uapi.CmdProgStreamReadByFd: call(uapi.CmdProgStreamReadByFd, func(k *caller) []field { return []field{{0, k.room(16)}, {8, 16}, {12, 1}, {16, prog(k)}} }),
 		uapi.CmdProgAssocStructOps: call(uapi.CmdProgAssocStructOps, func(k *caller) []field { return []field{{0, k.hash()}, {4, prog(k)}, {8, 0}} }),
 	}

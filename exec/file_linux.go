@@ -4,6 +4,7 @@ package exec
 
 import (
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -19,10 +20,13 @@ type file struct {
 	object bpfsys.Object
 	path   string // of a simulated file or directory
 	dir    bool
+	oPath  bool   // opened with O_PATH, as fsmount(2) does: only a place in a path
 	cgroup uint64 // id of a simulated cgroup
-	read   bool   // a directory has been listed to its end
-	kept   bool   // kept when no descriptor is left
-	event  int    // eventfd that stands for the object in epoll, -1 if none
+	// context is set for what fsopen(2) returned.
+	context *fsContext
+	read    bool // a directory has been listed to its end
+	kept    bool // kept when no descriptor is left
+	event   int  // eventfd that stands for the object in epoll, -1 if none
 	// epolled is set once the eventfd was put into an epoll instance.
 	epolled bool
 	level   bool
@@ -78,6 +82,7 @@ func (s *supervisor) newFile(name string) (*file, error) {
 	if len(name) > 200 {
 		name = name[:200]
 	}
+	name = strings.ReplaceAll(name, "\x00", "") // of a bpffs instance
 	fd, err := unix.MemfdCreate("bpfrun:"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, err

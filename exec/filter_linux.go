@@ -33,7 +33,7 @@ func rules(asRoot bool) []rule {
 		{nr: sysReadlink}, {nr: unix.SYS_READLINKAT}, {nr: unix.SYS_GETDENTS64},
 		{nr: sysMkdir}, {nr: unix.SYS_MKDIRAT}, {nr: sysUnlink}, {nr: sysRmdir}, {nr: unix.SYS_UNLINKAT},
 		{nr: sysRename}, {nr: sysRenameat}, {nr: unix.SYS_RENAMEAT2},
-		{nr: unix.SYS_MOUNT}, {nr: unix.SYS_FSOPEN},
+		{nr: unix.SYS_MOUNT}, {nr: unix.SYS_UMOUNT2}, {nr: unix.SYS_FSOPEN}, {nr: unix.SYS_FSCONFIG}, {nr: unix.SYS_FSMOUNT}, {nr: unix.SYS_MOVE_MOUNT},
 		{nr: unix.SYS_UNAME},
 		{nr: unix.SYS_PRLIMIT64, when: equal, arg: 1, val: unix.RLIMIT_MEMLOCK},
 		{nr: sysSetrlimit, when: equal, arg: 0, val: unix.RLIMIT_MEMLOCK},

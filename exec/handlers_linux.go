@@ -32,6 +32,7 @@ func init() {
 		sysRenameat:        func(c *call) { c.rename(c.fd(0), c.arg(1), c.fd(2), c.arg(3), 0) },
 		unix.SYS_RENAMEAT2: func(c *call) { c.rename(c.fd(0), c.arg(1), c.fd(2), c.arg(3), c.arg(4)) },
 		unix.SYS_MOUNT:     (*call).mount, unix.SYS_FSOPEN: (*call).fsopen,
+		unix.SYS_UMOUNT2: (*call).umount, unix.SYS_FSCONFIG: (*call).fsconfig, unix.SYS_FSMOUNT: (*call).fsmount, unix.SYS_MOVE_MOUNT: (*call).moveMount,
 		unix.SYS_UNAME:     (*call).uname,
 		unix.SYS_PRLIMIT64: (*call).prlimit, sysSetrlimit: func(c *call) { c.s.reply(c.n, 0, 0) },
 		unix.SYS_IOCTL: (*call).ioctl, unix.SYS_MMAP: (*call).mmap,

@@ -72,7 +72,7 @@ func (c *call) pathAt(dir int32, addr uint64) (string, bool) {
 		c.s.host(c.n) // the host reports what is wrong with the path
 		return "", false
 	}
-	if !path.IsAbs(p) && dir == unix.AT_FDCWD {
+	if !path.IsAbs(p) && dir == unix.AT_FDCWD && len(c.s.mounts) == 0 {
 		// Relative to a directory of the host: simulated directories cannot be a working directory.
 		c.s.host(c.n)
 		return "", false
@@ -103,6 +103,10 @@ func (c *call) openPath(p string, flags uint64) {
 	if f, ok := c.fdinfo(p); ok {
 		s.logf("[%d] open %s", c.n.PID, p)
 		c.giveText(p, f, flags)
+		return
+	}
+	if b, ok := c.mountList(p); ok {
+		c.giveText(p, b, flags)
 		return
 	}
 	if !simulated(p) {
@@ -577,37 +581,4 @@ func (c *call) rename(fromDir int32, from uint64, toDir int32, to uint64, flags 
 		return
 	}
 	c.s.reply(c.n, 0, errnoOf(c.s.sys.Rename(p, c.Path(toDir, q), flags&unix.RENAME_NOREPLACE != 0)))
-}
-
-// mount reports success for file systems that are already there, and refuses other mounts of BPF and tracing file systems.
-func (c *call) mount() {
-	typ, _ := c.text(c.arg(2), 256)
-	target, _ := c.text(c.arg(1), 4096)
-	switch typ {
-	case "bpf":
-		if path.Clean(target) == bpfsys.BPFFS {
-			c.s.reply(c.n, 0, 0)
-			return
-		}
-	case "tracefs", "debugfs":
-		if strings.HasPrefix(path.Clean(target), "/sys/kernel/") {
-			c.s.reply(c.n, 0, 0)
-			return
-		}
-	default:
-		c.s.host(c.n)
-		return
-	}
-	c.s.note("mounting a " + typ + " at " + target + " is not served: the simulated one is at " + bpfsys.BPFFS)
-	c.s.reply(c.n, 0, unix.EPERM)
-}
-
-func (c *call) fsopen() {
-	switch typ, _ := c.text(c.arg(0), 256); typ {
-	case "bpf", "tracefs", "debugfs":
-		c.s.note("fsopen of a " + typ + " is not served")
-		c.s.reply(c.n, 0, unix.EPERM)
-	default:
-		c.s.host(c.n)
-	}
 }

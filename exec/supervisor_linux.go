@@ -46,6 +46,7 @@ type supervisor struct {
 	polls      map[*polling]bool
 	xdpModes   map[uint32]uint32 // attach flags of each device's XDP program, by ifindex
 	told       map[string]bool   // notes already written
+	mounts     []mountPoint      // of bpffs, in the order in which the tool mounted them
 
 	quiet quiet
 	step  int // index of the next step of the events

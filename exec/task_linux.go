@@ -161,15 +161,14 @@ func (c *call) text(addr uint64, limit int) (string, bool) {
 	return "", false
 }
 
-// Path makes a path absolute and clean without following links: the simulated file systems have none.
+// Path makes a path absolute and clean without following links: the simulated file systems have none. In a bpffs that the tool mounted it begins with
+// the path of that instance's root.
 func (c *call) Path(dirfd int32, path string) string {
 	if !filepath.IsAbs(path) {
 		dir := fmt.Sprintf("/proc/%d/cwd", c.n.PID)
 		if dirfd != unix.AT_FDCWD {
-			if f := c.File(dirfd); f.Kind == bpfsys.BPFFSFile || f.Kind == bpfsys.ObjectFile {
-				if d, ok := c.s.dirOf(c.n, dirfd); ok {
-					return filepath.Join(d, path)
-				}
+			if d, ok := c.s.dirOf(c.n, dirfd); ok {
+				return filepath.Join(d, path)
 			}
 			dir = fmt.Sprintf("/proc/%d/fd/%d", c.n.PID, dirfd)
 		}
@@ -179,7 +178,7 @@ func (c *call) Path(dirfd int32, path string) string {
 		}
 		path = filepath.Join(d, path)
 	}
-	return filepath.Clean(path)
+	return c.mounted(filepath.Clean(path))
 }
 
 // Magic numbers of file systems (statfs(2)).
@@ -211,12 +210,14 @@ func (c *call) File(fd int32) bpfsys.File {
 			return bpfsys.File{}
 		}
 		switch {
+		case f.oPath:
+			return bpfsys.File{}
 		case f.object != nil:
 			return bpfsys.File{Kind: bpfsys.ObjectFile, Object: f.object, Access: uint32(flags) & unix.O_ACCMODE}
 		case f.cgroup != 0:
 			return bpfsys.File{Kind: bpfsys.CgroupFile, Inode: f.cgroup}
 		case f.dir:
-			return bpfsys.File{Kind: bpfsys.BPFFSFile}
+			return bpfsys.File{Kind: bpfsys.BPFFSFile, Path: f.path}
 		}
 		return bpfsys.File{Kind: bpfsys.OtherFile}
 	}

@@ -54,7 +54,7 @@ var networkRows = []Row{
 		Returns: anyReturn, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeSchedCls, Standard: true, Since: uapi.R(4, 1),
+		Type: uapi.ProgTypeSchedCls, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 1),
 		Sections: []Section{
 			{Name: "tc/ingress", Attach: uapi.AttachTcxIngress, Flags: OptionalAttach}, {Name: "tc/egress", Attach: uapi.AttachTcxEgress, Flags: OptionalAttach},
 			{Name: "tcx/ingress", Attach: uapi.AttachTcxIngress}, {Name: "tcx/egress", Attach: uapi.AttachTcxEgress},
@@ -69,13 +69,13 @@ var networkRows = []Row{
 		Returns: anyReturn, Vocabulary: TCActions, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeSchedAct, Since: uapi.R(4, 1),
+		Type: uapi.ProgTypeSchedAct, Needs: NetAdmin, Since: uapi.R(4, 1),
 		Sections: []Section{{Name: "action"}},
 		Takes:    takesSkb, Context: skbContext, Layer: Link, Access: tcAccess, Packet: WritesPacket,
 		Returns: anyReturn, Vocabulary: TCActions, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeXDP, Standard: true, Since: uapi.R(4, 8),
+		Type: uapi.ProgTypeXDP, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 8),
 		Sections: []Section{
 			{Name: "xdp.frags/devmap", Attach: uapi.AttachXDPDevmap, Flags: Frags}, {Name: "xdp/devmap", Attach: uapi.AttachXDPDevmap},
 			{Name: "xdp.frags/cpumap", Attach: uapi.AttachXDPCpumap, Flags: Frags}, {Name: "xdp/cpumap", Attach: uapi.AttachXDPCpumap},
@@ -92,27 +92,27 @@ var networkRows = []Row{
 		Returns: anyReturn, Vocabulary: XDPActions, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeLwtIn, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_in"}},
+		Type: uapi.ProgTypeLwtIn, Needs: NetAdmin, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_in"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
 		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeLwtOut, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_out"}},
+		Type: uapi.ProgTypeLwtOut, Needs: NetAdmin, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_out"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
 		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeLwtXmit, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_xmit"}},
+		Type: uapi.ProgTypeLwtXmit, Needs: NetAdmin, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_xmit"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: WritesPacket,
 		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeLwtSeg6local, Since: uapi.R(4, 18), Sections: []Section{{Name: "lwt_seg6local"}},
+		Type: uapi.ProgTypeLwtSeg6local, Needs: NetAdmin, Since: uapi.R(4, 18), Sections: []Section{{Name: "lwt_seg6local"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
 		Returns: anyReturn, Vocabulary: LwtCodes,
 	},
 	{
-		Type: uapi.ProgTypeSkSkb, Since: uapi.R(4, 14),
+		Type: uapi.ProgTypeSkSkb, Needs: NetAdmin, Since: uapi.R(4, 14),
 		Sections: []Section{
 			{Name: "sk_skb/stream_parser", Attach: uapi.AttachSkSkbStreamParser}, {Name: "sk_skb/stream_verdict", Attach: uapi.AttachSkSkbStreamVerdict},
 			{Name: "sk_skb/verdict", Attach: uapi.AttachSkSkbVerdict}, {Name: "sk_skb"},
@@ -126,7 +126,7 @@ var networkRows = []Row{
 		Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions,
 	},
 	{
-		Type: uapi.ProgTypeSkMsg, Since: uapi.R(4, 17),
+		Type: uapi.ProgTypeSkMsg, Needs: NetAdmin, Since: uapi.R(4, 17),
 		Sections: []Section{{Name: "sk_msg", Attach: uapi.AttachSkMsgVerdict}},
 		Attach:   uapi.AttachSkMsgVerdict, Attaches: []Attach{{Type: uapi.AttachSkMsgVerdict, Since: uapi.R(4, 17)}},
 		Takes: TakesSocket, Context: skMsgContext, Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions,
@@ -144,7 +144,7 @@ var networkRows = []Row{
 		Returns: anyReturn, Vocabulary: SkActions,
 	},
 	{
-		Type: uapi.ProgTypeFlowDissector, Since: uapi.R(4, 20),
+		Type: uapi.ProgTypeFlowDissector, Needs: NetAdmin, Since: uapi.R(4, 20),
 		Sections: []Section{{Name: "flow_dissector", Attach: uapi.AttachFlowDissector}},
 		Attach:   uapi.AttachFlowDissector, Attaches: []Attach{{Type: uapi.AttachFlowDissector, Since: uapi.R(4, 20)}},
 		Takes: TakesPacket | TakesBytes, Context: flowContext, Layer: Link, Access: Access{Hidden: dissectorHidden}, Packet: ReadsPacket,
@@ -157,7 +157,7 @@ var networkRows = []Row{
 		Takes: TakesBytes, Context: skLookupContext, Returns: from(0, 1), Vocabulary: SkActions, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeNetfilter, Since: uapi.R(6, 4),
+		Type: uapi.ProgTypeNetfilter, Needs: NetAdmin, Since: uapi.R(6, 4),
 		Sections: []Section{{Name: "netfilter", Attach: uapi.AttachNetfilter}},
 		Attach:   uapi.AttachNetfilter, Attaches: []Attach{{Type: uapi.AttachNetfilter, Since: uapi.R(6, 4)}},
 		Takes: TakesPacket, Context: netfilterContext, Layer: Network, Returns: from(0, 1), Vocabulary: NetfilterVerdicts,

@@ -46,9 +46,20 @@ type Row struct {
 	PrivateStack bool
 	// GPL means that only programs with a GPL-compatible licence can be loaded.
 	GPL bool
+	// Needs is the set of capabilities that a caller needs besides CAP_BPF.
+	Needs Needs
 	// TestRun means that BPF_PROG_TEST_RUN supports the type.
 	TestRun bool
 }
+
+// Needs is a set of capabilities (kernel/bpf/syscall.c is_net_admin_prog_type, is_perfmon_prog_type).
+type Needs uint8
+
+// Capabilities that loading a program needs.
+const (
+	NetAdmin Needs = 1 << iota // CAP_NET_ADMIN
+	Perfmon                    // CAP_PERFMON
+)
 
 // Attach describes how an attach type differs from its program type. Nil and zero fields mean no difference.
 type Attach struct {

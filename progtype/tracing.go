@@ -16,7 +16,7 @@ var (
 // tracingRows lists the program types that trace the kernel or user programs, and those that extend the kernel.
 var tracingRows = []Row{
 	{
-		Type: uapi.ProgTypeKprobe, Standard: true, Since: uapi.R(4, 1),
+		Type: uapi.ProgTypeKprobe, Needs: Perfmon, Standard: true, Since: uapi.R(4, 1),
 		Sections: []Section{
 			{Name: "kprobe", Flags: HasTarget}, {Name: "kretprobe", Flags: HasTarget | AtReturn},
 			{Name: "uprobe", Flags: HasTarget | User}, {Name: "uprobe.s", Flags: HasTarget | User | Sleeps},
@@ -46,7 +46,7 @@ var tracingRows = []Row{
 		Args:   NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v60}, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypeTracepoint, Since: uapi.R(4, 7),
+		Type: uapi.ProgTypeTracepoint, Needs: Perfmon, Since: uapi.R(4, 7),
 		Sections: []Section{
 			{Name: "tracepoint", Flags: HasTarget}, {Name: "tp", Flags: HasTarget},
 			{Name: "tracepoint.s", Flags: HasTarget | Sleeps}, {Name: "tp.s", Flags: HasTarget | Sleeps},
@@ -56,14 +56,14 @@ var tracingRows = []Row{
 		Args: NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v72}, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypePerfEvent, Standard: true, Since: uapi.R(4, 9),
+		Type: uapi.ProgTypePerfEvent, Needs: Perfmon, Standard: true, Since: uapi.R(4, 9),
 		Sections: []Section{{Name: "perf_event"}},
 		Attaches: []Attach{{Type: uapi.AttachPerfEvent, Since: uapi.R(5, 15)}},
 		Takes:    TakesCookie | TakesSample, Context: sampleContext,
 		Args: NumberArgs, Returns: anyReturn, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypeRawTracepoint, Since: uapi.R(4, 17),
+		Type: uapi.ProgTypeRawTracepoint, Needs: Perfmon, Since: uapi.R(4, 17),
 		Sections: []Section{
 			{Name: "raw_tracepoint", Flags: HasTarget}, {Name: "raw_tp", Flags: HasTarget},
 			{Name: "raw_tracepoint.s", Flags: HasTarget | Sleeps}, {Name: "raw_tp.s", Flags: HasTarget | Sleeps},
@@ -72,13 +72,13 @@ var tracingRows = []Row{
 		Args: NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v72}, PrivateStack: true, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeRawTracepointWritable, Since: uapi.R(5, 2),
+		Type: uapi.ProgTypeRawTracepointWritable, Needs: Perfmon, Since: uapi.R(5, 2),
 		Sections: []Section{{Name: "raw_tracepoint.w", Flags: HasTarget}, {Name: "raw_tp.w", Flags: HasTarget}},
 		Takes:    TakesCookie | TakesTarget, Target: RawEvent, Context: numberContext,
 		Args: NumberArgs, Returns: anyReturn,
 	},
 	{
-		Type: uapi.ProgTypeTracing, Since: uapi.R(5, 5),
+		Type: uapi.ProgTypeTracing, Needs: Perfmon, Since: uapi.R(5, 5),
 		Sections: []Section{
 			{Name: "tp_btf", Attach: uapi.AttachTraceRawTp, Flags: HasTarget},
 			{Name: "tp_btf.s", Attach: uapi.AttachTraceRawTp, Flags: HasTarget | Sleeps},
@@ -115,7 +115,7 @@ var tracingRows = []Row{
 		Args: PointerArgs, Returns: from(0, 0), Sleepable: Sleepable{Since: v510}, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypeLSM, Vocabulary: ErrorNames, Since: uapi.R(5, 7),
+		Type: uapi.ProgTypeLSM, Needs: Perfmon, Vocabulary: ErrorNames, Since: uapi.R(5, 7),
 		Sections: []Section{
 			{Name: "lsm", Attach: uapi.AttachLSMMac, Flags: HasTarget}, {Name: "lsm.s", Attach: uapi.AttachLSMMac, Flags: HasTarget | Sleeps},
 			{Name: "lsm_cgroup", Attach: uapi.AttachLSMCgroup, Flags: HasTarget},
@@ -131,7 +131,7 @@ var tracingRows = []Row{
 		Sleepable: Sleepable{Since: v510}, GPL: true,
 	},
 	{
-		Type: uapi.ProgTypeStructOps, Since: uapi.R(5, 6),
+		Type: uapi.ProgTypeStructOps, Needs: Perfmon, Since: uapi.R(5, 6),
 		Sections: []Section{{Name: "struct_ops", Flags: HasTarget}, {Name: "struct_ops.s", Flags: HasTarget | Sleeps}},
 		Attaches: []Attach{{Type: uapi.AttachStructOps, Since: uapi.R(6, 4)}},
 		Takes:    TakesTarget, Target: OpsMember, Context: argsContext,
@@ -140,7 +140,7 @@ var tracingRows = []Row{
 		Sleepable: Sleepable{Since: uapi.R(6, 3)}, GPL: true,
 	},
 	{
-		Type: uapi.ProgTypeExt, Since: uapi.R(5, 6),
+		Type: uapi.ProgTypeExt, Needs: NetAdmin | Perfmon, Since: uapi.R(5, 6),
 		Sections: []Section{{Name: "freplace", Flags: HasTarget}},
 		Takes:    TakesTarget, Target: OtherProgram, Context: noContext, Returns: anyReturn,
 	},

@@ -1,0 +1,393 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+)
+
+// mountPoint is a bpffs that the tool mounted.
+type mountPoint struct {
+	ns   uint64 // the mount namespace, which is the only one to see it; 0 means this process's, which its children see too
+	path string
+	root string // in package bpfsys
+}
+
+// namespace returns the inode of a namespace of the caller, or 0 if this process is in the same one.
+func (c *call) namespace(name string) uint64 {
+	var own, theirs unix.Stat_t
+	if unix.Stat(fmt.Sprintf("/proc/%d/ns/%s", c.n.PID, name), &theirs) != nil || unix.Stat("/proc/self/ns/"+name, &own) == nil && own.Ino == theirs.Ino {
+		return 0
+	}
+	return theirs.Ino
+}
+
+// UserNS implements [bpfsys.Caller]: this process's user namespace is the initial one of the simulated kernel.
+func (c *call) UserNS() (ns, capabilities uint64) {
+	if ns = c.namespace("user"); ns == 0 {
+		return 0, ^uint64(0)
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.n.PID))
+	if err != nil {
+		return ns, 0
+	}
+	for l := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(l, "CapEff:"); ok {
+			capabilities, _ = strconv.ParseUint(strings.TrimSpace(v), 16, 64)
+		}
+	}
+	return ns, capabilities
+}
+
+// mounted replaces the path of a mounted bpffs, at the beginning of a clean absolute path, by that of its root.
+func (c *call) mounted(p string) string {
+	if len(c.s.mounts) == 0 {
+		return p
+	}
+	ns := c.namespace("mnt")
+	for _, m := range slices.Backward(c.s.mounts) { // the last mount covers earlier ones
+		if m.ns != 0 && m.ns != ns {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(p, m.path); ok && (rest == "" || rest[0] == '/') {
+			return m.root + rest
+		}
+	}
+	return p
+}
+
+// maxMounts limits the mounts of a session.
+const maxMounts = 1024
+
+// addMount mounts an instance, which fsmount(2) made if it is moved.
+func (c *call) addMount(root, at string, moved bool) unix.Errno {
+	if len(c.s.mounts) >= maxMounts {
+		return unix.ENOSPC
+	}
+	st, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", c.n.PID, at))
+	switch {
+	case at == bpfsys.BPFFS: // which the host may lack
+	case err != nil:
+		return unix.ENOENT
+	case !st.IsDir() && moved: // do_move_mount and do_new_mount differ
+		return unix.EINVAL
+	case !st.IsDir():
+		return unix.ENOTDIR
+	}
+	c.s.mounts = append(c.s.mounts, mountPoint{c.namespace("mnt"), at, root})
+	return 0
+}
+
+// mount serves mount(2) of a bpffs, reports success for tracing file systems, which are already there, and lets the host serve the rest.
+func (c *call) mount() {
+	typ, _ := c.text(c.arg(2), 256)
+	target, _ := c.text(c.arg(1), 4096)
+	const changes = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_MOVE | unix.MS_SHARED | unix.MS_PRIVATE | unix.MS_SLAVE | unix.MS_UNBINDABLE
+	at := c.where(unix.AT_FDCWD, target)
+	switch {
+	case c.arg(3)&changes != 0 && bpfsys.InBPFFS(c.mounted(at)):
+		c.s.note("mount(2) of a bpffs with flags that change or copy a mount is not served: " + target)
+		c.s.reply(c.n, 0, unix.EPERM)
+	case c.arg(3)&changes != 0:
+		c.s.host(c.n)
+	case typ == "bpf":
+		var grants bpfsys.Delegation
+		options := ""
+		if c.arg(4) != 0 {
+			options, _ = c.text(c.arg(4), 4096)
+		}
+		for option := range strings.SplitSeq(options, ",") {
+			name, value, _ := strings.Cut(option, "=")
+			if _, e := grants.Set(name, value); e != 0 {
+				c.s.reply(c.n, 0, errnoOf(e))
+				return
+			}
+		}
+		user := c.namespace("user")
+		if user != 0 { // bpf_fill_super asks for privileges in the initial user namespace
+			c.s.reply(c.n, 0, unix.EPERM)
+			return
+		}
+		root, e := c.s.sys.NewBPFFS(user, grants)
+		if e != 0 {
+			c.s.reply(c.n, 0, errnoOf(e))
+			return
+		}
+		err := c.addMount(root, at, false)
+		if err != 0 {
+			c.s.sys.DropBPFFS(root)
+		}
+		c.s.reply(c.n, 0, err)
+	case (typ == "tracefs" || typ == "debugfs") && strings.HasPrefix(at, "/sys/kernel/"):
+		c.s.reply(c.n, 0, 0)
+	case typ == "tracefs" || typ == "debugfs":
+		c.s.note("mounting a " + typ + " at " + target + " is not served: the simulated one is at /sys/kernel")
+		c.s.reply(c.n, 0, unix.EPERM)
+	default:
+		c.s.host(c.n)
+	}
+}
+
+// where makes a path absolute and clean without looking at mounts.
+func (c *call) where(dirfd int32, p string) string {
+	if !path.IsAbs(p) {
+		dir := fmt.Sprintf("/proc/%d/cwd", c.n.PID)
+		if dirfd != unix.AT_FDCWD {
+			dir = fmt.Sprintf("/proc/%d/fd/%d", c.n.PID, dirfd)
+		}
+		d, err := os.Readlink(dir)
+		if err != nil {
+			return p
+		}
+		p = path.Join(d, p)
+	}
+	return path.Clean(p)
+}
+
+// umount removes the last mount at a path; an instance is gone with its last mount.
+func (c *call) umount() {
+	p, ok := c.text(c.arg(0), 4096)
+	if !ok || len(c.s.mounts) == 0 {
+		c.s.host(c.n)
+		return
+	}
+	at, ns := c.where(unix.AT_FDCWD, p), c.namespace("mnt")
+	for i, m := range slices.Backward(c.s.mounts) {
+		if m.path != at || m.ns != ns {
+			continue
+		}
+		c.s.mounts = slices.Delete(c.s.mounts, i, i+1)
+		if !slices.ContainsFunc(c.s.mounts, func(o mountPoint) bool { return o.root == m.root }) {
+			c.s.sys.DropBPFFS(m.root)
+		}
+		c.s.reply(c.n, 0, 0)
+		return
+	}
+	c.s.host(c.n)
+}
+
+// fsContext is what fsopen(2) of a bpffs opened.
+type fsContext struct {
+	userNS uint64
+	grants bpfsys.Delegation
+	root   string // once it was created
+	taken  bool   // mounted by fsmount(2)
+	failed bool   // creating it failed, which ends the context
+}
+
+func (c *call) fsopen() {
+	switch typ, _ := c.text(c.arg(0), 256); typ {
+	case "bpf":
+		if c.arg(1)&^unix.FSOPEN_CLOEXEC != 0 {
+			c.s.reply(c.n, 0, unix.EINVAL)
+			return
+		}
+		f, err := c.s.newFile("fscontext:bpf")
+		if err != nil {
+			c.s.reply(c.n, 0, unix.ENFILE)
+			return
+		}
+		f.context = &fsContext{userNS: c.namespace("user")}
+		c.s.give(c.n, f, unix.O_RDWR|int(c.arg(1)&unix.FSOPEN_CLOEXEC)*unix.O_CLOEXEC)
+	case "tracefs", "debugfs":
+		c.s.note("fsopen(2) of a " + typ + " is not served: the simulated one is at /sys/kernel")
+		c.s.reply(c.n, 0, unix.EPERM)
+	default:
+		c.s.host(c.n)
+	}
+}
+
+// fsconfig sets an option of a bpffs or creates it (vfs_fsconfig_locked, bpf_parse_param). Options that delegate nothing are ignored, as in the kernel.
+func (c *call) fsconfig() {
+	f := c.s.fileAt(c.n, c.fd(0))
+	if f == nil || f.context == nil {
+		c.s.host(c.n)
+		return
+	}
+	x, cmd, key, value, aux := f.context, uint32(c.arg(1)), c.arg(2), c.arg(3), c.fd(4)
+	const setFlag, setString, create, createExcl, last = 0, 1, 6, 8, 8
+	var name, text string
+	bad := false
+	switch cmd {
+	case setFlag:
+		bad = key == 0 || value != 0 || aux != 0
+	case setString:
+		bad = key == 0 || value == 0 || aux != 0
+	case create, createExcl:
+		bad = key != 0 || value != 0 || aux != 0
+	}
+	var e unix.Errno
+	if key != 0 && !bad {
+		name, e = c.option(key)
+	}
+	if cmd == setString && e == 0 && !bad {
+		text, e = c.option(value)
+	}
+	privileged := c.namespace("user") == 0
+	switch {
+	case bad:
+		e = unix.EINVAL
+	case cmd > last:
+		e = unix.EOPNOTSUPP
+	case e != 0:
+	case x.root != "", x.failed:
+		e = unix.EBUSY
+	case cmd == create || cmd == createExcl:
+		if x.userNS != 0 && !privileged { // bpf_fill_super
+			e, x.failed = unix.EPERM, true
+			break
+		}
+		root, errno := c.s.sys.NewBPFFS(x.userNS, x.grants)
+		if x.root, e = root, errnoOf(errno); e == 0 {
+			c.s.logf("[%d] fsconfig: created a bpffs", c.n.PID)
+		}
+	case cmd == setString:
+		set := bpfsys.Delegation{}
+		known, errno := set.Set(name, text)
+		switch {
+		case errno != 0:
+			e = errnoOf(errno)
+		case known && set != bpfsys.Delegation{} && !privileged:
+			e = unix.EPERM
+		default:
+			x.grants = bpfsys.Delegation{
+				Cmds: x.grants.Cmds | set.Cmds, Maps: x.grants.Maps | set.Maps, Progs: x.grants.Progs | set.Progs, Attaches: x.grants.Attaches | set.Attaches,
+			}
+		}
+	case cmd != setFlag:
+		e = unix.EOPNOTSUPP
+		c.s.note(fmt.Sprintf("fsconfig(2) command %d of a bpffs is not served", cmd))
+	}
+	c.s.reply(c.n, 0, e)
+}
+
+// option reads a key or value (strndup_user).
+func (c *call) option(addr uint64) (string, unix.Errno) {
+	text, ok := c.text(addr, 256)
+	switch {
+	case ok:
+		return text, 0
+	case c.Read(addr, make([]byte, 256)): // too long
+		return "", unix.EINVAL
+	}
+	return "", unix.EFAULT
+}
+
+// fsmount gives a descriptor of the root of a bpffs that is mounted nowhere.
+func (c *call) fsmount() {
+	f := c.s.fileAt(c.n, c.fd(0))
+	if f == nil || f.context == nil {
+		c.s.host(c.n)
+		return
+	}
+	x := f.context
+	switch {
+	case c.arg(1)&^unix.FSMOUNT_CLOEXEC != 0, x.root == "":
+		c.s.reply(c.n, 0, unix.EINVAL)
+		return
+	case x.taken:
+		c.s.reply(c.n, 0, unix.EBUSY)
+		return
+	}
+	dir, err := c.s.newFile("bpffs")
+	if err != nil {
+		c.s.reply(c.n, 0, unix.ENFILE)
+		return
+	}
+	dir.path, dir.dir, dir.oPath, x.taken = x.root, true, true, true
+	c.s.give(c.n, dir, int(c.arg(1)&unix.FSMOUNT_CLOEXEC)*unix.O_CLOEXEC)
+}
+
+// moveMount mounts what fsmount(2) made.
+func (c *call) moveMount() {
+	root, ok := c.s.dirOf(c.n, c.fd(0))
+	from, readable := c.text(c.arg(1), 4096)
+	to, readable2 := c.text(c.arg(3), 4096)
+	switch {
+	case !ok:
+		if readable2 && bpfsys.InBPFFS(c.mounted(c.where(c.fd(2), to))) {
+			c.s.note("move_mount(2) onto the simulated bpffs is not served: " + to)
+			c.s.reply(c.n, 0, unix.EPERM)
+			return
+		}
+		c.s.host(c.n)
+	case !readable || !readable2:
+		c.s.reply(c.n, 0, unix.EFAULT)
+	case from == "" && c.arg(4)&unix.MOVE_MOUNT_F_EMPTY_PATH == 0:
+		c.s.reply(c.n, 0, unix.ENOENT)
+	case from != "" || c.arg(4)&^uint64(unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_F_SYMLINKS|unix.MOVE_MOUNT_T_SYMLINKS|unix.MOVE_MOUNT_T_AUTOMOUNTS) != 0,
+		!bpfsys.IsBPFFSRoot(root), slices.ContainsFunc(c.s.mounts, func(m mountPoint) bool { return m.root == root }):
+		c.s.reply(c.n, 0, unix.EINVAL)
+	default:
+		c.s.reply(c.n, 0, c.addMount(root, c.where(c.fd(2), to), true))
+	}
+}
+
+// mountList returns the contents of a list of mounts: the host's without its bpffs, and the simulated ones.
+func (c *call) mountList(p string) ([]byte, bool) {
+	rest, ok := strings.CutPrefix(p, "/proc/")
+	if !ok {
+		return nil, false
+	}
+	who, name, _ := strings.Cut(rest, "/")
+	switch {
+	case rest == "mounts", who == "self" && (name == "mounts" || name == "mountinfo"), who == "thread-self" && (name == "mounts" || name == "mountinfo"),
+		who == strconv.Itoa(c.process().tgid) && (name == "mounts" || name == "mountinfo"):
+	default:
+		return nil, false
+	}
+	info := name == "mountinfo"
+	list := "mounts"
+	if info {
+		list = name
+	}
+	host, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", c.n.PID, list))
+	if err != nil {
+		return nil, false
+	}
+	var out []byte
+	tracing := false
+	for l := range strings.Lines(string(host)) {
+		f := strings.Fields(l)
+		typ := ""
+		if i := slices.Index(f, "-"); info && i > 0 && i+1 < len(f) {
+			typ = f[i+1]
+		} else if !info && len(f) > 2 {
+			typ = f[2]
+		}
+		tracing = tracing || typ == "tracefs"
+		if typ != "bpf" {
+			out = append(out, l...)
+		}
+	}
+	id := 9000
+	add := func(typ, at string) {
+		at = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(at)
+		if info {
+			out = fmt.Appendf(out, "%d 1 0:%d / %s rw,nosuid,nodev,noexec,relatime - %s %s rw\n", id, id, at, typ, typ)
+		} else {
+			out = fmt.Appendf(out, "%s %s %s rw,nosuid,nodev,noexec,relatime 0 0\n", typ, at, typ)
+		}
+		id++
+	}
+	if !tracing {
+		add("tracefs", "/sys/kernel/tracing")
+	}
+	add("bpf", bpfsys.BPFFS)
+	ns := c.namespace("mnt")
+	for _, m := range c.s.mounts {
+		if m.ns == 0 || m.ns == ns {
+			add("bpf", m.path)
+		}
+	}
+	return out, true
+}
