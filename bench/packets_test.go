@@ -85,8 +85,10 @@ func packetWays(t testing.TB, packets [][]byte) map[string]func() {
 	in := open()
 	i := 0
 	run := func(r *machine.Replay, p []byte) {
-		if out, err := r.Run(ctx, p); err != nil || out.Fault != nil {
-			t.Fatal(err, out.Fault)
+		if out, err := r.Run(ctx, p); err != nil {
+			t.Fatal(err)
+		} else if out.Fault != nil {
+			t.Fatal(out.Fault)
 		}
 	}
 	return map[string]func(){

@@ -55,6 +55,9 @@ func (do Impl) bind(steps []step) vm.HelperFunc {
 			return do(c)
 		}
 	}
+	if len(steps) == 2 && steps[0] == (step{kind: stepMap}) && steps[1] == (step{kind: stepLookupKey, arg: 1}) {
+		return do.bindLookup()
+	}
 	return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 		c := &t.User.(*Env).call
 		if c.Thread != t || c.Args != args {
@@ -62,6 +65,27 @@ func (do Impl) bind(steps []step) vm.HelperFunc {
 		}
 		for i := range steps {
 			if f := c.decode(&steps[i]); f != nil {
+				return 0, f
+			}
+		}
+		return do(c)
+	}
+}
+
+// bindLookup is bind for functions that only look up a key of a map, which programs call most.
+func (do Impl) bindLookup() vm.HelperFunc {
+	return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		c := &t.User.(*Env).call
+		if c.Thread != t || c.Args != args {
+			c.ready(t, args)
+		}
+		ref, f := c.mapRef(args[0])
+		if f != nil {
+			return 0, f
+		}
+		c.ref = ref
+		if c.key = c.Mem.Plain(args[1], ref.keySize); c.key == nil {
+			if c.key, f = c.guest.Key(args[1], ref.keySize); f != nil {
 				return 0, f
 			}
 		}

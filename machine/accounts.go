@@ -56,7 +56,10 @@ func (acc *accounts) instrument(p *program, pc int, f *vm.Func) {
 			}
 		}
 		r0, action := fn(t, args)
-		return acc.worked(t, r0, action)
+		if acc.work.left -= callWork; acc.work.left > int64(acc.mem.Moved()) && acc.work.err == nil {
+			return r0, action
+		}
+		return acc.look(t, r0, action)
 	}
 }
 
@@ -82,15 +85,7 @@ type work struct {
 	err   error  // nothing more can be recorded
 }
 
-// worked accounts for a call of a helper. It returns nil as long as no check is due.
-func (acc *accounts) worked(t *vm.Thread, r0 uint64, a *vm.Action) (uint64, *vm.Action) {
-	if acc.work.left -= callWork; acc.work.left > int64(acc.mem.Moved()) && acc.work.err == nil {
-		return r0, a
-	}
-	return acc.look(t, r0, a)
-}
-
-// look ends a slice of work.
+// look ends a slice of work after a call of a helper.
 func (acc *accounts) look(t *vm.Thread, r0 uint64, a *vm.Action) (uint64, *vm.Action) {
 	w := &acc.work
 	if n := t.Starts(); n != w.start {

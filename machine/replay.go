@@ -31,6 +31,7 @@ type Replay struct {
 	packets uint64
 	tracked bool // whether the last run was tracked
 	state   runState
+	out     Outcome
 
 	// KeepEvents keeps the records sent to user space in the result, instead of only counting them.
 	KeepEvents bool
@@ -41,13 +42,12 @@ type Replay struct {
 	before  map[*boundMap]map[elementID]element
 }
 
-// Outcome is the result of a run on one packet.
+// Outcome is the result of a run on one packet, valid until the next one is run.
 type Outcome struct {
 	Ret, Insns uint64
 	// Fault is the reason why the program was stopped, nil if it returned.
 	Fault *Fault
-	// Packet is the packet after the run, starting with its Ethernet header. It and the following fields are valid
-	// until the next packet is run.
+	// Packet is the packet after the run, starting with its Ethernet header.
 	Packet  []byte
 	Effects []helpers.Event
 	Trace   []string
@@ -149,17 +149,17 @@ func (r *Replay) drop() {
 }
 
 // Run runs the program on a packet. The error is a [*PacketSizeError], or that of ctx.
-func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error) {
+func (r *Replay) Run(ctx context.Context, packet []byte) (*Outcome, error) {
 	m := r.m
 	if len(packet) < r.least || len(packet) > r.most {
-		return out, CheckPacket(r.p.lp.Program, len(packet))
+		return nil, CheckPacket(r.p.lp.Program, len(packet))
 	}
 	if r.refill == nil || !r.refill.With(packet, r.called) {
 		r.in.Packet = packet
 		if res, err := r.renew(); err != nil {
-			return out, err
+			return nil, err
 		} else if res != nil {
-			return out, fmt.Errorf("%s: %s: %w", r.p.lp.Name, res.Status, r.p.err)
+			return nil, fmt.Errorf("%s: %s: %w", r.p.lp.Name, res.Status, r.p.err)
 		}
 	}
 	m.run = &r.state
@@ -181,16 +181,17 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error
 			t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
 		} else if err := ctx.Err(); err != nil {
 			r.called = true // assume so
-			return out, err
+			return nil, err
 		}
 	}
 	if t.Status() == vm.Done && len(r.run.Held.Things()) > 0 {
 		m.checkHeld()
 	}
-	// Assigned field by field: copying an Outcome would have to wait for the stores.
+	out := &r.out
 	out.Ret, out.Insns, out.Packet = t.Ret(), t.Insns(), r.ctx.Frame()
 	out.Effects, out.Trace = r.run.Events, r.run.Trace
 	r.total.Insns += out.Insns
+	out.Fault = nil
 	if f := t.Fault(); f != nil {
 		out.Fault = m.explain(f)
 		m.abandon()
