@@ -76,6 +76,7 @@ func (cm *codeMap) useLines() {
 			l, seen := lines[f]
 			if !seen {
 				l = cm.dwarf.FunctionLines(f, name, text)
+				useDeclaration(f, l)
 				lines[f] = l
 			}
 			if len(l) > 0 {
@@ -85,6 +86,18 @@ func (cm *codeMap) useLines() {
 	}
 	for _, sc := range cm.dwarf.Scopes {
 		sc.Rename(name)
+	}
+}
+
+// useDeclaration gives the first instruction of a function the line of .BTF.ext, which is that of its declaration, as in the verifier's log.
+// DWARF has the line of the opening brace there.
+func useDeclaration(f *loader.Function, lines []btf.LineInfo) {
+	if len(lines) == 0 || lines[0].InsnOff != uint32(8*f.SectionOff) {
+		return
+	}
+	l, ok := f.LineAt(0)
+	if ok && l.InsnOff == lines[0].InsnOff && l.File == lines[0].File && l.Line != 0 && l.Line < lines[0].Line {
+		lines[0] = l
 	}
 }
 

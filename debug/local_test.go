@@ -139,11 +139,48 @@ func TestLocalsOfCallers(t *testing.T) {
 }
 
 func TestObjectsWithoutDWARF(t *testing.T) {
-	s := started(t, "examples/tp_btf/tp_btf.bpf.o", "on_switch")
+	s := startedWithoutDWARF(t, "examples/exec/exec.bpf.o", "on_exec")
 	_, err := s.Locals()
 	var un *expr.UnavailableError
 	require.ErrorAs(t, err, &un)
 	assert.Contains(t, err.Error(), "no DWARF")
+	_, err = s.Eval("task->pid")
+	var unknown *expr.UnknownError
+	require.ErrorAs(t, err, &unknown)
+	assert.Contains(t, unknown.Hint, "print *(struct task_struct *)$r6", "the cast that does without DWARF")
+}
+
+// TestExamplesHaveVariables: each example has DWARF, and a program of it a variable that prints somewhere along its way.
+func TestExamplesHaveVariables(t *testing.T) {
+	paths, err := filepath.Glob("../examples/*/*.bpf.o")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			s := open(t, filepath.Join("examples", filepath.Base(filepath.Dir(path)), filepath.Base(path)))
+			require.NoError(t, s.DWARFError())
+			printed := map[string]bool{}
+			for _, name := range s.Machine().Names() {
+				if _, err := s.Start(name); err != nil {
+					continue // needs a scenario's input
+				}
+				for steps := 0; s.State() == Running && steps < 100; steps++ {
+					locals, err := s.Locals()
+					require.NoError(t, err)
+					for _, l := range locals {
+						if l.Err == nil {
+							printed[l.Name] = true
+							assert.NotEmpty(t, print(t, s, l.Name))
+						}
+					}
+					if _, err := s.Step(bg); err != nil {
+						break
+					}
+				}
+			}
+			assert.NotEmpty(t, printed)
+		})
+	}
 }
 
 // TestInlinedFunctions: they are frames, with their own variables, places to stop at, and things to step over and out of.
@@ -220,9 +257,18 @@ func TestLinesOfDWARF(t *testing.T) {
 	s := started(t, "debug/testdata/locals-O2-dwarf5.o", "locals")
 	require.NotEmpty(t, s.linked.Programs[0].Funcs[0].Lines)
 	assert.Equal(t, []string{"./debug/testdata/locals.bpf.c"}, s.Files())
-	plain := started(t, "examples/tp_btf/tp_btf.bpf.o", "on_switch")
+	assert.Equal(t, "int locals(void *ctx)", lineOfStart(t, s), "of its declaration, as the verifier's log has it; DWARF has the brace")
+	plain := startedWithoutDWARF(t, "examples/tp_btf/tp_btf.bpf.o", "on_switch")
 	assert.Nil(t, plain.linked.Programs[0].Funcs[0].Lines)
 	assert.NotEmpty(t, plain.Files())
+}
+
+// lineOfStart returns the source line of the running program's first instruction.
+func lineOfStart(t *testing.T, s *Session) string {
+	t.Helper()
+	l, ok := s.linked.Programs[0].LineAt(0)
+	require.True(t, ok)
+	return l.Text
 }
 
 // TestSourceMap: sources are found where they were moved to.

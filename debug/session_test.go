@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"github.com/bpfrun/bpfrun/debug/expr"
@@ -18,9 +19,15 @@ import (
 // open makes a session for an object of the repository on the embedded kernel.
 func open(t testing.TB, path string) *Session {
 	t.Helper()
-	spec, err := embedded.Spec()
-	require.NoError(t, err)
 	data, err := os.ReadFile(filepath.Join("..", path))
+	require.NoError(t, err)
+	return openBytes(t, path, data)
+}
+
+// openBytes is open with the object's contents.
+func openBytes(t testing.TB, path string, data []byte) *Session {
+	t.Helper()
+	spec, err := embedded.Spec()
 	require.NoError(t, err)
 	obj, err := loader.OpenBytes(filepath.Base(path), data)
 	require.NoError(t, err)
@@ -39,6 +46,18 @@ func started(t testing.TB, path, prog string) *Session {
 	st, err := s.Start(prog)
 	require.NoError(t, err)
 	require.Equal(t, Started, st.Reason)
+	return s
+}
+
+// startedWithoutDWARF is started for the object as it is without its DWARF.
+func startedWithoutDWARF(t testing.TB, path, prog string) *Session {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", path))
+	require.NoError(t, err)
+	require.Contains(t, string(data), ".debug_info")
+	s := openBytes(t, path, bytes.ReplaceAll(data, []byte(".debug_"), []byte("-debug_")))
+	_, err = s.Start(prog)
+	require.NoError(t, err)
 	return s
 }
 
