@@ -39,4 +39,17 @@ func TestMemoryAfterAFault(t *testing.T) {
 	require.Equal(t, Running, s.State())
 	_, err = s.Eval("*e")
 	require.ErrorAs(t, err, &denied, "the program runs: reading it is the error that it makes")
+	_, err = s.Eval("e->list[1]")
+	require.ErrorAs(t, err, &denied)
+	assert.Equal(t, 16, denied.Fault.Size, "of the member, not of the whole record")
+	for _, text := range []string{"e->nothing", "(*e).nothing", "((struct event *)0)->nothing", "((struct event *)8)->nothing"} {
+		_, err = s.Eval(text)
+		var unknown *expr.UnknownError
+		require.ErrorAs(t, err, &unknown, text)
+		_, err = s.Why(bg, text)
+		require.ErrorAs(t, err, &unknown, text)
+		assert.Equal(t, "nothing", unknown.Name)
+	}
+	_, err = s.Eval("((struct event *)0)->list")
+	assert.ErrorContains(t, err, "cannot access 0x0: null pointer")
 }

@@ -139,7 +139,20 @@ func ParseFile(path string) (*File, error) {
 	if len(data) > maxFile {
 		return nil, &Error{Pos: Pos{path, 1, 1}, Text: fmt.Sprintf("the scenario file has more than %d bytes", maxFile)}
 	}
-	return Parse(path, data)
+	f, err := Parse(path, data)
+	if err != nil && foreign(path, data) {
+		return nil, &Error{Pos: Pos{path, 1, 1}, Text: "not a scenario file, which is YAML with the keys " + strings.Join(fileForm.names(), ", ")}
+	}
+	return f, err
+}
+
+// foreign reports whether a file is something else than a scenario: it has another name than those of YAML files, and no key of a scenario.
+func foreign(path string, data []byte) bool {
+	if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
+		return false
+	}
+	root, _, _ := salvage(path, data)
+	return root == nil || !slices.ContainsFunc(root.Pairs, func(p Pair) bool { return fileForm.has(p.Key.Text) })
 }
 
 // Parse parses a scenario; path appears in positions and is the base of relative file names. The error is an [*Error], or [Errors] if there

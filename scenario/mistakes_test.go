@@ -272,3 +272,23 @@ func TestACaptureWithoutPacketsIsAMistake(t *testing.T) {
 	_, err = r.All(t.Context(), func(*Result) {})
 	require.ErrorContains(t, err, "has no packets")
 }
+
+// TestOtherFiles: a file of another kind is called that, in one line. What has a key of a scenario is one, whatever its name.
+func TestOtherFiles(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"README.md": {"# Title\n\n| a | b |\n|---|---|\n`code`\n", "README.md:1:1: not a scenario file, which is YAML with the keys description, object,"},
+		"Makefile":  {"all: x\n\tcc x\n", "Makefile:1:1: not a scenario file"},
+		"notes.txt": {"hello\n", "notes.txt:1:1: not a scenario file"},
+		"empty":     {"", "empty:1:1: not a scenario file"},
+		"tests":     {"object: x.o\nruns: [\n", "tests:2:7: "},
+		"s.yaml":    {"hello\n", "s.yaml:1:1: scenario: want a mapping"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name)
+			require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
+			_, err := ParseFile(path)
+			require.ErrorContains(t, err, c.want)
+			assert.NotContains(t, err.Error(), "\n")
+		})
+	}
+}

@@ -120,6 +120,9 @@ func (k *kernelFlags) expand(flag, arg string) ([]btfSource, error) {
 	out := make([]btfSource, len(found))
 	for i, s := range found {
 		out[i].Source = s
+		if s.Path == kernels.Embedded && arg != kernels.Embedded {
+			k.note("%s%s: not on the search path (bpfrun kernels); using the embedded %s", flag, arg, s.Name)
+		}
 	}
 	return out, nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
 )
 
 // Evaluator evaluates expressions and assignments. Its scope resolves names. Its state is what the last assignment changed.
@@ -151,6 +153,13 @@ func (ev *Evaluator) evalBinary(n *binaryNode) (*Value, error) {
 
 func (ev *Evaluator) evalMember(n *memberNode) (*Value, error) {
 	x, err := ev.EvalNode(n.x)
+	if star, ok := n.x.(*unaryNode); ok && star.op == "*" && err != nil { // (*p).name is p->name
+		p, perr := ev.EvalNode(star.x)
+		if perr != nil || p.Type.Kind() != btf.KindPtr {
+			return nil, err
+		}
+		return ev.memberOfUnreadable(p, n.name, err)
+	}
 	if err != nil {
 		return nil, err
 	}

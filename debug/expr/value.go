@@ -113,7 +113,7 @@ func (vs *Values) Member(x *Value, name string) (*Value, error) {
 	if x.Type.Kind() == btf.KindPtr {
 		p, err := vs.Deref(x)
 		if err != nil {
-			return nil, err
+			return vs.memberOfUnreadable(x, name, err)
 		}
 		if x = p; x.Type.Kind() == btf.KindPtr {
 			return nil, fmt.Errorf("a %s points to a pointer: dereference it first", x.Type.pointer())
@@ -122,15 +122,47 @@ func (vs *Values) Member(x *Value, name string) (*Value, error) {
 	if !x.Type.IsComposite() {
 		return nil, fmt.Errorf("a value of type %s has no members", x.Type)
 	}
-	f, ok := x.Type.Spec.FindMember(x.Type.ID, name)
-	if !ok {
-		// Only names of the layout are accepted: names that only the object's declaration has (flavors, renamed members) are not resolved.
-		if x.Layer != nil {
-			return nil, &UnknownError{What: "field", Name: name, In: x.Name, Nearest: Near(name, vs.LayerNames(x))}
-		}
-		return nil, &UnknownError{What: "member", Name: name, In: vs.typeIn(x.Type), Nearest: Near(name, x.Type.Spec.MemberNames(x.Type.ID))}
+	f, err := vs.findMember(x, name)
+	if err != nil {
+		return nil, err
 	}
 	return vs.field(x, f)
+}
+
+// findMember returns the place of a member in a struct value.
+func (vs *Values) findMember(x *Value, name string) (btf.Field, error) {
+	f, ok := x.Type.Spec.FindMember(x.Type.ID, name)
+	switch {
+	case ok:
+		return f, nil
+	case x.Layer != nil:
+		return f, &UnknownError{What: "field", Name: name, In: x.Name, Nearest: Near(name, vs.LayerNames(x))}
+	}
+	// Only names of the layout are accepted: names that only the object's declaration has (flavors, renamed members) are not resolved.
+	return f, &UnknownError{What: "member", Name: name, In: vs.typeIn(x.Type), Nearest: Near(name, x.Type.Spec.MemberNames(x.Type.ID))}
+}
+
+// memberOfUnreadable returns the member of a struct that cannot be read as a whole: the member if it can be read, otherwise the reason, which is
+// that it does not exist, or about its own bytes.
+func (vs *Values) memberOfUnreadable(x *Value, name string, reason error) (*Value, error) {
+	t, _ := x.Type.Elem()
+	addr := vs.Uint(x.Data)
+	var denied *MemoryError
+	if !errors.As(reason, &denied) {
+		return nil, reason
+	}
+	if t = vs.LayoutAt(t, addr); !t.IsComposite() {
+		return nil, reason
+	}
+	s := &Value{Type: t, Addr: addr, Kind: InMemory}
+	f, err := vs.findMember(s, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case denied.Fault.Kind == mem.NullPointer:
+		return nil, reason
+	}
+	return vs.field(s, f)
 }
 
 // field returns a member of a struct value.

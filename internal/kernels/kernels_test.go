@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/embedded"
 )
 
 // touch makes empty files below a directory.
@@ -130,7 +131,7 @@ func TestWhichKernelANameMeans(t *testing.T) {
 		_, err := p.Expand(name)
 		assert.Error(t, err, name)
 	}
-	_, err := (&Path{}).Find("6.12")
+	_, err := (&Path{}).Find("6.11")
 	assert.ErrorContains(t, err, Variable)
 }
 
@@ -295,4 +296,24 @@ func FuzzNames(f *testing.F) {
 		}
 		_, _ = (&Path{}).Find(name)
 	})
+}
+
+// TestEmbeddedByName: the embedded kernel is found by its names where no other kernel has them, and only then.
+func TestEmbeddedByName(t *testing.T) {
+	none := pathOf(t.TempDir())
+	for _, name := range []string{"6.12", "6.12.107", "6.12-amd64", "6.12-x86_64", "debian-6.12", embedded.Name, embedded.Release} {
+		found, err := none.Expand(name)
+		require.NoError(t, err, name)
+		assert.Equal(t, []Source{EmbeddedSource()}, found, name)
+	}
+	for _, name := range []string{"6.1", "6.12.1", "6.12-arm64", "6.12-cloud", "6.12-rt", "6.13"} {
+		_, err := none.Expand(name)
+		assert.ErrorIs(t, err, ErrUnknown, name)
+	}
+	dir := t.TempDir()
+	touch(t, dir, "linux-6.12.9-arm64.btf")
+	found, err := pathOf(dir).Expand("6.12")
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(dir, "linux-6.12.9-arm64.btf"), found[0].Path, "any kernel of the search path is better")
+	assert.Empty(t, none.List(), "it is in no place")
 }

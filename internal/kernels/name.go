@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -239,6 +240,25 @@ func (q *query) matches(k *Kernel) (more int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// isCalled reports whether a name is one of the kernel's whole names.
+func (k *Kernel) isCalled(name string) bool {
+	return k.ID == name || k.Name == name || k.Release == name
+}
+
+// named reports whether a name refers to the kernel; q is the parsed name.
+func (k *Kernel) named(name string, q query) bool {
+	_, ok := q.matches(k)
+	return ok || k.isCalled(name)
+}
+
+// embeddedKernel describes the kernel embedded in bpfrun. It is in no place of a search path.
+func embeddedKernel() Kernel {
+	k, _ := describe(embedded.Name, "", Place{Title: Embedded})
+	k.Source, k.Release = EmbeddedSource(), embedded.Release
+	k.words = append(k.words, "debian", "deb13")
+	return k
 }
 
 // has reports whether the kernel's version equals or starts with the given numbers.

@@ -155,7 +155,8 @@ func (p *Path) Find(name string) (Kernel, error) {
 	return all[0], nil
 }
 
-// Matches returns all kernels that a name may refer to, best first. There is at least one, or an error as for [Path.Find].
+// Matches returns all kernels that a name may refer to, best first. There is at least one, or an error as for [Path.Find]. The kernel embedded in
+// bpfrun matches where no other does.
 func (p *Path) Matches(name string) ([]Kernel, error) {
 	e := &Error{Name: name, Err: ErrUnknown}
 	if strings.ContainsAny(name, "*?[") {
@@ -181,13 +182,16 @@ func (p *Path) Matches(name string) ([]Kernel, error) {
 	for i := range all {
 		k := &all[i]
 		ids = append(ids, k.ID)
-		if k.ID == name || k.Name == name || k.Release == name {
+		if k.isCalled(name) {
 			hits = append(hits, found{*k, order[k.Place], -1})
 			continue
 		}
 		if more, ok := q.matches(k); ok {
 			hits = append(hits, found{*k, order[k.Place], more})
 		}
+	}
+	if k := embeddedKernel(); len(hits) == 0 && k.named(name, q) {
+		return []Kernel{k}, nil
 	}
 	if len(hits) == 0 {
 		e.Near = near(name, q, all, ids)
