@@ -84,6 +84,13 @@ const (
 	useStrOffsets
 	useAddrBase
 	useSpecification
+
+	// The uses from here on serve only functionFeatures.
+	useLowPC
+	useInline
+	useConvention
+	useProducer
+	useListBase
 )
 
 // uses maps attributes to their use.
@@ -93,6 +100,8 @@ var uses = map[dwarf.Attr]use{
 	dwarf.AttrDataBitOffset: useDataBitOffset, dwarf.AttrDataMemberLoc: useMemberLocation, dwarf.AttrLocation: useLocation,
 	dwarf.AttrDeclaration: useDeclaration, dwarf.AttrExternal: useExternal, dwarf.AttrSibling: useSibling, dwarf.AttrLanguage: useLanguage,
 	dwarf.AttrCount: useCount, dwarf.AttrUpperBound: useUpperBound, dwarf.AttrStrOffsetsBase: useStrOffsets, dwarf.AttrAddrBase: useAddrBase,
+	dwarf.AttrLowpc: useLowPC, dwarf.AttrInline: useInline, dwarf.AttrCalling: useConvention, dwarf.AttrProducer: useProducer,
+	dwarf.AttrLoclistsBase: useListBase,
 }
 
 // tagClass decides how a DIE is handled.
@@ -207,8 +216,8 @@ func (k abbrevKey) fixedSize(form uint16) int {
 	return -1
 }
 
-// parseAbbrevs parses the table at an offset of .debug_abbrev.
-func parseAbbrevs(section []byte, key abbrevKey) (*abbrevs, error) {
+// parseAbbrevs parses the table at an offset of .debug_abbrev. located adds the attributes that functionFeatures need.
+func parseAbbrevs(section []byte, key abbrevKey, located bool) (*abbrevs, error) {
 	if key.off > uint64(len(section)) {
 		return nil, fmt.Errorf("%w: abbreviations at %#x of %#x bytes", ErrMalformed, key.off, len(section))
 	}
@@ -231,6 +240,9 @@ func parseAbbrevs(section []byte, key abbrevKey) (*abbrevs, error) {
 				return nil, fmt.Errorf("%w: abbreviation %d at %#x", ErrMalformed, code, key.off)
 			}
 			f := field{use: uses[dwarf.Attr(attr)], form: uint16(form)}
+			if f.use >= useLowPC && !located {
+				f.use = useNothing
+			}
 			if form == formImplicitConst {
 				f.value = c.sleb()
 			}

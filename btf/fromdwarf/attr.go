@@ -1,8 +1,12 @@
 package fromdwarf
 
 import (
+	"bytes"
+	"debug/dwarf"
 	"errors"
 	"fmt"
+
+	"github.com/bpfrun/bpfrun/internal/dwarfloc"
 )
 
 // ErrSupplementary is returned for DWARF that refers to a supplementary file.
@@ -18,6 +22,8 @@ const (
 	valueRef
 	valueBytes
 	valueAddr
+	valueAddrIndex // in .debug_addr
+	valueListIndex // in the unit's table of location lists
 )
 
 // value is an attribute's value.
@@ -73,7 +79,14 @@ func (d *decoder) set(use use, v *value, n *node, x *attributes) {
 		d.strBase = uint64(v.num)
 		return
 	case useAddrBase:
-		d.addrs = uint64(v.num)
+		d.compiled.AddrBase = uint64(v.num)
+		return
+	case useListBase:
+		d.compiled.ListBase = uint64(v.num)
+		return
+	case useProducer:
+		producer, _ := d.in.text(d.u, v.text)
+		d.compiled.clang = bytes.Contains(producer, []byte("clang"))
 		return
 	}
 	if n != nil {
@@ -91,6 +104,7 @@ func (d *decoder) setNode(use use, v *value, n *node) {
 	case useOrigin, useSpecification:
 		n.origin, n.specified = v.ref(), use == useSpecification
 	case useConst:
+		n.constant = true
 		n.label = v.text
 		if number {
 			n.value = v.num
@@ -98,7 +112,17 @@ func (d *decoder) setNode(use use, v *value, n *node) {
 	case useMemberLocation:
 		n.location = d.memberLocation(v)
 	case useLocation:
+		if n.tag == dwarf.TagFormalParameter {
+			d.noteLocation(n, v)
+			return
+		}
 		n.address, n.place = d.fixedAddress(v)
+	case useLowPC:
+		n.address = d.codeAddress(v)
+	case useInline:
+		n.inline = v.num != 0
+	case useConvention:
+		n.convention = uint8(v.num)
 	case useDeclaration:
 		n.declared = v.num != 0
 	case useExternal:
@@ -179,11 +203,20 @@ func (d *decoder) value(form uint16, implicit int64, depth int) (value, error) {
 		return bytes(d.uleb())
 	case formData16:
 		return bytes(16)
-	case formLoclistx, formRnglistx, formAddrx, formGNUAddrIndex:
+	case formRnglistx:
 		return value{kind: valueAddr, num: int64(d.uleb())}, nil
-	case formAddrx1, formAddrx2, formAddrx3, formAddrx4:
-		d.skip(uint64(d.key.fixedSize(form)))
-		return value{kind: valueAddr}, nil
+	case formLoclistx:
+		return value{kind: valueListIndex, num: int64(d.uleb())}, nil
+	case formAddrx, formGNUAddrIndex:
+		return value{kind: valueAddrIndex, num: int64(d.uleb())}, nil
+	case formAddrx1:
+		return value{kind: valueAddrIndex, num: int64(d.u8())}, nil
+	case formAddrx2:
+		return value{kind: valueAddrIndex, num: int64(d.u16())}, nil
+	case formAddrx3:
+		return value{kind: valueAddrIndex, num: int64(d.u24())}, nil
+	case formAddrx4:
+		return value{kind: valueAddrIndex, num: int64(d.u32())}, nil
 	case formIndirect:
 		real := d.uleb()
 		if depth > 0 || real > formGNUStrpAlt || real == formImplicitConst {
@@ -234,14 +267,6 @@ func (d *decoder) indexed(i uint64) text {
 	return textStr | text(c.sized(d.key.offSize))&textOffset
 }
 
-// Operations of location expressions (DWARF 5 section 7.7.1).
-const (
-	opAddr         = 0x03
-	opPlusUconst   = 0x23
-	opAddrx        = 0xa1
-	opGNUAddrIndex = 0xfb
-)
-
 // fixedAddress returns the address of a variable whose location is a constant address.
 func (d *decoder) fixedAddress(v *value) (uint64, placeKind) {
 	if v.kind != valueBytes || len(v.raw) < 2 {
@@ -250,16 +275,13 @@ func (d *decoder) fixedAddress(v *value) (uint64, placeKind) {
 	c := cursor{b: v.raw, at: 1, big: d.big}
 	var addr uint64
 	switch v.raw[0] {
-	case opAddr:
+	case dwarfloc.OpAddr:
 		addr = c.sized(d.key.addrSize)
-	case opAddrx, opGNUAddrIndex:
-		i, size := c.uleb(), uint64(d.key.addrSize)
-		n := uint64(len(d.in.addr))
-		if d.addrs > n || size == 0 || i >= (n-d.addrs)/size {
+	case dwarfloc.OpAddrx, dwarfloc.OpGNUAddrIndex:
+		var err error
+		if addr, err = d.compiled.Address(c.uleb()); err != nil {
 			return 0, placeOther
 		}
-		a := cursor{b: d.in.addr, at: int(d.addrs + i*size), big: d.big}
-		addr = a.sized(d.key.addrSize)
 	default:
 		return 0, placeOther
 	}
@@ -269,12 +291,25 @@ func (d *decoder) fixedAddress(v *value) (uint64, placeKind) {
 	return addr, placeFixed
 }
 
+// codeAddress returns the value of an address attribute; 0 if .debug_addr does not have it.
+func (d *decoder) codeAddress(v *value) uint64 {
+	switch v.kind {
+	case valueAddr:
+		return uint64(v.num)
+	case valueAddrIndex:
+		if a, err := d.compiled.Address(uint64(v.num)); err == nil {
+			return a
+		}
+	}
+	return 0
+}
+
 // memberLocation returns the offset of a member in bytes: a constant, or in older DWARF an expression that adds one.
 func (d *decoder) memberLocation(v *value) int64 {
 	switch {
 	case v.kind == valueNumber:
 		return v.num
-	case v.kind == valueBytes && len(v.raw) > 1 && v.raw[0] == opPlusUconst:
+	case v.kind == valueBytes && len(v.raw) > 1 && v.raw[0] == dwarfloc.OpPlusUconst:
 		c := cursor{b: v.raw, at: 1}
 		if n := c.uleb(); !c.bad {
 			return int64(n)

@@ -3,6 +3,8 @@ package fromdwarf
 import (
 	"debug/dwarf"
 	"fmt"
+
+	"github.com/bpfrun/bpfrun/internal/dwarfloc"
 )
 
 const maxNesting = 256
@@ -14,12 +16,14 @@ type decoder struct {
 	tables map[abbrevKey]*abbrevs
 
 	cursor
-	u       *unit
-	key     abbrevKey
-	abbrevs *abbrevs
-	base    uint64 // start of the unit, for references within it
-	strBase uint64
-	addrs   uint64 // DW_AT_addr_base
+	u        *unit
+	key      abbrevKey
+	abbrevs  *abbrevs
+	base     uint64 // start of the unit, for references within it
+	strBase  uint64
+	compiled compilation
+	ops      []dwarfloc.Op // reused
+	steps    int           // of searches in the unit
 }
 
 // attributes are those of a DIE that a node does not hold.
@@ -33,7 +37,7 @@ type attributes struct {
 // read decodes the units of a span into u.
 func (d *decoder) read(u *unit, s span) error {
 	u.reset(s.start, s.size)
-	if err := d.in.read(u.b, s.start); err != nil {
+	if err := d.in.readAt(u.b, s.start); err != nil {
 		return err
 	}
 	d.u = u
@@ -47,6 +51,9 @@ func (d *decoder) read(u *unit, s span) error {
 		}
 		at += h.size
 	}
+	if d.in.located {
+		return d.judge()
+	}
 	return nil
 }
 
@@ -56,7 +63,7 @@ func (d *decoder) unit(h unitHeader, at uint64) error {
 	t, ok := d.tables[d.key]
 	if !ok {
 		var err error
-		if t, err = parseAbbrevs(d.in.abbrev, d.key); err != nil {
+		if t, err = parseAbbrevs(d.in.abbrev, d.key, d.in.located); err != nil {
 			return err
 		}
 		if len(d.tables) > 64 {
@@ -66,7 +73,8 @@ func (d *decoder) unit(h unitHeader, at uint64) error {
 	}
 	d.abbrevs, d.base = t, h.start
 	d.cursor = cursor{b: d.u.b[:at+h.size], at: int(at + h.head), big: d.in.big}
-	d.strBase, d.addrs = d.in.defaultBases(h)
+	d.strBase = d.in.defaultBase(h)
+	d.compiled = compilation{Unit: d.in.locations(h), start: h.start}
 	if h.signature != 0 {
 		if d.u.sigs == nil {
 			d.u.sigs = map[uint64]uint64{}
@@ -85,8 +93,16 @@ func (d *decoder) unit(h unitHeader, at uint64) error {
 			return fmt.Errorf("%w: no abbreviation %d", ErrMalformed, code)
 		}
 		var x attributes
+		from := d.at
 		if err := d.attributes(a, nil, &x); err != nil {
 			return err
+		}
+		if d.in.located && a.class == classUnit {
+			// Again, because strings and addresses may come before the attributes that they are relative to.
+			if d.at = from; d.attributes(a, nil, &x) != nil {
+				return fmt.Errorf("%w: attributes of a unit", ErrMalformed)
+			}
+			d.u.places.units = append(d.u.places.units, d.compiled)
 		}
 		if a.class != classUnit {
 			if a.children && !d.skipTo(x.sibling) {

@@ -31,6 +31,12 @@ const (
 	DistilledBase
 	// Layout: a section with the sizes of all kinds (Linux 7.2). The caller implements it with btf.WithLayout.
 	Layout
+	// OptimizedFunc: functions that are in the symbol table only with a suffix, such as .isra.0 or .constprop.0, under their names without it.
+	OptimizedFunc
+	// ConsistentFunc: no functions whose prototypes differ between units.
+	ConsistentFunc
+	// TrueSignature: functions with suffixes under their full names and with the parameters that optimization left; it implies OptimizedFunc.
+	TrueSignature
 	// always are features that cannot be switched off: output is reproducible and no name is an error (reproducible_build, encode_force, force_cu_merging).
 	always
 )
@@ -38,13 +44,12 @@ const (
 // DefaultFeatures are the features of current kernels' BTF.
 const DefaultFeatures = Var | Float | DeclTag | TypeTag | Enum64
 
-// Errors; test with [errors.Is].
-var (
-	// ErrFeature: there is no feature of that name.
-	ErrFeature = errors.New("BTF feature")
-	// ErrNotMade: the feature is known but not implemented.
-	ErrNotMade = errors.New("is not supported")
-)
+// functionFeatures are the features that depend on where functions and their parameters are. With any of them, functions are left out whose
+// parameters are not where the calling convention puts them, that BTF cannot describe after optimization, or whose name has several addresses.
+const functionFeatures = OptimizedFunc | ConsistentFunc | TrueSignature
+
+// ErrFeature: there is no feature of that name; test with [errors.Is].
+var ErrFeature = errors.New("BTF feature")
 
 var featureNames = []struct {
 	name string
@@ -52,17 +57,11 @@ var featureNames = []struct {
 }{
 	{"var", Var}, {"float", Float}, {"decl_tag", DeclTag}, {"type_tag", TypeTag}, {"enum64", Enum64}, {"global_var", GlobalVar},
 	{"decl_tag_kfuncs", KfuncTags}, {"attributes", Attributes}, {"distilled_base", DistilledBase}, {"layout", Layout},
+	{"optimized_func", OptimizedFunc}, {"consistent_func", ConsistentFunc}, {"true_signature", TrueSignature},
 	{"encode_force", always}, {"reproducible_build", always}, {"force_cu_merging", always},
 }
 
-// unmade are pahole's features that are not implemented, with the reason.
-var unmade = map[string]string{
-	"optimized_func":  "it needs the locations of parameters in optimized code",
-	"consistent_func": "it needs the locations of parameters in optimized code",
-	"true_signature":  "it needs the locations of parameters in optimized code",
-}
-
-// ParseFeatures parses a comma-separated list of names. Errors are [ErrFeature] and [ErrNotMade].
+// ParseFeatures parses a comma-separated list of names. The error is [ErrFeature].
 func ParseFeatures(list string) (Features, error) {
 	var out Features
 	for name := range strings.SplitSeq(list, ",") {
@@ -72,9 +71,6 @@ func ParseFeatures(list string) (Features, error) {
 				out |= f.bit
 				found = true
 			}
-		}
-		if why, ok := unmade[name]; ok {
-			return 0, fmt.Errorf("%w %s %w: %s", ErrFeature, name, ErrNotMade, why)
 		}
 		if !found {
 			return 0, fmt.Errorf("%w %q is unknown (available: %s)", ErrFeature, name, FeatureNames())

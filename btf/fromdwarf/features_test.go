@@ -13,16 +13,13 @@ func TestParseFeatures(t *testing.T) {
 	got, err := ParseFeatures("var,decl_tag_kfuncs,reproducible_build")
 	require.NoError(t, err)
 	assert.Equal(t, Var|KfuncTags, got)
-	for _, bad := range []string{"", "vars", "var,", "consistent_func", "true_signature"} {
+	for _, bad := range []string{"", "vars", "var,", "consistent"} {
 		_, err := ParseFeatures(bad)
 		assert.ErrorIs(t, err, ErrFeature, bad)
 	}
-	for _, unmade := range []string{"consistent_func", "optimized_func", "true_signature"} {
-		_, err := ParseFeatures("var," + unmade)
-		assert.ErrorIs(t, err, ErrNotMade, unmade)
-	}
-	_, err = ParseFeatures("vars")
-	assert.NotErrorIs(t, err, ErrNotMade)
+	got, err = ParseFeatures("consistent_func,optimized_func,true_signature")
+	require.NoError(t, err)
+	assert.Equal(t, functionFeatures, got)
 }
 
 // What is not asked for is not there; what cannot be said otherwise becomes what readers knew before.

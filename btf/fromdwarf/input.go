@@ -2,9 +2,12 @@ package fromdwarf
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"sync/atomic"
 
+	"github.com/bpfrun/bpfrun/internal/dwarfloc"
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
@@ -24,10 +27,18 @@ type input struct {
 	lineStr    []byte
 	strOffsets []byte
 	addr       []byte
+
+	// located is set if functionFeatures are wanted. Then loc and locLists are the sections of location lists, and calls tells where parameters are.
+	located       bool
+	trueSignature bool
+	loc, locLists []byte
+	calls         convention
+	// listBytes counts the bytes of location lists that were read.
+	listBytes atomic.Int64
 }
 
 // openInput finds the DWARF sections of an ELF file.
-func openInput(f *elf.File) (*input, error) {
+func openInput(f *elf.File, features Features) (*input, error) {
 	info := f.Section(".debug_info")
 	if info == nil {
 		info = f.Section(".zdebug_info")
@@ -35,15 +46,20 @@ func openInput(f *elf.File) (*input, error) {
 	if info == nil || info.Size == 0 || info.Type == elf.SHT_NOBITS {
 		return nil, fmt.Errorf("%w: the file has no .debug_info; compile with -g, or take the debug package", ErrNoDWARF)
 	}
-	in := &input{big: endian.IsBig(f.ByteOrder)}
+	in := &input{big: endian.IsBig(f.ByteOrder), located: features&functionFeatures != 0, trueSignature: features&TrueSignature != 0, calls: conventionOf(f.Machine)}
 	rel, err := newRelocator(f)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range []struct {
+	type part struct {
 		name string
 		to   *[]byte
-	}{{"abbrev", &in.abbrev}, {"str", &in.str}, {"line_str", &in.lineStr}, {"str_offsets", &in.strOffsets}, {"addr", &in.addr}, {"types", &in.types}} {
+	}
+	parts := []part{{"abbrev", &in.abbrev}, {"str", &in.str}, {"line_str", &in.lineStr}, {"str_offsets", &in.strOffsets}, {"addr", &in.addr}, {"types", &in.types}}
+	if in.located {
+		parts = append(parts, part{"loc", &in.loc}, part{"loclists", &in.locLists})
+	}
+	for _, s := range parts {
 		if *s.to, err = rel.section(".debug_" + s.name); err != nil {
 			return nil, err
 		}
@@ -75,8 +91,8 @@ func (b readerOf) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// read fills b with the bytes at an offset.
-func (in *input) read(b []byte, at uint64) error {
+// readAt fills b with the bytes at an offset.
+func (in *input) readAt(b []byte, at uint64) error {
 	if at > in.size || uint64(len(b)) > in.size-at {
 		return fmt.Errorf("%w: .debug_info ends at %#x", ErrMalformed, in.size)
 	}
@@ -106,7 +122,7 @@ func (in *input) spans() ([]span, error) {
 	var b [40]byte
 	for at := uint64(0); at < in.size; {
 		n := min(uint64(len(b)), in.size-at)
-		if err := in.read(b[:n], at); err != nil {
+		if err := in.readAt(b[:n], at); err != nil {
 			return nil, err
 		}
 		h, err := in.header(b[:n], at)
@@ -182,10 +198,22 @@ func (in *input) header(b []byte, start uint64) (unitHeader, error) {
 	return h, nil
 }
 
-// defaultBases returns the string and address bases of a unit that does not define its own.
-func (in *input) defaultBases(h unitHeader) (strs, addrs uint64) {
+// defaultBase returns the base of indexed strings and addresses in a unit that does not define its own.
+func (in *input) defaultBase(h unitHeader) uint64 {
 	if h.version < 5 {
-		return 0, 0
+		return 0
 	}
-	return 2 * uint64(h.offSize), 2 * uint64(h.offSize)
+	return 2 * uint64(h.offSize)
+}
+
+// locations returns what the location lists of a unit depend on.
+func (in *input) locations(h unitHeader) dwarfloc.Unit {
+	u := dwarfloc.Unit{
+		Order: binary.LittleEndian, Version: h.version, AddrSize: h.addrSize, OffSize: h.offSize, Addr: in.addr, AddrBase: in.defaultBase(h),
+		ListBase: dwarfloc.DefaultListBase(h.offSize),
+	}
+	if in.big {
+		u.Order = binary.BigEndian
+	}
+	return u
 }

@@ -1,6 +1,7 @@
 package fromdwarf
 
 import (
+	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -42,6 +43,8 @@ type Result struct {
 	Functions      int
 	Kfuncs         int // functions tagged as kfuncs
 	Variables      int
+	// LeftOut counts, with the features that need locations, the functions that were left out for a reason.
+	LeftOut [Reasons]int
 }
 
 // Languages that BTF has no types for (DWARF 5 section 3.1.1).
@@ -67,7 +70,7 @@ func described(lang int64) bool {
 func Make(f *elf.File, opt Options) (res *Result, err error) {
 	// A panic in debug/elf or the decoder must not end the process.
 	defer guard(&err)
-	in, err := openInput(f)
+	in, err := openInput(f, opt.Features)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +83,14 @@ func Make(f *elf.File, opt Options) (res *Result, err error) {
 		return nil, err
 	}
 	m := &maker{
-		opt: opt, feat: opt.Features, types: types, syms: symbols(f), linked: f.Type != elf.ET_REL, in: in, res: &Result{Types: types}, done: map[string]bool{},
+		opt: opt, feat: opt.Features, types: types, syms: symbols(f, opt.Features), linked: f.Type != elf.ET_REL, in: in, res: &Result{Types: types}, done: map[string]bool{},
 		seen: map[variableKey]bool{}, offsets: [2]pages{},
 	}
 	if err := m.units(spans); err != nil {
 		return nil, err
+	}
+	if in.located {
+		m.functions()
 	}
 	m.sections()
 	if m.bad != nil {
@@ -121,6 +127,8 @@ type maker struct {
 	lastInt uint32
 	// done holds the functions written so far: only the first of a name is written.
 	done map[string]bool
+	// kept are the functions of all units, with functionFeatures.
+	kept []candidate
 	vars []variable
 	seen map[variableKey]bool
 	// offsets maps offsets in .debug_str and .debug_line_str to offsets in the BTF's strings.
@@ -246,25 +254,31 @@ func (w *writer) str(t text) uint32 {
 
 // bytes returns a string of the unit. A missing string sets m.bad.
 func (w *writer) bytes(t text) []byte {
+	b, err := w.in.text(w.unit, t)
+	if err != nil {
+		w.bad = err
+	}
+	return b
+}
+
+// text returns a string of a unit, nil for none.
+func (in *input) text(u *unit, t text) ([]byte, error) {
 	var section []byte
 	switch t &^ textOffset {
 	case 0:
-		return nil
+		return nil, nil
 	case textStr:
-		section = w.in.str
+		section = in.str
 	case textLineStr:
-		section = w.in.lineStr
+		section = in.lineStr
 	case textInline:
-		section = w.b
+		section = u.b
 	}
 	off := uint64(t & textOffset)
 	if off < uint64(len(section)) {
-		for i, c := range section[off:] {
-			if c == 0 {
-				return section[off : off+uint64(i)]
-			}
+		if n := bytes.IndexByte(section[off:], 0); n >= 0 {
+			return section[off : off+uint64(n)], nil
 		}
 	}
-	w.bad = fmt.Errorf("%w: no string at %#x of %d bytes", ErrMalformed, off, len(section))
-	return nil
+	return nil, fmt.Errorf("%w: no string at %#x of %d bytes", ErrMalformed, off, len(section))
 }

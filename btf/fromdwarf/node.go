@@ -35,6 +35,12 @@ type node struct {
 	declared  bool
 	external  bool
 	specified bool // origin is a specification
+
+	// Set for functionFeatures only. record is the index of a function or parameter in unit.places, if not 0.
+	inline     bool
+	constant   bool  // has DW_AT_const_value
+	convention uint8 // DW_AT_calling_convention
+	record     int32
 	// first, last and next link a node's children; 0 means none.
 	first, last, next int32
 	// id is the node's type id in the BTF.
@@ -62,6 +68,7 @@ type unit struct {
 	// dense maps offsets from start to nodes. It is nil for large units; their nodes, which are sorted, are searched.
 	dense   []int32
 	sigs    map[uint64]uint64 // type units by signature
+	places  placesOfUnit      // of functions and their parameters; empty without functionFeatures
 	count   int               // compilation units
 	skipped int
 	err     error
@@ -80,6 +87,7 @@ func (u *unit) reset(start uint64, size uint64) {
 	u.nodes = append(u.nodes[:0], node{})
 	u.typeNodes, u.funcs, u.globals = u.typeNodes[:0], u.funcs[:0], u.globals[:0]
 	u.sigs, u.count, u.skipped, u.err = nil, 0, 0, nil
+	u.places.reset()
 	if size > maxDense {
 		u.dense = nil
 		return

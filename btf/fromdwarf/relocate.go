@@ -6,10 +6,12 @@ import (
 	"fmt"
 )
 
-// relocator reads sections of an ELF file. Those of an object file are relocated as by a linker that places every section at address 0.
+// relocator reads sections of an ELF file. Those of an object file are relocated as by a linker that places each section
+// of the program at sectionBases and the others at 0.
 type relocator struct {
 	f       *elf.File
 	symbols []elf.Symbol
+	bases   []uint64
 }
 
 func newRelocator(f *elf.File) (*relocator, error) {
@@ -25,7 +27,26 @@ func newRelocator(f *elf.File) (*relocator, error) {
 		symbols = nil // without symbols, no relocation can be resolved
 	}
 	r.symbols = symbols
+	r.bases = sectionBases(f)
 	return r, nil
+}
+
+// sectionBases returns an address for each section of a relocatable file, so that an address identifies the section, too; 0 in other files,
+// where symbols have addresses.
+func sectionBases(f *elf.File) []uint64 {
+	bases := make([]uint64, len(f.Sections))
+	if f.Type != elf.ET_REL {
+		return bases
+	}
+	const page = 1 << 16
+	next := uint64(page)
+	for i, s := range f.Sections {
+		if s.Flags&elf.SHF_ALLOC != 0 {
+			bases[i] = next
+			next += s.Size&^(page-1) + page
+		}
+	}
+	return bases
 }
 
 // how describes the effect of a relocation on data.
@@ -132,7 +153,11 @@ func (r *relocator) apply(data []byte, rel *elf.Section) error {
 		}
 		value := addend
 		if sym > 0 {
-			value += r.symbols[sym-1].Value
+			s := r.symbols[sym-1]
+			value += s.Value
+			if int(s.Section) < len(r.bases) {
+				value += r.bases[s.Section]
+			}
 		}
 		h.put(order, data[off:], value, rel.Type == elf.SHT_REL)
 	}

@@ -21,13 +21,16 @@ type place struct {
 // symbolTable holds the functions and variables of the ELF symbol table.
 type symbolTable struct {
 	funcs map[string]bool
-	vars  map[string][]place
+	// copies holds the functions by their names without suffixes, with functionFeatures.
+	copies map[string]*copies
+	vars   map[string][]place
 }
 
 const percpuSection = ".data..percpu"
 
-func symbols(f *elf.File) symbolTable {
-	t := symbolTable{funcs: map[string]bool{}, vars: map[string][]place{}}
+func symbols(f *elf.File, features Features) symbolTable {
+	t := symbolTable{funcs: map[string]bool{}, copies: map[string]*copies{}, vars: map[string][]place{}}
+	bases := sectionBases(f)
 	all, err := f.Symbols()
 	if err != nil {
 		return t
@@ -41,6 +44,9 @@ func symbols(f *elf.File) symbolTable {
 		case elf.STT_FUNC:
 			if s.Size != 0 {
 				t.funcs[s.Name] = true
+			}
+			if features&functionFeatures != 0 {
+				t.addCopy(s.Name, s.Value+bases[s.Section], features)
 			}
 		case elf.STT_OBJECT, elf.STT_NOTYPE:
 			if s.Size == 0 {

@@ -116,7 +116,11 @@ func (w *writer) write() error {
 		}
 	}
 	for _, i := range w.funcs {
-		w.writeFunc(&w.nodes[i])
+		if n := &w.nodes[i]; w.in.located {
+			w.keepFunc(n)
+		} else {
+			w.writeFunc(n)
+		}
 	}
 	for _, i := range w.globals {
 		w.writeVar(&w.nodes[i])
@@ -347,6 +351,17 @@ func (w *writer) writeFunc(n *node) {
 	if len(name) == 0 || w.done[string(name)] || len(known) > 0 && !known[string(name)] || len(known) == 0 && !n.external {
 		return
 	}
+	if w.unnamedParams(n) {
+		return
+	}
+	w.done[string(name)] = true
+	id := w.addFunc(string(name), w.str(at), w.proto(n, ref))
+	w.declTags(n, id, dwarf.TagFormalParameter)
+	w.tagKfunc(string(name), id)
+}
+
+// unnamedParams reports whether a parameter of a function has no name.
+func (w *writer) unnamedParams(n *node) bool {
 	unnamed := false
 	w.parts(n, func(p *node) {
 		if p.tag == dwarf.TagFormalParameter {
@@ -354,25 +369,29 @@ func (w *writer) writeFunc(n *node) {
 			unnamed = unnamed || len(w.bytes(name)) == 0
 		}
 	})
-	if unnamed {
+	return unnamed
+}
+
+// addFunc writes a FUNC and returns its id. name is the name that the file's kfuncs have, text the one in the BTF.
+func (m *maker) addFunc(name string, text, proto uint32) uint32 {
+	if flags, kfunc := m.opt.Kfuncs[name]; kfunc && m.feat&Attributes != 0 {
+		m.arenaPointers(proto, flags)
+	}
+	m.res.Functions++
+	return m.types.Add(text, dedup.Info(btf.KindFunc, 0, false), proto)
+}
+
+// tagKfunc writes the decl tags of a kfunc.
+func (m *maker) tagKfunc(name string, id uint32) {
+	flags, kfunc := m.opt.Kfuncs[name]
+	if !kfunc || m.feat&KfuncTags == 0 {
 		return
 	}
-	w.done[string(name)] = true
-	flags, kfunc := w.opt.Kfuncs[string(name)]
-	proto := w.proto(n, ref)
-	if kfunc && w.feat&Attributes != 0 {
-		w.arenaPointers(proto, flags)
-	}
-	t := w.types
-	id := t.Add(w.str(at), dedup.Info(btf.KindFunc, 0, false), proto)
-	w.res.Functions++
-	w.declTags(n, id, dwarf.TagFormalParameter)
-	if kfunc && w.feat&KfuncTags != 0 {
-		w.res.Kfuncs++
-		t.Add(t.Str("bpf_kfunc"), dedup.Info(btf.KindDeclTag, 0, false), id, 1<<32-1)
-		if flags&kfuncFastcall != 0 {
-			t.Add(t.Str("bpf_fastcall"), dedup.Info(btf.KindDeclTag, 0, false), id, 1<<32-1)
-		}
+	t := m.types
+	m.res.Kfuncs++
+	t.Add(t.Str("bpf_kfunc"), dedup.Info(btf.KindDeclTag, 0, false), id, 1<<32-1)
+	if flags&kfuncFastcall != 0 {
+		t.Add(t.Str("bpf_fastcall"), dedup.Info(btf.KindDeclTag, 0, false), id, 1<<32-1)
 	}
 }
 
@@ -385,8 +404,8 @@ const (
 )
 
 // arenaPointers adds an attribute, a TYPE_TAG with kind_flag, to the pointers of a prototype that point into an arena.
-func (w *writer) arenaPointers(proto, flags uint32) {
-	t := w.types
+func (m *maker) arenaPointers(proto, flags uint32) {
+	t := m.types
 	tagged := func(ptr uint32) uint32 {
 		if ptr == 0 || t.Kind(ptr) != btf.KindPtr {
 			return ptr

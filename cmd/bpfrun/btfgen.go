@@ -63,9 +63,7 @@ func (c *btfGenCommand) options(path string, f *elf.File) (fromdwarf.Options, er
 	opt := fromdwarf.Options{Features: fromdwarf.DefaultFeatures}
 	if c.features != "" {
 		var err error
-		if opt.Features, err = fromdwarf.ParseFeatures(c.features); errors.Is(err, fromdwarf.ErrNotMade) {
-			return opt, codeError{exitNotSimulated, err}
-		} else if err != nil {
+		if opt.Features, err = fromdwarf.ParseFeatures(c.features); err != nil {
 			return opt, usageError{err}
 		}
 	}
