@@ -58,7 +58,7 @@ var layers = []struct {
 	{"internal/shell", nil},
 	{"internal/kernels", []string{"internal/lazyre", "internal/nearest", "uapi", "helpers/proto", "btf", "btf/btffile", "btf/embedded", "btf/ids", "loader"}},
 	{"verifier/klog", []string{"internal/lazyre"}},
-	{"debug/scopes", []string{"internal/endian", "btf", "btf/debuginfo", "loader"}},
+	{"debug/scopes", []string{"internal/endian", "internal/dwarfloc", "btf", "btf/debuginfo", "loader"}},
 	{"verifier", []string{"internal/endian", "uapi", "progtype", "helpers/proto", "decode", "btf", "loader", "verifier/klog"}},
 	{"vm", []string{"decode", "mem"}},
 	{"jit", []string{"decode", "mem", "vm"}},

@@ -209,3 +209,40 @@ func FuzzMake(f *testing.F) {
 		}
 	})
 }
+
+// Locations of parameters may be damaged in any way, with all that they refer to.
+func FuzzLocations(f *testing.F) {
+	names := []string{".debug_info", ".debug_abbrev", ".debug_loclists", ".debug_loc", ".debug_addr"}
+	var files [][]byte
+	for i, name := range []string{"opt-clang-5", "opt-s390x"} {
+		b := unpacked(f, name+".exe.xz")
+		files = append(files, b)
+		e, err := elf.NewFile(bytes.NewReader(b))
+		require.NoError(f, err)
+		secs := make([][]byte, len(names))
+		for i, name := range names {
+			if s := e.Section(name); s != nil {
+				secs[i], err = s.Data()
+				require.NoError(f, err)
+			}
+		}
+		f.Add(byte(i), secs[0], secs[1], secs[2], secs[3], secs[4])
+	}
+	f.Fuzz(func(_ *testing.T, which byte, info, abbrev, loclists, loc, addr []byte) {
+		x := files[int(which)%len(files)]
+		for i, b := range [][]byte{info, abbrev, loclists, loc, addr} {
+			var err error
+			if x, err = withSection(x, names[i], b); err != nil {
+				return
+			}
+		}
+		e, err := elf.NewFile(bytes.NewReader(x))
+		if err != nil {
+			return
+		}
+		res, err := Make(e, Options{Features: DefaultFeatures | functionFeatures})
+		if err == nil && res.Types.Dedup(nil) == nil {
+			_, _ = res.Types.Marshal(e.ByteOrder)
+		}
+	})
+}

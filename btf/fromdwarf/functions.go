@@ -86,8 +86,8 @@ const (
 )
 
 func (r Reason) String() string {
-	return [...]string{"a parameter in an unexpected register", "prototypes that differ between units", "a packed struct on the stack", "reordered parameters",
-		"parameters optimized out", "a name with several addresses"}[r]
+	return [...]string{"a parameter is in an unexpected register", "prototypes differ between units", "a packed struct is passed on the stack",
+		"parameters were reordered", "parameters were optimized out", "the name has several addresses"}[r]
 }
 
 // keepFunc keeps a function for functions, if the symbol table has it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/debuginfo"
+	"github.com/bpfrun/bpfrun/internal/dwarfloc"
 )
 
 // Limits on the DWARF entries read from an object.
@@ -53,18 +54,17 @@ type Variable struct {
 	Param    bool
 	line     int64
 	expr     []byte // the location, if it is the same everywhere
-	list     []byte // the location list from its first entry
-	v5       bool   // the list is in DWARF 5 format
+	section  []byte // of the location list, if there is one
+	list     uint64 // offset of the list in the section
+	version  uint16 // of DWARF, that decides the list's format
 	Constant *int64
 	unit     *unit
 }
 
 // unit holds the data of a compilation unit that location lists need.
 type unit struct {
-	base     uint64 // base address of lists
-	addrBase uint64
-	listBase uint64
-	files    []string // by number
+	dwarfloc.Unit
+	files []string // by number
 }
 
 // Read reads the scopes and variables of an ELF object; nil without an error if it has no DWARF.
@@ -134,7 +134,7 @@ func (d *Info) walk() error {
 		var made *Scope
 		switch e.Tag {
 		case dwarf.TagCompileUnit:
-			u = newUnit(e)
+			u = d.newUnit(e)
 			if err := d.readLines(e, u); err != nil {
 				return err
 			}
@@ -159,16 +159,16 @@ func (d *Info) walk() error {
 	}
 }
 
-func newUnit(e *dwarf.Entry) *unit {
-	u := &unit{}
+func (d *Info) newUnit(e *dwarf.Entry) *unit {
+	u := &unit{Unit: dwarfloc.Unit{Order: d.order, AddrSize: 8, OffSize: 4, Addr: d.addr}}
 	if v, ok := e.Val(dwarf.AttrLowpc).(uint64); ok {
-		u.base = v
+		u.Base = v
 	}
 	if v, ok := e.Val(dwarf.AttrAddrBase).(int64); ok {
-		u.addrBase = uint64(v)
+		u.AddrBase = uint64(v)
 	}
 	if v, ok := e.Val(dwarf.AttrLoclistsBase).(int64); ok {
-		u.listBase = uint64(v)
+		u.ListBase = uint64(v)
 	}
 	return u
 }
@@ -252,23 +252,24 @@ func (d *Info) variable(e *dwarf.Entry, u *unit) *Variable {
 }
 
 // isStatic reports whether a location is a fixed address.
-func isStatic(expr []byte) bool { return len(expr) > 0 && (expr[0] == opAddr || expr[0] == opAddrx) }
+func isStatic(expr []byte) bool {
+	return len(expr) > 0 && (expr[0] == dwarfloc.OpAddr || expr[0] == dwarfloc.OpAddrx)
+}
 
 // locationList finds a list by its offset, or by its index in the unit's table.
 func (d *Info) locationList(v *Variable, class dwarf.Class, val uint64) {
 	data, off := d.loclists, val
-	v.v5 = len(d.loclists) > 0
-	if !v.v5 {
-		data = d.loc
+	v.version = 5
+	if len(d.loclists) == 0 {
+		data, v.version = d.loc, 4
 	} else if class == dwarf.ClassLocList {
-		at := v.unit.listBase + 4*val
-		if at+4 > uint64(len(data)) {
+		var err error
+		if off, err = v.unit.ListAt(data, val); err != nil {
 			return
 		}
-		off = v.unit.listBase + uint64(d.order.Uint32(data[at:]))
 	}
 	if off < uint64(len(data)) {
-		v.list = data[off:]
+		v.section, v.list = data, off
 	}
 }
 

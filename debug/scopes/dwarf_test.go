@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/dwarfloc"
 )
 
 // The location of a variable may be damaged in any way.
 func FuzzLocate(f *testing.F) {
-	f.Add([]byte{opFbreg, 0x10})
-	f.Add([]byte{opBreg0 + 1, 0x7f, opConsts, 8, opDiv, opStackValue})
-	f.Add([]byte{opConst2s, 1, 2, opLit0 + 3, opShl, opDup, opSwap, opStackValue})
+	f.Add([]byte{dwarfloc.OpFbreg, 0x10})
+	f.Add([]byte{dwarfloc.OpBreg0 + 1, 0x7f, dwarfloc.OpConsts, 8, dwarfloc.OpDiv, dwarfloc.OpStackValue})
+	f.Add([]byte{dwarfloc.OpConst2s, 1, 2, dwarfloc.OpLit0 + 3, dwarfloc.OpShl, dwarfloc.OpDup, dwarfloc.OpSwap, dwarfloc.OpStackValue})
 	f.Fuzz(func(t *testing.T, expr []byte) {
 		_, _ = Locate(expr, binary.LittleEndian, State{
 			Reg:   func(int) (uint64, error) { return 1, nil },

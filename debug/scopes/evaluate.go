@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/internal/dwarfloc"
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
@@ -61,13 +62,17 @@ func (e *evaluation) take(n uint64) ([]byte, error) {
 
 // uleb consumes a ULEB128 number.
 func (e *evaluation) uleb() (v uint64, err error) {
-	v, e.rest, err = uleb(e.rest)
-	return v, err
+	if v, e.rest, err = dwarfloc.Uleb(e.rest); err != nil {
+		return 0, ErrUnreadable
+	}
+	return v, nil
 }
 
 func (e *evaluation) sleb() (v int64, err error) {
-	v, e.rest, err = sleb(e.rest)
-	return v, err
+	if v, e.rest, err = dwarfloc.Sleb(e.rest); err != nil {
+		return 0, ErrUnreadable
+	}
+	return v, nil
 }
 
 // step executes one operation (DWARF 5 section 2.5).
@@ -75,46 +80,46 @@ func (e *evaluation) step() error {
 	op := e.rest[0]
 	e.rest = e.rest[1:]
 	switch {
-	case op >= opLit0 && op <= opLit0+lastLitOrReg:
-		e.push(uint64(op - opLit0))
-	case op >= opReg0 && op <= opReg0+lastLitOrReg:
-		e.result = Where{Kind: InRegister, Reg: int(op - opReg0)}
-	case op == opRegx:
+	case op >= dwarfloc.OpLit0 && op <= dwarfloc.OpLit0+(dwarfloc.PerKind-1):
+		e.push(uint64(op - dwarfloc.OpLit0))
+	case op >= dwarfloc.OpReg0 && op <= dwarfloc.OpReg0+(dwarfloc.PerKind-1):
+		e.result = Where{Kind: InRegister, Reg: int(op - dwarfloc.OpReg0)}
+	case op == dwarfloc.OpRegx:
 		n, err := e.uleb()
 		e.result = Where{Kind: InRegister, Reg: int(n & 0xff)}
 		return err
-	case op >= opBreg0 && op <= opBreg0+lastLitOrReg:
-		reg := int(op - opBreg0)
+	case op >= dwarfloc.OpBreg0 && op <= dwarfloc.OpBreg0+(dwarfloc.PerKind-1):
+		reg := int(op - dwarfloc.OpBreg0)
 		e.from = &reg
 		return e.based(reg == framePointer, func() (uint64, error) { return e.m.Reg(reg) })
-	case op == opFbreg:
+	case op == dwarfloc.OpFbreg:
 		return e.based(true, func() (uint64, error) { return e.m.Reg(framePointer) })
-	case op >= opConst1u && op <= opConst8s:
+	case op >= dwarfloc.OpConst1u && op <= dwarfloc.OpConst8s:
 		return e.constant(op)
-	case op == opConstu:
+	case op == dwarfloc.OpConstu:
 		u, err := e.uleb()
 		e.push(u)
 		return err
-	case op == opConsts:
+	case op == dwarfloc.OpConsts:
 		i, err := e.sleb()
 		e.push(uint64(i))
 		return err
-	case op == opPlusUconst:
+	case op == dwarfloc.OpPlusUconst:
 		u, err := e.uleb()
 		e.push(e.pop() + u)
 		return err
-	case op == opDeref:
+	case op == dwarfloc.OpDeref:
 		return e.load(8)
-	case op == opDerefSize:
+	case op == dwarfloc.OpDerefSize:
 		n, err := e.take(1)
 		if err != nil || n[0] == 0 || n[0] > 8 {
 			return ErrUnreadable
 		}
 		return e.load(int(n[0]))
-	case op == opStackValue:
+	case op == dwarfloc.OpStackValue:
 		e.result = Where{Kind: Computed, Value: e.pop(), From: e.from}
 		e.push(e.result.Value)
-	case op == opImplicit:
+	case op == dwarfloc.OpImplicit:
 		n, err := e.uleb()
 		if err != nil {
 			return err
@@ -122,12 +127,12 @@ func (e *evaluation) step() error {
 		b, err := e.take(n)
 		e.result = Where{Kind: Computed, Bytes: b}
 		return err
-	case op == opConvert: // the bits stay unchanged
+	case op == dwarfloc.OpConvert: // the bits stay unchanged
 		_, err := e.uleb()
 		return err
-	case op == opEntryValue || op == opGNUEntry:
+	case op == dwarfloc.OpEntryValue || op == dwarfloc.OpGNUEntryValue:
 		return fmt.Errorf("%w: it was in a register when the function was called", errOptimizedOut)
-	case op == opPiece:
+	case op == dwarfloc.OpPiece:
 		return fmt.Errorf("%w as a whole: it is split into parts", errOptimizedOut)
 	case !arithmetic(op, &e.stack):
 		return fmt.Errorf("%w: operation %#x is not known", ErrUnreadable, op)
@@ -153,7 +158,7 @@ func (e *evaluation) based(frame bool, base func() (uint64, error)) error {
 
 // constant pushes a constant of 1, 2, 4 or 8 bytes; the opcodes of signed ones are odd.
 func (e *evaluation) constant(op byte) error {
-	b, err := e.take(1 << ((op - opConst1u) / 2))
+	b, err := e.take(1 << ((op - dwarfloc.OpConst1u) / 2))
 	if err != nil {
 		return err
 	}
@@ -180,7 +185,7 @@ func arithmetic(op byte, stack *[]uint64) (ok bool) {
 	n := len(s)
 	need := 2
 	switch op {
-	case opNeg, opNot, opDup, opDrop:
+	case dwarfloc.OpNeg, dwarfloc.OpNot, dwarfloc.OpDup, dwarfloc.OpDrop:
 		need = 1
 	}
 	if n < need {
@@ -188,47 +193,47 @@ func arithmetic(op byte, stack *[]uint64) (ok bool) {
 	}
 	top := s[n-1]
 	switch op {
-	case opNeg:
+	case dwarfloc.OpNeg:
 		s[n-1] = -top
 		return true
-	case opNot:
+	case dwarfloc.OpNot:
 		s[n-1] = ^top
 		return true
-	case opDup:
+	case dwarfloc.OpDup:
 		*stack = append(s, top)
 		return true
-	case opDrop:
+	case dwarfloc.OpDrop:
 		*stack = s[:n-1]
 		return true
-	case opSwap:
+	case dwarfloc.OpSwap:
 		s[n-1], s[n-2] = s[n-2], s[n-1]
 		return true
 	}
 	a := s[n-2]
 	var v uint64
 	switch op {
-	case opAnd:
+	case dwarfloc.OpAnd:
 		v = a & top
-	case opOr:
+	case dwarfloc.OpOr:
 		v = a | top
-	case opXor:
+	case dwarfloc.OpXor:
 		v = a ^ top
-	case opPlus:
+	case dwarfloc.OpPlus:
 		v = a + top
-	case opMinus:
+	case dwarfloc.OpMinus:
 		v = a - top
-	case opMul:
+	case dwarfloc.OpMul:
 		v = a * top
-	case opDiv:
+	case dwarfloc.OpDiv:
 		if top == 0 || top == ^uint64(0) {
 			return false
 		}
 		v = uint64(int64(a) / int64(top))
-	case opShl:
+	case dwarfloc.OpShl:
 		v = a << top
-	case opShr:
+	case dwarfloc.OpShr:
 		v = a >> top
-	case opShra:
+	case dwarfloc.OpShra:
 		v = uint64(int64(a) >> min(top, 63))
 	default:
 		return false
