@@ -125,6 +125,9 @@ func (s *System) detachLink(l *Link) {
 		s.detach(h)
 	}
 	l.at, l.detached = nil, true
+	if l.typ == uapi.LinkTracing && l.tgtProg != nil && l.prog.typ == uapi.ProgTypeExt {
+		s.restore(l)
+	}
 	if l.group != nil {
 		l.group.remove(l)
 		l.group = nil
@@ -228,7 +231,11 @@ func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.
 	if p.hook.id == 0 {
 		return fail(uapi.EINVAL)
 	}
-	if p.typ == uapi.ProgTypeExt || p.expected != uapi.AttachTraceRawTp {
+	if p.typ == uapi.ProgTypeExt {
+		if e := s.canExtend(p, tgt, btfID, targetFD != 0); e != 0 {
+			return fail(e)
+		}
+	} else if p.expected != uapi.AttachTraceRawTp {
 		// A program attaches to a function only once.
 		for _, h := range s.hooks {
 			if h.prog == p && p.typ != uapi.ProgTypeTracing {
@@ -243,9 +250,19 @@ func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.
 	if tgt != nil {
 		s.hold(tgt)
 	}
+	if p.typ == uapi.ProgTypeExt {
+		r := s.newLink(l)
+		if r.Errno != 0 {
+			s.put(tgt)
+			return r
+		}
+		p.consumed = p.consumed || tgt == p.ext && btfID == p.hook.id
+		s.extend(l)
+		return r
+	}
 	r := s.newLink(l, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: p.lp.Section}, cookie: cookie})
 	if tgt != nil {
-		r.Note = "program " + p.name + " is attached to function " + name + " of another program: it runs when that is called by name alone"
+		r.Note = "program " + p.name + " traces function " + name + " of another program: it runs only when an event names that function"
 	}
 	return r
 }

@@ -85,6 +85,12 @@ func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.E
 		}
 		return nil, uapi.ENOENT
 	}
+	if m.ops != nil { // bpf_struct_ops_map_sys_lookup_elem
+		if le.Uint32(key) != 0 {
+			return nil, uapi.ENOENT
+		}
+		return m.ops.userValue(m.def.ValueSize), 0
+	}
 	v, e := maps.UserLookup(m.m, key, value, flags)
 	if e != 0 {
 		return nil, e
@@ -98,9 +104,6 @@ func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.E
 				le.PutUint32(v[4:], o.ID())
 			}
 		}
-	}
-	if m.ops != nil {
-		v = m.ops.userValue(m.def.ValueSize)
 	}
 	return v, 0
 }
@@ -183,6 +186,9 @@ func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) ua
 		}
 		if m.owner != nil && (m.owner.typ != p.typ || m.owner.hook.lsmOrTracing() != p.hook.lsmOrTracing()) {
 			return uapi.EINVAL
+		}
+		if len(p.replaced) > 0 && s.release.Has(uapi.R(6, 12)) { // prog_fd_array_get_ptr
+			return uapi.EBUSY
 		}
 		if e := s.machine.SetProg(t, index, p.unique); e != nil {
 			return uapi.EINVAL

@@ -37,6 +37,9 @@ type Prog struct {
 	runs     uint64
 	nanos    uint64
 	members  opsMember
+	raw      *loader.Raw
+	replaced []replacement // functions that extension programs replace
+	consumed bool          // an extension that was attached to the function it was loaded for
 }
 
 // target is the type that a program's attach_btf_id refers to.
@@ -268,7 +271,7 @@ func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *
 	}
 	p.unique = name + "#" + utoa(uint64(p.id))
 	spec.Name = p.unique
-	p.lp = spec.Link(s.target)
+	p.raw, p.lp = spec, spec.Link(s.target)
 	p.lp.Funcs[0].Name = name
 	if err := s.machine.AddProgram(p.lp); err != nil {
 		return Result{Errno: uapi.ENOMEM, Note: err.Error()}

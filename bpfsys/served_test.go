@@ -117,6 +117,19 @@ func (k *caller) program(typ uapi.ProgType, at uapi.AttachType) (int64, result) 
 
 // extension loads a program for a global function of another program.
 func (k *caller) extension() (int64, result) {
+	x := k.extensible()
+	return x.extend(x.sub, returning(2))
+}
+
+// extensible is a program whose functions others can replace: main returns what sub returns, which is 0.
+type extensible struct {
+	*caller
+	prog      int
+	main, sub int // ids of the functions
+	types     int
+}
+
+func (k *caller) extensible() *extensible {
 	b := btf.NewBuilder(nil)
 	number := b.Add(btf.Type{Kind: btf.KindInt, Name: "int", Size: 4, Int: btf.IntInfo{Encoding: btf.IntSigned, Bits: 32}})
 	ctx := b.Add(btf.Type{Kind: btf.KindStruct, Name: "xdp_md", Size: 4, Members: []btf.Member{{Name: "data", Type: number}}})
@@ -131,17 +144,25 @@ func (k *caller) extension() (int64, result) {
 	raw := spec.Raw()
 	types, e, _ := k.call(btfLoad, field{0, k.put(raw)}, field{16, len(raw)})
 	k.must(types, e)
-	info := func(ids ...uint32) []field {
-		var b []byte
-		for i, id := range ids {
-			b = le.AppendUint32(le.AppendUint32(b, uint32(2*i)), id)
-		}
-		return []field{{72, int(types)}, {76, 8}, {80, k.put(b)}, {88, len(ids)}}
+	x := &extensible{caller: k, main: int(main), sub: int(sub), types: int(types)}
+	x.prog = k.must(k.load(uapi.ProgTypeXDP, []decode.Insn{{Code: 0x85, Src: 1, Imm: 1}, {Code: 0x95}, {Code: 0xb7}, {Code: 0x95}}, x.info(main, sub)...))
+	return x
+}
+
+// info returns func_info for functions of two instructions each.
+func (x *extensible) info(ids ...btf.ID) []field {
+	var b []byte
+	for i, id := range ids {
+		b = le.AppendUint32(le.AppendUint32(b, uint32(2*i)), uint32(id))
 	}
-	target := k.must(k.load(uapi.ProgTypeXDP, []decode.Insn{{Code: 0x85, Src: 1, Imm: 1}, {Code: 0x95}, {Code: 0xb7}, {Code: 0x95}}, info(uint32(main), uint32(sub))...))
-	before := len(k.notes)
-	fd, e := k.load(uapi.ProgTypeExt, returning(2), append(info(uint32(sub)), field{108, int(sub)}, field{112, target})...)
-	return fd, result{e, k.notes[before:]}
+	return []field{{72, x.types}, {76, 8}, {80, x.put(b)}, {88, len(ids)}}
+}
+
+// extend loads an extension for a function of the program.
+func (x *extensible) extend(fn int, insns []decode.Insn) (int64, result) {
+	before := len(x.notes)
+	fd, e := x.load(uapi.ProgTypeExt, insns, append(x.info(btf.ID(x.sub)), field{108, fn}, field{112, x.prog})...)
+	return fd, result{e, x.notes[before:]}
 }
 
 // subject is an entry of an enumeration of the kernel's interface. The call that it is tried with must succeed, or be refused with a note that

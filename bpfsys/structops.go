@@ -115,6 +115,7 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 			return fail(uapi.EINVAL)
 		}
 		progs = append(progs, p)
+		le.PutUint64(value[at:], uint64(p.id)) // what lookups return
 		name := o.name + "." + mem.Name
 		hooks = append(hooks, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: "struct_ops/" + name}})
 	}

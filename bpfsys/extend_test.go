@@ -1,0 +1,95 @@
+package bpfsys_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// link attaches an extension, to the function that it was loaded for or to another.
+func (x *extensible) link(prog int64, target, fn int) (int64, uapi.Errno) {
+	fd, r := x.try(uapi.CmdLinkCreate, field{0, int(prog)}, field{4, target}, field{8, 0}, field{12, 0}, field{16, fn})
+	return fd, r.errno
+}
+
+// verdict is what a test run of the program returns.
+func (x *extensible) verdict(t *testing.T) uint32 {
+	packet := x.put(make([]byte, 64))
+	_, e, a := x.call(testRun, field{0, x.prog}, field{8, 64}, field{16, packet}, field{68, 0})
+	require.Zero(t, e, "%v", x.notes)
+	return le.Uint32(a[4:])
+}
+
+func TestExtensionsRunInPlaceOfWhatTheyReplace(t *testing.T) {
+	x := newCaller(t, newestKernel(t)).extensible()
+	require.EqualValues(t, 0, x.verdict(t))
+	two, r := x.extend(x.sub, returning(2))
+	require.Zero(t, r.errno, "%v", r.notes)
+	link, e := x.link(two, 0, 0)
+	require.Zero(t, e)
+	assert.EqualValues(t, 2, x.verdict(t))
+	other, r := x.extend(x.sub, returning(3))
+	require.Zero(t, r.errno)
+	_, e = x.link(other, 0, 0)
+	assert.Equal(t, uapi.EBUSY, e, "the function is replaced")
+	_, e = x.link(two, 0, 0)
+	assert.Equal(t, uapi.EINVAL, e, "the second time without a target")
+	_, e = x.link(two, x.prog, 9999)
+	assert.Equal(t, uapi.EINVAL, e, "no such function")
+	_, e = x.link(two, int(two), x.sub)
+	assert.Equal(t, uapi.EINVAL, e, "an extension of an extension")
+	_, e = x.link(two, 900, x.sub)
+	assert.Equal(t, uapi.EBADF, e)
+	first, r := x.extend(x.main, returning(1))
+	require.Zero(t, r.errno, "%v", r.notes)
+	whole, e := x.link(first, 0, 0)
+	require.Zero(t, e)
+	assert.EqualValues(t, 1, x.verdict(t), "the first function is all that runs")
+	x.close(whole)
+	assert.EqualValues(t, 2, x.verdict(t))
+	array := x.must(x.createMap(uapi.MapTypeProgArray, 4, 4, 1, 0))
+	put := func() uapi.Errno {
+		_, r := x.try(uapi.CmdMapUpdateElem, field{0, array}, field{8, x.room(4)}, field{16, x.put(le.AppendUint32(nil, uint32(x.prog)))}, field{24, uint64(0)})
+		return r.errno
+	}
+	assert.Equal(t, uapi.EBUSY, put(), "an extended program in a program array would loop")
+	x.close(link)
+	assert.EqualValues(t, 0, x.verdict(t), "as before")
+	assert.Zero(t, put())
+	_, e = x.link(other, 0, 0)
+	assert.Equal(t, uapi.EBUSY, e, "a program in a program array")
+	assert.Equal(t, uapi.EINVAL, func() uapi.Errno { _, e := x.link(two, 0, 0); return e }())
+}
+
+// An extension has its own maps, functions and type information.
+func TestExtensionsKeepTheirMaps(t *testing.T) {
+	x := newCaller(t, newestKernel(t)).extensible()
+	m := x.must(x.createMap(uapi.MapTypeArray, 4, 8, 1, 0))
+	// *value += 1; return 3
+	insns := []decode.Insn{
+		{Code: 0x18, Dst: 1, Src: 2, Imm: int32(m)}, {}, {Code: 0x79, Dst: 0, Src: 1}, {Code: 0x07, Imm: 1}, {Code: 0x7b, Dst: 1, Src: 0}, {Code: 0xb7, Imm: 3}, {Code: 0x95},
+	}
+	ext, r := x.extend(x.sub, insns)
+	require.Zero(t, r.errno, "%v", r.notes)
+	link, e := x.link(ext, 0, 0)
+	require.Zero(t, e)
+	x.close(ext)
+	for range 3 {
+		assert.EqualValues(t, 3, x.verdict(t))
+	}
+	out := x.room(8)
+	_, r = x.try(uapi.CmdMapLookupElem, field{0, m}, field{8, x.room(4)}, field{16, out}, field{24, uint64(0)})
+	require.Zero(t, r.errno)
+	assert.EqualValues(t, 3, le.Uint64(x.at(out, 8)))
+	x.close(int64(m))
+	x.close(int64(x.prog)) // the link holds all of them
+	assert.Len(t, x.s.Objects(bpfsys.KindProg), 2)
+	x.close(link)
+	assert.Empty(t, x.s.Objects(bpfsys.KindProg))
+	assert.Empty(t, x.s.Objects(bpfsys.KindMap))
+}
