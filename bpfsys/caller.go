@@ -82,7 +82,10 @@ func cstring(c Caller, addr uint64, limit int) (string, bool) {
 		n := min(limit-len(out), 256, int(4096-(addr+uint64(len(out)))%4096))
 		chunk := make([]byte, n)
 		if !c.Read(addr+uint64(len(out)), chunk) {
-			return "", false
+			// Simulated memory may end right after the string.
+			if chunk = chunk[:1]; n == 1 || !c.Read(addr+uint64(len(out)), chunk) {
+				return "", false
+			}
 		}
 		for i, b := range chunk {
 			if b == 0 {

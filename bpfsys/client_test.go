@@ -26,6 +26,7 @@ type task struct {
 	notes       []string
 	userNS      uint64
 	caps        uint64
+	full        bool // no descriptor is free for the calls of programs
 }
 
 const base = 0x10000

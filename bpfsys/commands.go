@@ -66,6 +66,10 @@ func CommandName(cmd uint32) string {
 func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uint64, commonSize uint32) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.do(c, cmd, addr, size, common, commonSize)
+}
+
+func (s *System) do(c Caller, cmd uint32, addr uint64, size uint32, common uint64, commonSize uint32) Result {
 	a, e := s.readAttr(c, addr, size)
 	if e != 0 {
 		return fail(e)

@@ -145,7 +145,7 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 		if progtype.Of(h.prog.typ).Takes.Has(progtype.TakesPacket) {
 			in.Packet = e.Packet
 		}
-		res, err := s.run(h.prog, in)
+		res, err := s.run(nil, h.prog, in)
 		f := Fired{Program: h.prog.name, Err: err}
 		if res != nil {
 			f.Ret = res.Ret

@@ -98,7 +98,7 @@ func (s *System) iterate(l *Link) Result {
 		in.Map = l.iterMap.def.Name
 		in.MapDef = l.iterMap.def
 	}
-	res, err := s.run(l.prog, in)
+	res, err := s.run(nil, l.prog, in)
 	if err != nil {
 		return Result{Errno: uapi.EINVAL, Note: err.Error()}
 	}

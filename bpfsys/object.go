@@ -118,6 +118,9 @@ func (s *System) Release(o Object) {
 	s.put(o)
 }
 
+// Keep takes a reference to an object, for a [FileTable] in the middle of a call.
+func (s *System) Keep(o Object) { s.hold(o) }
+
 // Objects returns the objects of a kind, ordered by id.
 func (s *System) Objects(kind Kind) []Object {
 	s.mu.Lock()

@@ -17,10 +17,15 @@ const maxRun = 20 * time.Second
 // maxTrace limits the unread bytes of bpf_trace_printk.
 const maxTrace = 1 << 20
 
-// run runs a program and makes its effects visible to user space. The error is the reason why the program did not complete.
-func (s *System) run(p *Prog, in machine.Input) (*machine.Result, error) {
+// run runs a program, for a caller if it is a test run, and makes its effects visible to user space. The error is the reason why the program did not complete.
+func (s *System) run(c Caller, p *Prog, in machine.Input) (*machine.Result, error) {
 	s.pullAll()
 	defer s.pushAll()
+	if p.typ == uapi.ProgTypeSyscall && c != nil {
+		s.process = process{s: s, Caller: c, m: s.machine, held: true}
+		s.machine.SetSyscalls(&s.process)
+		defer s.machine.SetSyscalls(nil)
+	}
 	ctx, stop := context.WithTimeout(context.Background(), maxRun)
 	defer stop()
 	start := time.Now()
@@ -123,7 +128,7 @@ func (s *System) testRun(c Caller, a *attr) Result {
 			}
 		}
 		var err error
-		if res, err = s.run(p, in); err != nil {
+		if res, err = s.run(c, p, in); err != nil {
 			return s.testFailed(p, err)
 		}
 		if i%64 == 63 && c.Interrupted() {

@@ -61,6 +61,7 @@ type System struct {
 	noted   map[string]bool
 	groups  map[place]*attachGroup
 	tasks   map[string]*kernel.Object
+	process process // of the syscall program that runs
 }
 
 // New creates a kernel without maps and programs. Close releases its memory.

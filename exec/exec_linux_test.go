@@ -59,7 +59,7 @@ func sleepLong() error {
 
 var tools = map[string]func() error{
 	"ring": ringTool, "fds": fdTool, "version": versionTool, "exit7": func() error { os.Exit(7); return nil },
-	"asleep": func() error { return sleepLong() }, "foreign": foreignTool, "seal": sealTool, "pins": pinTool,
+	"asleep": func() error { return sleepLong() }, "foreign": foreignTool, "seal": sealTool, "pins": pinTool, "lskel": lskelTool,
 }
 
 type run struct {

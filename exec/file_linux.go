@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // file is a memfd that stands for something in the simulated kernel. Every descriptor of it in the tool is an open file of the memfd's inode.
@@ -149,29 +150,67 @@ func (s *supervisor) fileOf(o bpfsys.Object) (*file, error) {
 
 // give opens the file anew and puts the descriptor into the caller's table, which is also the reply to the call.
 func (s *supervisor) give(n *notif, f *file, flags int) bool {
+	if _, e := s.hand(n, f, flags, addfdSend); e != 0 {
+		s.reply(n, 0, e)
+		return false
+	}
+	return true
+}
+
+// hand opens the file anew and puts the descriptor into the caller's table.
+func (s *supervisor) hand(n *notif, f *file, flags int, how uint32) (int, unix.Errno) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", f.fd), flags&^unix.O_CLOEXEC|unix.O_CLOEXEC, 0)
 	if err != nil {
 		s.logf("open a descriptor: %v", err)
-		s.reply(n, 0, unix.EMFILE)
-		return false
+		return 0, unix.EMFILE
 	}
+	defer unix.Close(fd)
 	if err := unix.Flock(fd, unix.LOCK_SH); err != nil {
-		unix.Close(fd)
-		s.reply(n, 0, unix.ENOLCK)
-		return false
+		return 0, unix.ENOLCK
 	}
 	f.open++
-	a := notifAddFD{ID: n.ID, Flags: addfdSend, SrcFD: uint32(fd), NewFDFlags: uint32(flags & unix.O_CLOEXEC)}
+	a := notifAddFD{ID: n.ID, Flags: how, SrcFD: uint32(fd), NewFDFlags: uint32(flags & unix.O_CLOEXEC)}
 	r, e := s.addFD(&a)
-	unix.Close(fd)
 	if e != 0 {
 		// The thread has ended, and inotify reports the close, or its table is full.
 		s.logf("-> no descriptor: %v", e)
-		s.reply(n, 0, unix.EMFILE)
-		return false
+		return 0, unix.EMFILE
 	}
 	s.logf("-> fd %d", r)
-	return true
+	return r, 0
+}
+
+// Install opens a descriptor for a syscall program, in the middle of the call that runs it.
+func (c *call) Install(o bpfsys.File) (int32, uapi.Errno) {
+	f, err := c.s.fileOf(o.Object)
+	if err != nil {
+		c.s.logf("no file for %s %s: %v", o.Object.Kind(), o.Object.Name(), err)
+		return 0, uapi.ENFILE
+	}
+	open := f.open
+	fd, e := c.s.hand(c.n, f, int(o.Access)|unix.O_CLOEXEC, 0)
+	if e != 0 && f.open != open { // inotify reports the close of the opened file, which drops a reference
+		c.s.sys.Keep(o.Object)
+	}
+	return int32(fd), uapi.Errno(e)
+}
+
+// CloseFile closes a descriptor of the tool. Nobody can close descriptors of another process; it then refers to /dev/null, and inotify
+// reports that the object's was closed.
+func (c *call) CloseFile(fd int32) (*bpfsys.File, uapi.Errno) {
+	if c.File(fd).Kind == bpfsys.NoFile {
+		return nil, uapi.EBADF
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, uapi.EIO
+	}
+	defer unix.Close(null)
+	a := notifAddFD{ID: c.n.ID, Flags: addfdSetFD, SrcFD: uint32(null), NewFD: uint32(fd), NewFDFlags: unix.O_CLOEXEC}
+	if _, e := c.s.addFD(&a); e != 0 {
+		return nil, uapi.Errno(e)
+	}
+	return nil, 0
 }
 
 // closes handles closed descriptors. Events are read and handled under one lock, so that nobody sees a state in between.

@@ -17,6 +17,7 @@ const (
 	ioctlIDValid = 0x40082102
 	ioctlAddFD   = 0x40182103
 
+	addfdSetFD   = 1
 	addfdSend    = 2
 	flagContinue = 1
 

@@ -53,6 +53,7 @@ type Env struct {
 	heap       owned.Heap                              `snapshot:"part"`  // objects that programs allocate
 	print      printf.Printer                          `snapshot:"fixed"`
 	call       Call                                    `snapshot:"fixed"` // the current one
+	syscalls   Syscalls                                `snapshot:"fixed"` // nil if programs have no process
 }
 
 // New returns an Env for a machine.

@@ -25,13 +25,14 @@ const (
 	TCPAck                              // the sequence number acknowledged
 	TaskSignal                          // the signal; Detail names the task
 	StreamText                          // the stream (1 stdout, 2 stderr); Data is the text
+	SysBPF                              // the result of bpf(2), 0 if it failed; Detail is what the call did
 )
 
 var eventKindNames = [...]string{
 	Signal: "signal", OverrideReturn: "override-return", Redirect: "redirect", CloneRedirect: "clone-redirect", TunnelKey: "tunnel-key",
 	SunPath: "sun-path", SkAssign: "sk-assign", Bind: "bind", TCPOption: "tcp-option", SetSockopt: "setsockopt", SysctlValue: "sysctl-value",
 	RCRepeat: "rc-repeat", RCKeydown: "rc-keydown", RCPointer: "rc-pointer", Message: "message",
-	TCPAck: "tcp-ack", TaskSignal: "task-signal", StreamText: "stream",
+	TCPAck: "tcp-ack", TaskSignal: "task-signal", StreamText: "stream", SysBPF: "bpf",
 }
 
 // String returns the kind in lower case with hyphens: "override-return".

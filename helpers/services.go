@@ -3,7 +3,6 @@ package helpers
 import (
 	"strings"
 
-	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -14,8 +13,6 @@ import (
 // attributes, measured files, cgroup v1. None of these is set up in the simulated kernel, which responds as a kernel
 // without them.
 var serviceHelpers = []row{
-	{ID: uapi.FuncSysClose, Do: sysClose, Note: "the program has no descriptors: -EBADF"},
-	{ID: uapi.FuncBtfFindByNameKind, Do: btfFindByNameKind, Note: "in the kernel's vmlinux"},
 	{ID: uapi.FuncImaInodeHash, Do: answer(uapi.EOPNOTSUPP), Note: "no file is measured: -EOPNOTSUPP"},
 	{ID: uapi.FuncImaFileHash, Do: answer(uapi.EOPNOTSUPP), Note: "no file is measured: -EOPNOTSUPP"},
 	{ID: uapi.FuncBprmOptsSet, Do: bprmOptsSet},
@@ -63,26 +60,6 @@ func answer(errno uapi.Errno) Impl {
 
 // none always returns NULL.
 func none(c *Call) (uint64, *vm.Action) { return 0, nil }
-
-func sysClose(c *Call) (uint64, *vm.Action) {
-	return errnoRet(uapi.EBADF), nil
-}
-
-// btfFindByNameKind returns the id of a type of vmlinux. The upper half would be the descriptor of a module's types.
-func btfFindByNameKind(c *Call) (uint64, *vm.Action) {
-	n := c.Args[1] & 0xffffffff
-	if c.Args[3] != 0 {
-		return errnoRet(uapi.EINVAL), nil
-	}
-	name := c.In(0)
-	if n <= 1 || name[n-1] != 0 {
-		return errnoRet(uapi.EINVAL), nil
-	}
-	if id, ok := c.Kernel.BTF().FindID(btf.Kind(c.Args[2]&0xff), cString(name)); ok {
-		return uint64(id), nil
-	}
-	return errnoRet(uapi.ENOENT), nil
-}
 
 // bprmOptsSet sets or clears secureexec, the one option there is.
 func bprmOptsSet(c *Call) (uint64, *vm.Action) {

@@ -266,6 +266,11 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		return doc, nil
 	}
 	defer m.Close()
+	drop, err := c.serveBPF(linked, m, target, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer drop()
 	if ctx.Err() != nil {
 		return nil, codeError{exitInterrupted, errors.New("interrupted while verifying programs")}
 	}

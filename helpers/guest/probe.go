@@ -21,6 +21,8 @@ type Prober struct {
 	// it may be nil.
 	Strict bool
 	Warn   func(text string)
+	// Process reads the memory of the process that a program runs for, where no user memory is simulated; it may be nil.
+	Process func(addr uint64, p []byte) bool
 }
 
 // World is what a Prober needs to know about the simulated kernel.
@@ -57,7 +59,7 @@ func (p *Prober) User(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	if f := p.Mem.ReadUser(addr, b); f != nil {
+	if f := p.Mem.ReadUser(addr, b); f != nil && (p.Process == nil || !p.Process(addr, b)) {
 		return uapi.EFAULT, nil
 	}
 	return 0, nil
