@@ -1,6 +1,7 @@
 package bpfsys
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,8 +137,10 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 		args[name] = t
 	}
 	var out []Fired
+	slices.SortStableFunc(entry, func(a, b *attachment) int { return cmp.Compare(s.rank(a), s.rank(b)) })
+	decided := map[place]bool{}
 	for _, h := range slices.Concat(entry, ret) {
-		if !slices.Contains(s.hooks, h) {
+		if !slices.Contains(s.hooks, h) || decided[h.place] {
 			continue
 		}
 		hook := h.hook
@@ -149,10 +152,36 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 		f := Fired{Program: h.prog.name, Err: err}
 		if res != nil {
 			f.Ret = res.Ret
+			if isTC(h.place) && int32(uint32(res.Ret)) != tcNext {
+				decided[h.place] = true
+			}
 		}
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+// tcNext is the verdict after which the next program decides (TCX_NEXT, TC_ACT_UNSPEC). After any other, no more programs run.
+const tcNext = -1
+
+func isTC(p place) bool {
+	return p.kind == onDevice && (p.at == uapi.AttachTcxIngress || p.at == uapi.AttachTcxEgress)
+}
+
+// rank orders the programs of a tc hook: those of tcx as they were placed, then filters by priority (tcx_run, then tc_run). Others keep their order.
+func (s *System) rank(a *attachment) int {
+	if !isTC(a.place) {
+		return 0
+	}
+	if g := s.groups[a.place]; g != nil {
+		if i := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.at == a }); i >= 0 {
+			return i
+		}
+	}
+	if d := s.tc[uint32(a.place.id)]; d != nil {
+		return maxObjects + slices.IndexFunc(d.filters, func(f *TCFilter) bool { return f.at == a })
+	}
+	return 0
 }
 
 // matches reports whether an attachment is at the named hook: by its full name, by a tracepoint's name without the category, by attach type, or

@@ -61,7 +61,8 @@ type System struct {
 	noted   map[string]bool
 	groups  map[place]*attachGroup
 	tasks   map[string]*kernel.Object
-	process process // of the syscall program that runs
+	process process              // of the syscall program that runs
+	tc      map[uint32]*tcDevice // by ifindex
 }
 
 // New creates a kernel without maps and programs. Close releases its memory.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Attributes of IFLA_XDP, and flags and modes of an XDP attachment (include/uapi/linux/if_link.h).
@@ -32,7 +33,7 @@ const (
 	maxLinkMessages = 1024
 )
 
-// getLink serves RTM_GETLINK: the host's answer with the XDP programs of the simulated kernel. The query is sent on a socket of our own, since the
+// getLink serves RTM_GETLINK and RTM_GETQDISC: the host's answer with the XDP programs and qdiscs of the simulated kernel. The query is sent on a socket of our own, since the
 // answer is rewritten. ok is false when the host does not answer.
 func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 	s := c.s
@@ -51,12 +52,8 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 	if unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit) != nil || unix.Sendto(fd, msg, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) != nil {
 		return false
 	}
-	port := uint32(0)
-	if sa, err := unix.Getsockname(g); err == nil {
-		if nl, ok := sa.(*unix.SockaddrNetlink); ok {
-			port = nl.Pid
-		}
-	}
+	port := portOf(g)
+	first := true
 	buf := make([]byte, maxNetlink)
 	for range maxLinkMessages {
 		n, _, err := unix.Recvfrom(fd, buf, 0)
@@ -64,6 +61,9 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 			return false
 		}
 		out, end := s.withXDP(buf[:n], port)
+		if uapi.RouteMessage(le.Uint16(msg[4:])) == uapi.RouteGetqdisc && first && le.Uint16(msg[6:])&unix.NLM_F_DUMP != 0 {
+			out, first = s.withQdiscs(msg, out, port), false
+		}
 		s.replies[ino] = append(s.replies[ino], out)
 		if end {
 			return true

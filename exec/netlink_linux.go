@@ -11,6 +11,19 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
+// devices returns the indices of the host's network devices.
+func devices() []uint32 {
+	list, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	var out []uint32
+	for _, i := range list {
+		out = append(out, uint32(i.Index))
+	}
+	return out
+}
+
 func hasDevice(ifindex uint32) bool {
 	_, err := net.InterfaceByIndex(int(ifindex))
 	return ifindex > 0 && err == nil
@@ -122,7 +135,8 @@ const (
 // howRoute returns what happens to messages of a type.
 func howRoute(m uapi.RouteMessage) routeWay {
 	switch m {
-	case uapi.RouteNewlink, uapi.RouteSetlink, uapi.RouteGetlink:
+	case uapi.RouteNewlink, uapi.RouteSetlink, uapi.RouteGetlink, uapi.RouteGetqdisc,
+		uapi.RouteNewqdisc, uapi.RouteDelqdisc, uapi.RouteNewtfilter, uapi.RouteDeltfilter, uapi.RouteGettfilter:
 		return routeServed
 	}
 	const get = 2 // the lowest two bits of a message's type: 0 new, 1 delete, 2 get, 3 set
@@ -141,11 +155,12 @@ func (c *call) netlink(g int, ino uint64, msg []byte) {
 	}
 	typ := uapi.RouteMessage(le.Uint16(msg[4:]))
 	how := howRoute(typ)
-	if typ == uapi.RouteGetlink && c.getLink(g, ino, msg) {
+	query := typ == uapi.RouteGetlink || typ == uapi.RouteGetqdisc
+	if query && c.getLink(g, ino, msg) {
 		s.reply(c.n, int64(len(msg)), 0)
 		return
 	}
-	if how == routeAsked || typ == uapi.RouteGetlink {
+	if how == routeAsked || query {
 		n, err := unix.SendmsgN(g, msg, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0)
 		if e, ok := err.(unix.Errno); ok {
 			s.reply(c.n, 0, e)
@@ -155,8 +170,16 @@ func (c *call) netlink(g int, ino uint64, msg []byte) {
 		return
 	}
 	errno, served := unix.EPERM, false
-	if how == routeServed {
+	switch {
+	case typ == uapi.RouteNewlink || typ == uapi.RouteSetlink:
 		errno, served = c.setLink(msg)
+	case how == routeServed:
+		errno, served = c.tc(g, ino, msg)
+	}
+	flags := le.Uint16(msg[6:])
+	if served && errno == 0 && (flags&unix.NLM_F_ACK == 0 || typ == uapi.RouteGettfilter && flags&unix.NLM_F_DUMP != 0) {
+		s.reply(c.n, int64(len(msg)), 0) // a dump ends by itself
+		return
 	}
 	if !served {
 		errno = unix.EPERM
@@ -216,11 +239,7 @@ func (s *supervisor) answerNetlink(g int, ino uint64, msg []byte, e unix.Errno) 
 	le.PutUint32(r, 36)
 	le.PutUint16(r[4:], unix.NLMSG_ERROR)
 	copy(r[8:12], msg[8:12])
-	if sa, err := unix.Getsockname(g); err == nil {
-		if nl, ok := sa.(*unix.SockaddrNetlink); ok {
-			le.PutUint32(r[12:], nl.Pid)
-		}
-	}
+	le.PutUint32(r[12:], portOf(g))
 	le.PutUint32(r[16:], uint32(-int32(e)))
 	copy(r[20:], msg[:nlmsgHdrSize])
 	if len(s.replies) > 1024 {
