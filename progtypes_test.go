@@ -20,6 +20,7 @@ var namesTypes = map[string]string{
 	"kernel/hook":          "makes the contexts, one function for each type",
 	"helpers/proto":        "which programs may call what, by the kernel's tables",
 	"helpers/socket.go":    "bpf_sk_assign is another helper in sk_lookup programs",
+	"helpers/lwt.go":       "bpf_lwt_push_encap takes one kind of header in lwt_xmit programs",
 	"helpers/sockopt.go":   "bpf_getsockopt reads saved SYNs in sockops programs alone",
 	"bpfsys":               "each command of bpf(2) takes types of its own, by the kernel's tables",
 	"verifier":             "rules of the walk that hold for one type",

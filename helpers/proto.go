@@ -30,7 +30,7 @@ var groups = [][]row{
 	skbHelpers, skbRoomHelpers, csumHelpers, xdpHelpers, redirectHelpers, routeHelpers, tunnelHelpers,
 	storageHelpers, timerHelpers, kptrHelpers, dynptrHelpers, userRingHelpers,
 	socketHelpers, sockoptHelpers, sockOpsHelpers, congestionHelpers, sockMapHelpers, sockRedirectHelpers, sysctlHelpers, miscHelpers, skbCgroupHelpers, packetOutputHelpers,
-	serviceHelpers, showHelpers, syncookieHelpers, syscallHelpers,
+	serviceHelpers, showHelpers, syncookieHelpers, syscallHelpers, lwtHelpers,
 }
 
 var (

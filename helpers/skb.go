@@ -52,6 +52,7 @@ type skbState struct {
 	encap      bool   // skb->encapsulation
 	tunnel     *tunnelKey
 	tunnelOpts []byte
+	srh        srhState
 }
 
 // skb is the packet of the running program.

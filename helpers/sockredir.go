@@ -16,6 +16,9 @@ var sockRedirectHelpers = []row{
 	{ID: uapi.FuncMsgRedirectHash, Do: sockRedirectHash(true), Note: "recorded as an event"},
 	{ID: uapi.FuncMsgApplyBytes, Do: msgBytes("verdict applies to the next %d bytes"), Note: "recorded as an event"},
 	{ID: uapi.FuncMsgCorkBytes, Do: msgBytes("called again at %d bytes"), Note: "recorded as an event"},
+	{ID: uapi.FuncMsgPullData, Do: onPacket(msgChange(func(p *kernel.Packet, from, to int) uapi.Errno { return p.PullMessage(from, to) }))},
+	{ID: uapi.FuncMsgPushData, Do: onPacket(msgChange(func(p *kernel.Packet, at, n int) uapi.Errno { return p.PushMessage(at, n) })), Note: "the new bytes are zero"},
+	{ID: uapi.FuncMsgPopData, Do: onPacket(msgChange(func(p *kernel.Packet, at, n int) uapi.Errno { return p.PopMessage(at, n) }))},
 	{ID: uapi.FuncSkSelectReuseport, Do: selectReuseport, Note: "recorded as an event"},
 }
 
@@ -86,6 +89,17 @@ func msgBytes(format string) Impl {
 		n := uint32(c.Args[1])
 		c.Run.Events = append(c.Run.Events, Event{Kind: Message, Number: uint64(n), Detail: fmt.Sprintf(format, n)})
 		return 0, nil
+	}
+}
+
+// msgChange is a helper that changes a message, or what the program sees of it; it takes no flags.
+func msgChange(do func(p *kernel.Packet, a, b int) uapi.Errno) func(*Call, *kernel.Context) (uint64, *vm.Action) {
+	return func(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+		if c.Args[3] != 0 {
+			return errnoRet(uapi.EINVAL), nil
+		}
+		const most = 1 << 30 // more than any message has
+		return errnoRet(do(ctx.Packet, int(min(uint32(c.Args[1]), most)), int(min(uint32(c.Args[2]), most)))), nil
 	}
 }
 

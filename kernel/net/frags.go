@@ -66,19 +66,19 @@ func (p *Packet) fragsLen() int {
 
 // ReadAt copies bytes starting at an offset, across pieces; they must exist.
 func (p *Packet) ReadAt(b []byte, off int) {
-	p.pieces(off, len(b), func(piece []byte, at int) { copy(b[at:], piece) })
+	p.eachPiece(off, len(b), func(piece []byte, at int) { copy(b[at:], piece) })
 }
 
 // WriteAt stores bytes starting at an offset, and notifies the memory.
 func (p *Packet) WriteAt(b []byte, off int) {
-	p.pieces(off, len(b), func(piece []byte, at int) { copy(piece, b[at:]) })
+	p.eachPiece(off, len(b), func(piece []byte, at int) { copy(piece, b[at:]) })
 	if n := min(len(b), p.Linear()-off); n > 0 {
 		p.k.Mem().NoteWrite(p.data+uint64(off), uint64(n))
 	}
 }
 
-// pieces visits the pieces of a range.
-func (p *Packet) pieces(off, n int, visit func(piece []byte, at int)) {
+// eachPiece visits the pieces of a range.
+func (p *Packet) eachPiece(off, n int, visit func(piece []byte, at int)) {
 	at, start := 0, 0
 	one := func(piece []byte) {
 		from, to := max(off+at-start, 0), min(off+n-start, len(piece))

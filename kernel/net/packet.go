@@ -56,6 +56,10 @@ type Packet struct {
 	ro     bool
 	lead   int // bytes that Out puts before the data
 	frags  []fragment
+	// A message of a socket: bytes before and after those that the program sees, and the lengths of its pieces (nil: one).
+	before, after int
+	pieces        []int
+
 	cloned bool          // another sk_buff shares the bytes
 	places []*mem.Region // current and former places of the packet, see Move; nil before the first move
 	place  int           // index of the current one
@@ -166,7 +170,7 @@ func (p *Packet) Meta() uint64 { return p.meta }
 // Len returns the length of the packet in bytes, fragments included.
 func (p *Packet) Len() int {
 	if len(p.frags) == 0 {
-		return int(p.end - p.data)
+		return int(p.end-p.data) + p.before + p.after
 	}
 	return p.Linear() + p.fragsLen()
 }
@@ -197,7 +201,7 @@ func (p *Packet) Out() []byte {
 	if p.xdp {
 		from = p.meta // metadata is returned with the packet
 	}
-	out := append(make([]byte, p.lead), p.window(from, p.end)...)
+	out := append(make([]byte, p.lead), p.window(from-uint64(p.before), p.end+uint64(p.after))...)
 	for _, f := range p.frags {
 		out = append(out, f.bytes(p)...)
 	}

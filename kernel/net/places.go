@@ -49,7 +49,7 @@ func (p *Packet) goTo(place int, lo, hi uint64, why string) error {
 		return fmt.Errorf("kernel: packet: %w", err)
 	}
 	// Bytes past the end are written before they become part of the packet.
-	n := copy(m.ExtentBytes(to)[p.min-was:], p.window(p.min, p.end))
+	n := copy(m.ExtentBytes(to)[p.min-was:], p.window(p.min, p.end+uint64(p.after)))
 	m.NoteMoved(uint64(n))
 	m.Rest(from, why)
 	p.region, p.place = to, place

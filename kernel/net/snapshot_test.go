@@ -48,8 +48,9 @@ func TestPacketsRestoreEveryField(t *testing.T) {
 	snaptest.Check(t, p, map[string]snaptest.Field{
 		"region": snaptest.Pointer(&p.region), "data": snaptest.Number(&p.data), "end": snaptest.Number(&p.end), "meta": snaptest.Number(&p.meta),
 		"min": snaptest.Number(&p.min), "max": snaptest.Number(&p.max), "xdp": snaptest.Bool(&p.xdp), "ro": snaptest.Bool(&p.ro),
-		"room": snaptest.Number(&p.room),
-		"lead": snaptest.Number(&p.lead), "cloned": snaptest.Bool(&p.cloned),
+		"room": snaptest.Number(&p.room), "before": snaptest.Number(&p.before), "after": snaptest.Number(&p.after),
+		"pieces": {Set: func(i int) { p.pieces = []int{i} }, Get: func() any { return append([]int(nil), p.pieces...) }},
+		"lead":   snaptest.Number(&p.lead), "cloned": snaptest.Bool(&p.cloned),
 		"place":  snaptest.Number(&p.place),
 		"places": snaptest.Slice(&p.places, func(int) *mem.Region { return &mem.Region{} }),
 		"frags":  snaptest.Slice(&p.frags, func(n int) fragment { return fragment{size: n} }),
