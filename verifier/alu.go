@@ -234,8 +234,10 @@ func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64 bool) {
 // computable reports whether the result's range can be computed.
 func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 	switch op {
-	case opAdd, opSub, opAnd, opXor, opOr, opMul:
+	case opAdd, opSub, opAnd:
 		return true
+	case opXor, opOr, opMul:
+		return s.IsConst(!alu64) || a.has(since.UnknownOperands)
 	case opLsh, opRsh, opArsh:
 		width := uint64(32)
 		known := s.Var.Sub32IsConst() && s.SMin32 == s.SMax32 && s.UMin32 == s.UMax32

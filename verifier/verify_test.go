@@ -131,6 +131,8 @@ var beginnings = []struct {
 	{since.EqBits, "call 7\nr0 |= 1\nif r0 != 4 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	{since.DivRange, "call 7\nw0 = w0\nr0 /= 1073741824" + below, ""},
 	{since.StoredConstants, "*(u64 *)(r10 - 8) = 5\nr0 = *(u64 *)(r10 - 8)" + below, ""},
+	{since.ConstLeft, "call 5\nif r0 < 4 goto +3\nr2 = 4\nif r2 <= r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+	{since.UnknownOperands, "call 7\nr6 = r0\nr6 &= 3\ncall 7\nr0 &= 4\nr0 |= r6" + below, ""},
 	{since.EqRange, "call 7\nif r0 < 3 goto +2\nif r0 != 2 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	{since.SameRegister, "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 }

@@ -120,9 +120,9 @@ func disjoint(a, b view) bool {
 func Taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 	x, y := b.view(w32), c.view(w32)
 	if r.Deduce == DeduceSign && !y.t.IsConst() {
-		// Older releases compare with constants only.
+		// Older releases compare with constants only, and before 6.4 only with constants on the right.
 		switch {
-		case !x.t.IsConst(), op.Flip() == 0 && !(r.EqRange && (op == Eq || op == Ne)):
+		case !x.t.IsConst(), !r.ConstLeft, op.Flip() == 0 && !(r.EqRange && (op == Eq || op == Ne)):
 			return Maybe
 		case op.Flip() != 0:
 			op = op.Flip()

@@ -21,6 +21,8 @@ type Rules struct {
 	// EqBits: values with different known bits are not equal. EqHalves: neither are values whose low halves have
 	// disjoint ranges.
 	EqBits, EqHalves bool
+	// ConstLeft: a constant on the left decides a comparison as one on the right does.
+	ConstLeft bool
 	// EqRange: a constant outside a value's range is not equal to it.
 	EqRange bool
 }

@@ -128,6 +128,10 @@ const (
 	GlobalChains
 	// RuntimeElements: programs of perf events, and programs that may sleep, can use hash maps that allocate their elements.
 	RuntimeElements
+	// ConstLeft: a constant in the destination register decides a comparison as one in the source does.
+	ConstLeft
+	// UnknownOperands: products, ORs and XORs with a number that is not constant are ranges.
+	UnknownOperands
 	// EqRange: comparing for equality with a constant outside the range decides the branch.
 	EqRange
 	// HelperWrites: map values and keys are checked by whether the helper writes them, not by whether it accepts
@@ -217,7 +221,9 @@ var rows = [numRules]row{
 	CallbackLoops:          {R(6, 19), "calls that call back are loops", nil},
 	TailCallReturns:        {R(6, 18), "tail calls in functions return from them", nil},
 	RuntimeElements:        {R(6, 1), "perf events and sleepable programs use maps that allocate elements", nil},
-	EqRange:                {R(6, 5), "constants outside of ranges are not equal to them", nil},
+	ConstLeft:              {R(6, 4), "constants in the destination decide comparisons", nil},
+	UnknownOperands:        {R(6, 10), "products, or and xor of two unknown numbers are ranges", nil},
+	EqRange:                {R(6, 4), "constants outside of ranges are not equal to them", nil},
 	LoadPacketReturns:      {R(6, 16), "packet loads in functions return from them", []update{{R(6, 1), 192}, {R(6, 12), 117}}},
 	StoredConstants:        {R(6, 2), "constants stored on the stack stay known", []update{{R(6, 1), 192}}},
 	HelperWrites:           {R(6, 13), "whether a helper writes decides what map memory it gets", []update{{R(6, 6), 87}, {R(6, 12), 117}}},
