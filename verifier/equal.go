@@ -72,6 +72,9 @@ func (p *checkpoints) exactRegs(a, b *reg) bool {
 
 // safe reports whether everything proved with the old register also holds for the current one (regsafe).
 func (p *checkpoints) safe(o, c *reg, x exactness) bool {
+	if !p.r.pairs {
+		return p.safeOld(o, c)
+	}
 	if x == exact {
 		return p.exactRegs(o, c)
 	}
@@ -240,7 +243,7 @@ func (p *checkpoints) safeSlot(os, cs *slot, x exactness) bool {
 	case slotSpill:
 		return p.safe(o, c, x)
 	case slotDynptr:
-		return o.dtype == c.dtype && o.first == c.first && p.idmap.same(o.ref, c.ref)
+		return !p.r.pairs || o.dtype == c.dtype && o.first == c.first && p.idmap.same(o.ref, c.ref)
 	case slotIter:
 		return o.typ == c.typ && o.spec == c.spec && o.tid == c.tid && o.istate == c.istate && p.idmap.same(o.ref, c.ref)
 	case slotIRQ:
@@ -254,6 +257,12 @@ func (p *checkpoints) safeRefs(o, c []ref) bool {
 		return false
 	}
 	for i := range o {
+		if !p.r.pairs {
+			if o[i] != c[i] {
+				return false
+			}
+			continue
+		}
 		if !p.idmap.same(o[i].id, c[i].id) {
 			return false
 		}
@@ -270,6 +279,9 @@ func (p *checkpoints) safeRefs(o, c []ref) bool {
 }
 
 func (p *checkpoints) safeFrame(o, c *frame, insn int, x exactness) bool {
+	if !p.r.pairs {
+		p.idmap.reset(p.ids)
+	}
 	if o.callbackDepth > c.callbackDepth {
 		return false
 	}
@@ -301,7 +313,7 @@ func (p *checkpoints) statesEqual(o, c *state, x exactness) bool {
 		if o.locks != c.locks || !p.idmap.same(o.irqID, c.irqID) || !p.idmap.same(o.lockID, c.lockID) || o.lock != c.lock || !p.safeRefs(o.refs, c.refs) {
 			return false
 		}
-	} else if o.lock != c.lock || !p.idmap.same(o.lockID, c.lockID) {
+	} else if o.lock != c.lock || p.r.pairs && !p.idmap.same(o.lockID, c.lockID) || !p.r.pairs && o.lockID != c.lockID {
 		return false
 	}
 	for i := 0; i <= o.curFrame; i++ {

@@ -99,7 +99,7 @@ type subprog struct {
 // flags caches the release's rules that are needed often.
 type flags struct {
 	static, liveRegs, scc, linked, linkedNeg, ids, uninit, uninitGrows, mixed, precise, converge, fork, stateRefs bool
-	half, cleanCur, singular, constID, subreg, jumpPoints, unpreciseCheckpoints                                   bool
+	half, cleanCur, singular, constID, subreg, jumpPoints, unpreciseCheckpoints, pairs                            bool
 }
 
 // refusal ends a verification with the kernel's error.
@@ -192,6 +192,6 @@ func (u *subject) newFlags() flags {
 		mixed: u.has(since.MixedBounds), precise: u.has(since.BacktrackSubprogs), converge: u.has(since.ConvergingIterators),
 		fork: u.has(since.ForkSigns), stateRefs: u.has(since.StateRefs), half: u.has(since.HalfSlots), cleanCur: u.has(since.CleanCurrent),
 		singular: u.has(since.SingularIDs), constID: u.has(since.ConstHaveNoID), subreg: u.has(since.SubregSpill),
-		jumpPoints: u.has(since.JumpPoints), unpreciseCheckpoints: u.has(since.LazyPrecision),
+		jumpPoints: u.has(since.JumpPoints), pairs: u.has(since.IdentityPairs), unpreciseCheckpoints: u.has(since.LazyPrecision),
 	}
 }

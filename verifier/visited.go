@@ -124,7 +124,11 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 		}
 		infinite = false
 	}
-	if infinite && maybeLooping(s, cur) && p.statesEqual(s, cur, exact) && !depthsDiffer(s, cur) && s.mayGoto == cur.mayGoto && s.unroll == cur.unroll {
+	x := notExact
+	if p.r.converge {
+		x = exact
+	}
+	if infinite && maybeLooping(s, cur) && p.statesEqual(s, cur, x) && !depthsDiffer(s, cur) && s.mayGoto == cur.mayGoto && s.unroll == cur.unroll {
 		p.insn = i
 		p.verbose("infinite loop detected at insn %d", i)
 		p.log.states(p.position, cur, s)

@@ -48,6 +48,8 @@ const (
 	PreciseSpills
 	// ScalarIDs: state comparison includes the identities of scalars.
 	ScalarIDs
+	// IdentityPairs: states are equal only if identities and references of all frames correspond one to one.
+	IdentityPairs
 	// LinkedOffsets: scalars that differ by a constant stay linked.
 	LinkedOffsets
 	// LinkedNegative: the same for negative and 32-bit distances.
@@ -181,6 +183,7 @@ var rows = [numRules]row{
 	UninitGrows:            {R(6, 3), "privileged programs read stack below what was written", []update{{R(6, 1), 192}}},
 	PreciseSpills:          {R(6, 8), "spills are tracked back by instruction", nil},
 	ScalarIDs:              {R(6, 5), "identities of scalars are compared", nil},
+	IdentityPairs:          {R(6, 3), "identities and references correspond one to one", nil},
 	LinkedOffsets:          {R(6, 12), "scalars with a constant distance stay linked", nil},
 	LinkedNegative:         {R(7, 0), "so with negative and 32-bit distances", nil},
 	ConvergingIterators:    {R(6, 7), "iterator loops converge", []update{{R(6, 6), 0}}},
