@@ -103,7 +103,7 @@ func (a *values) mov(in *decode.Insn, alu64 bool) {
 		if s.typ != scalar {
 			d.unknown()
 		} else if size == 0 {
-			narrow := s.Width() <= 32
+			narrow := s.Width() <= 32 && a.has(since.NarrowCopies)
 			if narrow {
 				a.identify(s)
 			}

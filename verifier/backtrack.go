@@ -1,6 +1,9 @@
 package verifier
 
 import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
@@ -48,6 +51,44 @@ func (b *backtrack) syncLinked(h *hist) {
 		} else {
 			b.stacks[l.frame] |= 1 << l.index
 		}
+	}
+}
+
+// addEqual adds the registers that are equal to one in the set at the end of a state. Releases from 6.5 to 6.11 do not
+// record which registers a comparison narrowed together (mark_precise_scalar_ids).
+func (b *backtrack) addEqual(s *state) {
+	var ids []uint32
+	each := func(fr int, f func(r *reg, i int, isReg bool)) {
+		fs := s.frames[fr]
+		for i := range fs.regs[:10] {
+			f(&fs.regs[i], i, true)
+		}
+		for i := range fs.stack {
+			if fs.stack[i].isScalarSpill() {
+				f(&fs.stack[i].reg, i, false)
+			}
+		}
+	}
+	for fr := b.frame; fr >= 0; fr-- {
+		each(fr, func(r *reg, i int, isReg bool) {
+			if r.id != 0 && r.typ == scalar && (isReg && b.regs[fr]>>i&1 != 0 || !isReg && b.stacks[fr]>>i&1 != 0) {
+				ids = append(ids, r.id)
+			}
+		})
+	}
+	if len(ids) == 0 {
+		return
+	}
+	for fr := 0; fr <= s.curFrame; fr++ {
+		each(fr, func(r *reg, i int, isReg bool) {
+			switch {
+			case r.id == 0 || !slices.Contains(ids, r.id):
+			case isReg:
+				b.regs[fr] |= 1 << i
+			default:
+				b.stacks[fr] |= 1 << i
+			}
+		})
 	}
 }
 
@@ -140,20 +181,20 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 			}
 		}
 	case clsLDX:
-		return t.backLoad(dst, h)
+		return t.backLoad(in, dst, h)
 	case clsSTX:
 		if isLoadAcq(in) {
-			return t.backLoad(dst, h)
+			return t.backLoad(in, dst, h)
 		}
 		if isFetch(in) {
 			if in.Imm == cmpxchg {
-				return t.backLoad(0, h)
+				return t.backLoad(in, 0, h)
 			}
-			return t.backLoad(src, h)
+			return t.backLoad(in, src, h)
 		}
-		return t.backStore(dst, src, true, h)
+		return t.backStore(in, true, h)
 	case clsST:
-		return t.backStore(dst, src, false, h)
+		return t.backStore(in, false, h)
 	case clsJMP, clsJMP32:
 		if r, end := t.backJump(i, subseq, h); end {
 			return r
@@ -177,31 +218,47 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 	return backOK
 }
 
-func (t *precision) backLoad(to uint8, h *hist) backResult {
+func (t *precision) backLoad(in *decode.Insn, to uint8, h *hist) backResult {
 	b := &t.bt
 	if !b.has(to) {
 		return backOK
 	}
 	b.clear(to)
-	if h != nil && h.flags&histStack != 0 {
-		b.stacks[h.fr] |= 1 << h.spi
+	if fr, spi, ok := t.slotOf(in, in.Src, h); ok {
+		b.stacks[fr] |= 1 << spi
 	}
 	return backOK
 }
 
-func (t *precision) backStore(dst, src uint8, fromReg bool, h *hist) backResult {
+func (t *precision) backStore(in *decode.Insn, fromReg bool, h *hist) backResult {
 	b := &t.bt
-	if b.has(dst) {
+	if b.has(in.Dst) {
 		return backGiveUp
 	}
-	if h == nil || h.flags&histStack == 0 || b.stacks[h.fr]>>h.spi&1 == 0 {
+	fr, spi, ok := t.slotOf(in, in.Dst, h)
+	if !ok || b.stacks[fr]>>spi&1 == 0 {
 		return backOK
 	}
-	b.stacks[h.fr] &^= 1 << h.spi
+	b.stacks[fr] &^= 1 << spi
 	if fromReg {
-		b.set(src)
+		b.set(in.Src)
 	}
 	return backOK
+}
+
+// slotOf returns the stack slot that an instruction accessed through register base. Before 6.8 only accesses through r10
+// count; later releases record the slot.
+func (t *precision) slotOf(in *decode.Insn, base uint8, h *hist) (fr, spi int, ok bool) {
+	if t.has(since.PreciseSpills) {
+		if h == nil || h.flags&histStack == 0 {
+			return 0, 0, false
+		}
+		return int(h.fr), int(h.spi), true
+	}
+	if spi = (-int(in.Off) - 1) / 8; base != 10 || class(in) == clsSTX && mode(in) != modeMEM || spi >= 64 {
+		return 0, 0, false
+	}
+	return t.bt.frame, spi, true
 }
 
 func (t *precision) enter() {
@@ -317,6 +374,9 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 	first, subseq, skip := s.first, -1, true
 	for {
 		t.log.markFrom(b.frame, last, first, subseq)
+		if t.r.ids && !t.r.linked {
+			b.addEqual(s)
+		}
 		if last < 0 {
 			if s.curFrame == 0 && s.frames[0].sub > 0 && s.frames[0].callsite == mainFunc && b.stacks[b.frame] == 0 && b.regs[b.frame]&^argRegs == 0 {
 				for i := uint8(1); i <= 5; i++ {
@@ -402,6 +462,11 @@ func (t *precision) markParent(s *state, changed *bool) {
 				continue
 			}
 			if i >= len(f.stack) {
+				if !t.has(since.PreciseSpills) { // accessed through another register
+					t.allPrecise(t.cur)
+					b.reset()
+					return
+				}
 				t.bug("stack slot %d, total slots %d", i, len(f.stack))
 			}
 			sl := &f.stack[i]

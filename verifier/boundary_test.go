@@ -110,9 +110,6 @@ func TestRulesBegin(t *testing.T) {
 // withoutBoundary are the rules for which no program is known whose answer changes with their release and for no other reason. A rule leaves
 // the list when it gets one; none may come.
 var withoutBoundary = map[since.Rule]string{
-	since.MulTnumShift:        "differs in bits that ranges decide as well in what was tried",
-	since.MulTnumUnion:        "differs in bits that ranges decide as well in what was tried",
-	since.ScalarIDs:           "needs two paths that meet at a checkpoint",
 	since.ConvergingIterators: "needs an iterator's kfuncs",
 	since.FastCalls:           "needs a stack of 512 bytes around a call",
 	since.NestedRCU:           "needs kfuncs",
@@ -120,10 +117,9 @@ var withoutBoundary = map[since.Rule]string{
 	since.RefsOrdered:         "changes the order of lines in the log",
 	since.MissLimit64:         "needs an iterator's kfuncs",
 	since.JumpPoints:          "changes what is kept of paths",
-	since.UntrustedMem:        "needs a kernel type with a pointer to a number",
 	since.CallbackLoops:       "needs callbacks in loops",
-	since.LoadPacketReturns:   "needs functions with types",
 	since.HelperWrites:        "needs a map that programs may not write",
+	since.AsyncStacks:         "needs a timer in a map, which generated programs do not have",
 	since.ConstDynptr:         "needs a user ring buffer's callback",
 }
 

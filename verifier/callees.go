@@ -155,6 +155,9 @@ func (u *subject) errorInjectable(name string) bool {
 	if !u.errorInjection() && !(u.rel >= since.R(6, 2) && modifyReturnTest(name)) {
 		return false
 	}
+	if name == "bpf_fentry_test1" && u.rel < since.R(6, 1) {
+		return false
+	}
 	switch name {
 	case "should_fail_bio", "should_failslab", "should_fail_alloc_page", "should_fail_net_realloc_skb", "io_ctl_init", "btrfs_check_leaf", "btrfs_check_leaf_full", "btrfs_check_node",
 		"btrfs_cow_block", "btrfs_search_slot", "btrfs_should_cancel_balance", "__add_to_page_cache_locked", "page_pool_alloc_pages", "page_pool_alloc_netmems", "nsim_setup_tc",

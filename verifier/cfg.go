@@ -113,7 +113,8 @@ type cfg struct {
 	stack []int
 }
 
-func (c *cfg) push(t, w, edge int) bool {
+// push follows the edge from t to w. Before 6.7 only jumps may close a loop: loop.
+func (c *cfg) push(t, w, edge int, loop bool) bool {
 	e := c.e
 	if c.state[t] >= discovered|edge {
 		return false
@@ -134,6 +135,9 @@ func (c *cfg) push(t, w, edge int) bool {
 		c.stack = append(c.stack, w)
 		return true
 	case c.state[w]&0xf0 == discovered:
+		if !loop && !e.has(since.AnyBackEdge) {
+			e.refuse(uapi.EINVAL, "back-edge from insn %d to %d", t, w)
+		}
 		return false
 	case c.state[w] == done:
 		c.state[t] = discovered | edge
@@ -147,7 +151,7 @@ func (c *cfg) call(t int, visit bool) bool {
 	if isLdImm64(&e.insns[t]) {
 		next++
 	}
-	if c.push(t, next, edgeFall) {
+	if c.push(t, next, edgeFall, false) {
 		return true
 	}
 	if next < len(e.insns) {
@@ -162,7 +166,7 @@ func (c *cfg) call(t int, visit bool) bool {
 	from.changesPacket = from.changesPacket || to.changesPacket
 	from.mightSleep = from.mightSleep || to.mightSleep
 	from.mightThrow = from.mightThrow || to.mightThrow
-	return c.push(t, w, edgeBranch)
+	return c.push(t, w, edgeBranch, isFuncRef(&e.insns[t]))
 }
 
 // visit visits an instruction and reports whether its successors must be visited before it is done.
@@ -177,7 +181,7 @@ func (c *cfg) visit(t int) bool {
 		if isLdImm64(in) {
 			n = 2
 		}
-		return c.push(t, t+n, edgeFall)
+		return c.push(t, t+n, edgeFall, false)
 	}
 	switch opOf(in) {
 	case opExit:
@@ -195,7 +199,7 @@ func (c *cfg) visit(t int) bool {
 		if class(in) == clsJMP32 && e.has(since.LongJump) {
 			off = int(in.Imm)
 		}
-		if c.push(t, t+off+1, edgeFall) {
+		if c.push(t, t+off+1, edgeFall, true) {
 			return true
 		}
 		w := t + off + 1
@@ -206,10 +210,10 @@ func (c *cfg) visit(t int) bool {
 	if isMayGoto(in) {
 		e.aux[t].force = true
 	}
-	if c.push(t, t+1, edgeFall) {
+	if c.push(t, t+1, edgeFall, true) {
 		return true
 	}
-	return c.push(t, t+int(in.Off)+1, edgeBranch)
+	return c.push(t, t+int(in.Off)+1, edgeBranch, true)
 }
 
 func (c *cfg) visitCall(t int, in *decode.Insn) bool {

@@ -274,6 +274,18 @@ func argIndex(s *btf.Spec, fp *btf.Type, off int) int {
 	return len(fp.Params) + (off-sum)/8
 }
 
+// readsPointerTo reports whether programs may read an argument that points to something other than a struct; the result
+// is a number. From 7.1 on this holds for every pointer.
+func (x *contexts) readsPointerTo(ptr, target *btf.Type) bool {
+	switch target.Kind {
+	case btf.KindVoid:
+		return ptr.Ref == 0 || x.rel >= since.R(6, 14) // const void
+	case btf.KindInt:
+		return target.Size == 1 || x.rel >= since.R(5, 17)
+	}
+	return x.rel >= since.R(7, 1)
+}
+
 // ctxPointer returns the register type for a pointer argument.
 func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname string, v ctxValue) (ctxValue, bool) {
 	if a, ok := x.prog.ctxArgs[off]; ok && a.typ.base() == ptrBuf && a.typ.mayBeNull() {
@@ -283,6 +295,10 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	target := s.SkipMods(ptr.Ref)
 	isStruct := target.Kind == btf.KindStruct || target.Kind == btf.KindUnion
 	if !isStruct {
+		if _, known := x.prog.ctxArgs[off]; !known && !x.readsPointerTo(ptr, target) {
+			x.verbose("func '%s' arg%d type %s is not a struct", x.prog.attachName, arg, strings.ToUpper(target.Kind.String()))
+			return v, false
+		}
 		return v, true
 	}
 	if a, ok := x.prog.ctxArgs[off]; ok {

@@ -14,6 +14,9 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 		}
 		g.refuse(uapi.EINVAL, "arg#%d expected pointer to stack or const struct bpf_dynptr", n-1)
 	}
+	if r.typ == constDynptr && g.rel < since.R(6, 2) {
+		return
+	}
 	if t&memUninit != 0 {
 		if !g.dynptrFree(r) {
 			g.refuse(uapi.EINVAL, "Dynptr has to be an uninitialized dynptr")
@@ -46,6 +49,9 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	if r.typ == constDynptr {
 		return
 	}
+	if !g.has(since.DynptrSlots) {
+		return
+	}
 	spi, _ := g.stack.dynptrSpi(r)
 	f := g.funcOf(r)
 	g.liveness.readSlot(f, spi)
@@ -63,8 +69,20 @@ func (g *arguments) dynptrFree(r *reg) bool {
 	if r.typ == constDynptr {
 		return false
 	}
-	_, errno := g.stack.dynptrSpi(r)
-	return errno == 0 || errno == uapi.ERANGE
+	spi, errno := g.stack.dynptrSpi(r)
+	if g.has(since.DynptrSlots) {
+		return errno == 0 || errno == uapi.ERANGE
+	}
+	if errno != 0 {
+		return true
+	}
+	f := g.funcOf(r)
+	for i := range f.stack[spi].t {
+		if f.stack[spi].t[i] == slotDynptr || f.stack[spi-1].t[i] == slotDynptr {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *arguments) dynptrValid(r *reg) bool {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 // writableField reports which members of kernel structs a program may store to (btf_struct_access of its type).
@@ -63,12 +64,22 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 	return false
 }
 
+// tcpFields are the fields that congestion control algorithms may write, with the first release that allows it.
+var tcpFields = []struct {
+	typ, path string
+	from      since.Release
+}{
+	{"inet_connection_sock", "icsk_ca_priv", 0}, {"inet_connection_sock", "icsk_ack.pending", 0}, {"tcp_sock", "snd_cwnd", 0}, {"tcp_sock", "snd_cwnd_cnt", 0},
+	{"tcp_sock", "snd_ssthresh", 0}, {"tcp_sock", "ecn_flags", 0}, {"sock", "sk_pacing_rate", since.R(6, 0)}, {"sock", "sk_pacing_status", since.R(6, 0)},
+	{"tcp_sock", "app_limited", since.R(6, 4)}, {"tcp_sock", "snd_cwnd_stamp", since.R(6, 9)},
+}
+
 // tcpField: in a congestion control algorithm a pointer to a sock is a pointer to a tcp_sock.
 func (k *kernelMem) tcpField(r *reg, off, size int) bool {
-	for _, x := range []struct{ typ, path string }{
-		{"inet_connection_sock", "icsk_ca_priv"}, {"inet_connection_sock", "icsk_ack.pending"}, {"tcp_sock", "snd_cwnd"}, {"tcp_sock", "snd_cwnd_cnt"},
-		{"tcp_sock", "snd_cwnd_stamp"}, {"tcp_sock", "snd_ssthresh"}, {"tcp_sock", "ecn_flags"}, {"tcp_sock", "app_limited"}, {"sock", "sk_pacing_rate"}, {"sock", "sk_pacing_status"},
-	} {
+	for _, x := range tcpFields {
+		if k.rel < x.from {
+			continue
+		}
 		id, ok := k.kernelType(x.typ)
 		if !ok {
 			continue

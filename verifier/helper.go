@@ -161,7 +161,11 @@ func (c *helpers) recordMap(m *callMeta) {
 			c.refuse(uapi.EACCES, "write into map forbidden")
 		}
 	}
-	c.curAux().lookup = m.mapp.index
+	a := c.curAux()
+	if m.id == uapi.FuncForEachMapElem && a.lookup != 0 && a.lookup != m.mapp.index && !c.has(since.EachMap) {
+		c.refuse(uapi.EINVAL, "tail_call abusing map_ptr")
+	}
+	a.lookup = m.mapp.index
 }
 
 func (c *helpers) recordKey(m *callMeta) {

@@ -147,8 +147,22 @@ func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 
 var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRingbuf, ptrBuf, ptrBTF | ptrTrusted}
 
+// memKinds returns the registers that a memory argument accepts.
+func (g *arguments) memKinds(kind proto.ArgKind) []regType {
+	list := memKinds
+	switch {
+	case g.rel < since.R(6, 2) && (kind == proto.MapKey || kind == proto.MapValue):
+		list = memKinds[:5]
+	case g.rel < since.R(6, 4):
+		list = memKinds[:8]
+	}
+	if g.rel < since.R(5, 13) { // no keys of maps
+		list = append(append([]regType(nil), list[:3]...), list[4:]...)
+	}
+	return list
+}
+
 var argKinds = map[proto.ArgKind][]regType{
-	proto.MapKey: memKinds, proto.MapValue: memKinds, proto.Mem: memKinds, proto.FixedMem: memKinds,
 	proto.ConstSize: {scalar}, proto.ConstSizeOrZero: {scalar}, proto.AllocSize: {scalar}, proto.Scalar: {scalar},
 	proto.ConstMap: {constMap}, proto.Ctx: {ptrCtx},
 	proto.SockCommon:    {ptrSockCommon, ptrSocket, ptrTCPSock, ptrXDPSock},
@@ -183,6 +197,10 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 		t &^= memAlloc | memPercpu
 	}
 	list := argKinds[kind]
+	switch kind {
+	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
+		list = g.memKinds(kind)
+	}
 	if kind == proto.Kptr && g.rel < since.R(6, 12) {
 		list = list[:1] // map values only
 	}
@@ -264,6 +282,9 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	if a.Flags&proto.Release != 0 {
 		if kind == proto.Dynptr && r.typ == ptrStack {
+			return
+		}
+		if g.rel < since.R(5, 15) && r.typ.base() == ptrMem {
 			return
 		}
 		if r.off != 0 {

@@ -122,6 +122,9 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		return
 	}
 	r := c.reg(0)
+	if id == uapi.FuncGetTaskStack && c.rel < since.R(5, 13) {
+		return
+	}
 	switch id {
 	case uapi.FuncGetStack, uapi.FuncGetTaskStack, uapi.FuncProbeReadStr, uapi.FuncProbeReadKernelStr, uapi.FuncProbeReadUserStr:
 		r.SMax, r.SMax32 = int64(m.maxSize), int32(m.maxSize)

@@ -46,12 +46,25 @@ func (c *conditions) syncEqual(in *decode.Insn, other *state, d, s, od, os *reg,
 			c.syncLinked(st, known, linked)
 			return
 		}
-		if !(c.rel < since.R(5, 13) && false) {
-			st.eachReg(spillMask, func(r *reg) {
-				if r.typ == scalar && r.id == known.id {
-					r.copyFrom(known)
+		copyTo := func(r *reg) {
+			if r.typ == scalar && r.id == known.id {
+				r.copyFrom(known)
+			}
+		}
+		if c.rel >= since.R(6, 8) {
+			st.eachReg(spillMask, copyTo)
+			return
+		}
+		// Spills of less than 8 bytes are passed over.
+		for _, f := range st.frames[:st.curFrame+1] {
+			for i := range f.regs {
+				copyTo(&f.regs[i])
+			}
+			for i := range f.stack {
+				if f.stack[i].t[0] == slotSpill {
+					copyTo(&f.stack[i].reg)
 				}
-			})
+			}
 		}
 	}
 	if isX(in) && s.typ == scalar && s.id != 0 {

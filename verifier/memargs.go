@@ -116,7 +116,9 @@ func (a *memory) memReg(n int, size uint32) {
 	}
 	a.stack.byType = true
 	a.helperMem(n, int(size), read, true, &callMeta{})
-	a.helperMem(n, int(size), write, true, &callMeta{})
+	if a.rel >= since.R(5, 18) {
+		a.helperMem(n, int(size), write, true, &callMeta{})
+	}
 	a.stack.byType = false
 	if saved.typ.mayBeNull() {
 		*r = saved

@@ -110,7 +110,7 @@ func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
 	case ptrCtx, ptrMapValue, ptrMapKey, ptrStack, ptrPacketMeta, ptrPacket, ptrTPBuffer, ptrBTF, ptrMem, ptrBuf, ptrFunc, constDynptr, ptrPercpuBTF:
 		return
 	case ptrFlowKeys:
-		if known {
+		if known || a.rel < since.R(5, 15) {
 			return
 		}
 		if addsZero {

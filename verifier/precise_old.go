@@ -159,6 +159,9 @@ func (t *precision) allPreciseOld() {
 	}
 }
 
+// tracksParts: spills of less than 8 bytes are tracked, as those and the maintained older releases do.
+func (t *precision) tracksParts() bool { return t.rel >= since.R(5, 18) || t.r.unpreciseCheckpoints }
+
 // backOld updates the set from the state after an instruction to the state before it.
 func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 	in := &t.insns[i]
@@ -185,7 +188,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 			return backOK
 		}
 		*regs &^= dst
-		if in.Src != 10 || t.rel < since.R(5, 18) && sizeOf(in) != 8 {
+		if in.Src != 10 || !t.tracksParts() && sizeOf(in) != 8 {
 			return backOK
 		}
 		spi := (-int(in.Off) - 1) / 8
@@ -197,7 +200,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 		if *regs&dst != 0 {
 			return backGiveUp
 		}
-		if in.Dst != 10 || t.rel < since.R(5, 18) && sizeOf(in) != 8 {
+		if in.Dst != 10 || !t.tracksParts() && sizeOf(in) != 8 {
 			return backOK
 		}
 		spi := (-int(in.Off) - 1) / 8
@@ -246,6 +249,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 
 // propagatePrecisionOld applies the precision marks of a kept state to the path to the current state.
 func (t *precision) propagatePrecisionOld(old *state) {
+	unread := t.rel < since.R(5, 19) && !t.r.unpreciseCheckpoints
 	frames := []int{old.curFrame}
 	if t.r.unpreciseCheckpoints {
 		frames = frames[:0]
@@ -256,12 +260,12 @@ func (t *precision) propagatePrecisionOld(old *state) {
 	for _, fr := range frames {
 		f := old.frames[fr]
 		for i := 0; i < 10; i++ {
-			if r := &f.regs[i]; r.typ == scalar && r.precise && (r.live&liveRead != 0 || t.rel < since.R(5, 19)) {
+			if r := &f.regs[i]; r.typ == scalar && r.precise && (r.live&liveRead != 0 || unread) {
 				t.markOld(fr, i, -1)
 			}
 		}
 		for i := range f.stack {
-			if s := &f.stack[i]; (s.t[0] == slotSpill || s.t[7] == slotSpill) && s.reg.typ == scalar && s.reg.precise && (s.reg.live&liveRead != 0 || t.rel < since.R(5, 19)) {
+			if s := &f.stack[i]; (s.t[0] == slotSpill || s.t[7] == slotSpill) && s.reg.typ == scalar && s.reg.precise && (s.reg.live&liveRead != 0 || unread) {
 				t.markOld(fr, -1, i)
 			}
 		}

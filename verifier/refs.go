@@ -62,7 +62,7 @@ func (h *resources) release(id uint32) bool {
 
 // invalidate turns an invalid pointer into a scalar (mark_reg_invalid).
 func (h *resources) invalidate(r *reg) {
-	if h.rel < since.R(6, 2) {
+	if !h.has(since.InvalidScalars) {
 		r.notInit()
 		return
 	}

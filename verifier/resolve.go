@@ -119,13 +119,17 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 	}
 	spec := l.addSpec(s)
 	t := s.MustType(ref.TypeID)
-	if t.Kind == btf.KindFunc {
+	if t.Kind == btf.KindFunc && l.rel >= since.R(6, 4) {
 		a.btfVar.typ = ptrMem | memRdonly
 		a.btfVar.Set(0)
 		return
 	}
 	if t.Kind != btf.KindVar {
-		l.refuse(uapi.EINVAL, "pseudo btf_id %d in ldimm64 isn't KIND_VAR or KIND_FUNC", ref.TypeID)
+		kinds := "KIND_VAR or KIND_FUNC"
+		if l.rel < since.R(6, 4) {
+			kinds = "KIND_VAR."
+		}
+		l.refuse(uapi.EINVAL, "pseudo btf_id %d in ldimm64 isn't %s", ref.TypeID, kinds)
 	}
 	percpu := false
 	for _, id := range s.IDs(btf.KindDatasec, ".data..percpu") {

@@ -27,7 +27,7 @@ func (l *limits) checkStackDepth() {
 	private := !tail && progtype.Of(l.prog.typ).HasPrivateStack(l.rel, l.k.Arch, l.p.Attach)
 	order := []int{}
 	for i := l.nsubs() - 1; i >= 0; i-- {
-		if i == 0 || l.subs[i].isAsync {
+		if i == 0 || l.subs[i].isAsync && l.has(since.AsyncStacks) {
 			order = append(order, i)
 		}
 	}

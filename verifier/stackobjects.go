@@ -8,6 +8,13 @@ import (
 // objectSpi returns the slot where an object of n slots on the stack starts (its highest). The errno is EINVAL if it
 // cannot be one, ERANGE if the stack is not that deep.
 func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
+	if !k.has(since.DynptrSlots) { // the constant part of the offset counts
+		spi := spiOf(int(r.off))
+		if f := k.funcOf(r); spi-n+1 < 0 || spi >= len(f.stack) {
+			return 0, uapi.EINVAL
+		}
+		return spi, 0
+	}
 	if !r.Var.IsConst() {
 		k.verbose("%s has to be at a constant offset", what)
 		return 0, uapi.EINVAL
@@ -121,7 +128,7 @@ func (k *stack) unmarkDynptr(r *reg) {
 
 // destroyDynptr: a store into a dynptr ends it.
 func (k *stack) destroyDynptr(f *frame, spi int) {
-	if spi < 0 || spi >= len(f.stack) || f.stack[spi].t[0] != slotDynptr {
+	if spi < 0 || spi >= len(f.stack) || f.stack[spi].t[0] != slotDynptr || !k.has(since.DynptrSlots) {
 		return
 	}
 	if !f.stack[spi].reg.first {

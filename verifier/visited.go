@@ -84,7 +84,7 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 		}
 		x := notExact
 		if loop {
-			x = rangeWithin
+			x = p.loopExactness()
 		}
 		hit = p.statesEqual(s, cur, x)
 		if hit && loop && !p.r.scc {
@@ -125,7 +125,7 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 		infinite = false
 	}
 	x := notExact
-	if p.r.converge {
+	if p.rel >= since.R(6, 9) {
 		x = exact
 	}
 	if infinite && maybeLooping(s, cur) && p.statesEqual(s, cur, x) && !depthsDiffer(s, cur) && s.mayGoto == cur.mayGoto && s.unroll == cur.unroll {
@@ -141,7 +141,7 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 }
 
 func (p *checkpoints) loopExactness() exactness {
-	if p.rel >= since.R(6, 8) {
+	if p.rel >= since.R(6, 9) {
 		return rangeWithin
 	}
 	return exact

@@ -143,6 +143,18 @@ const (
 	LoadPacketReturns
 	// StoredConstants: constants stored on the stack stay known.
 	StoredConstants
+	// NarrowCopies: a 32-bit copy of a number that fits in 32 bits has its identity.
+	NarrowCopies
+	// InvalidScalars: pointers that become invalid are unknown numbers, not registers without a value.
+	InvalidScalars
+	// AnyBackEdge: every instruction may lead back to one that precedes it, not only jumps.
+	AnyBackEdge
+	// EachMap: a call of bpf_for_each_map_elem may get different maps.
+	EachMap
+	// DynptrSlots: stores into a dynptr end it or are refused, and dynptrs have constant offsets.
+	DynptrSlots
+	// AsyncStacks: the stack of callbacks that run later is limited as well.
+	AsyncStacks
 	numRules
 )
 
@@ -178,7 +190,7 @@ var rows = [numRules]row{
 	EqBits:                 {R(6, 18), "known bits that differ decide comparisons", nil},
 	EqHalves:               {R(6, 8), "low halves decide comparisons of wholes", nil},
 	ForkSigns:              {R(6, 18), "and and or of 0 or -1 are explored for both", nil},
-	SubregSpill:            {R(5, 16), "small spills keep what is known", nil},
+	SubregSpill:            {R(5, 16), "small spills keep what is known", []update{{R(5, 10), 255}, {R(5, 15), 215}}},
 	UninitStack:            {R(6, 3), "privileged programs read stack that nobody wrote", []update{{R(5, 10), 255}, {R(5, 15), 215}, {R(6, 1), 192}}},
 	UninitGrows:            {R(6, 3), "privileged programs read stack below what was written", []update{{R(6, 1), 192}}},
 	PreciseSpills:          {R(6, 8), "spills are tracked back by instruction", nil},
@@ -228,8 +240,14 @@ var rows = [numRules]row{
 	UnknownOperands:        {R(6, 10), "products, or and xor of two unknown numbers are ranges", nil},
 	EqRange:                {R(6, 4), "constants outside of ranges are not equal to them", nil},
 	LoadPacketReturns:      {R(6, 16), "packet loads in functions return from them", []update{{R(6, 1), 192}, {R(6, 12), 117}}},
-	StoredConstants:        {R(6, 2), "constants stored on the stack stay known", []update{{R(6, 1), 192}}},
-	HelperWrites:           {R(6, 13), "whether a helper writes decides what map memory it gets", []update{{R(6, 6), 87}, {R(6, 12), 117}}},
+	StoredConstants:        {R(6, 2), "constants stored on the stack stay known", []update{{R(5, 10), 255}, {R(5, 15), 215}, {R(6, 1), 192}}},
+	NarrowCopies:           {R(6, 4), "32-bit copies of small numbers have their identity", nil},
+	InvalidScalars:         {R(6, 1), "pointers that become invalid are numbers", []update{{R(5, 10), 0}, {R(5, 15), 0}}},
+	AnyBackEdge:            {R(6, 7), "any instruction may close a loop", []update{{R(6, 6), 0}}},
+	EachMap:                {R(6, 10), "bpf_for_each_map_elem gets different maps", nil},
+	AsyncStacks:            {R(6, 5), "the stack of callbacks that run later is limited", []update{{R(6, 1), 0}}},
+	DynptrSlots:            {R(6, 3), "stores end dynptrs", nil},
+	HelperWrites:           {R(6, 13), "whether a helper writes decides what map memory it gets", []update{{R(6, 1), 192}, {R(6, 6), 87}, {R(6, 12), 117}}},
 }
 
 // In reports whether a release follows the rule; patch is the third number of its version.
