@@ -56,7 +56,7 @@ var layers = []struct {
 	{"loader", []string{"internal/endian", "internal/nearest", "uapi", "progtype", "helpers/proto", "decode", "btf", "btf/check", "btf/debuginfo", "corerelo"}},
 	{"internal/mutate", nil}, // for commands that measure tests
 	{"internal/shell", nil},
-	{"internal/kernels", []string{"internal/lazyre", "internal/nearest", "uapi", "helpers/proto", "btf", "btf/btffile", "btf/embedded", "btf/ids", "loader"}},
+	{"internal/kernels", []string{"internal/lazyre", "internal/nearest", "internal/visible", "uapi", "helpers/proto", "btf", "btf/btffile", "btf/embedded", "btf/ids", "loader"}},
 	{"verifier/klog", []string{"internal/lazyre"}},
 	{"debug/scopes", []string{"internal/endian", "internal/dwarfloc", "btf", "btf/debuginfo", "loader"}},
 	{"verifier", []string{"internal/endian", "uapi", "progtype", "helpers/proto", "decode", "btf", "loader", "verifier/klog"}},

@@ -90,11 +90,8 @@ func (c *Cache) loadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if in.elf != nil {
-		return btf.LoadELF(name, in.elf, in.len, base)
-	}
-	spec, err := btf.LoadBytes(name, in.raw, base)
-	if err == nil && c != nil {
+	spec, err := in.spec(name, base)
+	if err == nil && c != nil && in.elf == nil {
 		c.put(key, in.raw)
 	}
 	return spec, err

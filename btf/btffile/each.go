@@ -3,7 +3,6 @@ package btffile
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -69,20 +68,16 @@ func eachEntry(path string, r io.Reader, do func(name string, spec *btf.Spec) er
 		if _, isBTF := btf.IsBTF(start); !isBTF && !isELF(start) && (!isContainer(start) || isTar(start)) {
 			continue
 		}
-		var data bytes.Buffer
-		n, err := data.ReadFrom(io.LimitReader(body, maxUnpacked))
-		if err == nil && n == maxUnpacked {
-			err = failure(btf.ErrTooLarge, "more than %d bytes", int64(maxUnpacked))
+		in, err := unpackFrom(body)
+		var spec *btf.Spec
+		if err == nil {
+			spec, err = in.spec(h.Name, nil)
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %s: %w", path, h.Name, unpackError(err))
-		}
-		spec, err := LoadBytes(h.Name, data.Bytes(), nil)
 		if errors.Is(err, btf.ErrNoBTF) || errors.Is(err, btf.ErrNotBTF) {
 			continue // an archive may hold other files
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %s: %w", path, h.Name, err)
 		}
 		if err := do(h.Name, spec); err != nil {
 			return err

@@ -197,6 +197,32 @@ func TestBombsTakeNoMemory(t *testing.T) {
 	}
 }
 
+// TestMembersHaveTheCeilingsOfFiles: so do the members of an archive, whatever size they say they have.
+func TestMembersHaveTheCeilingsOfFiles(t *testing.T) {
+	const mb = 1 << 20
+	zip := func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }
+	for name, c := range map[string]struct {
+		start []byte
+		want  error
+		most  uint64
+	}{
+		"text": {[]byte("just text"), btf.ErrTruncated, 32 * mb},
+		"BTF":  {sample(t, binary.LittleEndian), btf.ErrTooLarge, btf.MaxRaw + 64*mb},
+	} {
+		var header bytes.Buffer
+		w := tar.NewWriter(&header)
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: "linux-6.1.1-amd64.btf", Typeflag: tar.TypeReg, Mode: 0o644, Size: 1 << 40}))
+		path := filepath.Join(t.TempDir(), "kernels.tar.gz")
+		require.NoError(t, os.WriteFile(path, bomb(t, zip, append(header.Bytes(), c.start...), btf.MaxRaw+8*mb), 0o600))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := Each(path, func(string, *btf.Spec) error { return nil })
+		runtime.ReadMemStats(&after)
+		assert.ErrorIs(t, err, c.want, name)
+		assert.Less(t, after.TotalAlloc-before.TotalAlloc, c.most, name)
+	}
+}
+
 func TestLargeDictionariesAreRefused(t *testing.T) {
 	var out bytes.Buffer
 	w, err := xz.WriterConfig{DictCap: 1 << 20}.NewWriter(&out)

@@ -56,16 +56,13 @@ func unpack(data []byte) (content, error) {
 	if !isContainer(data) {
 		return content{raw: data}, nil
 	}
-	r := bufio.NewReaderSize(bytes.NewReader(data), tarHeader)
-	var layers []io.Reader
-	for range maxLayers {
-		inner, done, err := openLayer(r)
-		if err != nil {
-			return content{}, err
-		}
-		defer done()
-		r = bufio.NewReaderSize(inner, 64<<10)
-		layers = append(layers, r)
+	return unpackFrom(bufio.NewReaderSize(bytes.NewReader(data), tarHeader))
+}
+
+// unpackFrom is unpack for a reader. Other data than BTF, ELF and containers is truncated after the first bytes.
+func unpackFrom(r *bufio.Reader) (content, error) {
+	layers := []io.Reader{r}
+	for n := 0; ; n++ {
 		start, err := r.Peek(tarHeader)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return content{}, unpackError(err)
@@ -78,7 +75,7 @@ func unpack(data []byte) (content, error) {
 		case isELF(start):
 			file, err := readToEnd(layers, maxUnpacked)
 			return content{elf: file, len: file.len}, err
-		case isImage(start):
+		case isImage(start) && !isTar(start):
 			image, err := readToEnd(layers, maxImage)
 			if err != nil {
 				return content{}, err
@@ -87,9 +84,25 @@ func unpack(data []byte) (content, error) {
 			return content{raw: raw}, err
 		case !isContainer(start):
 			return content{raw: bytes.Clone(start)}, nil
+		case n == maxLayers:
+			return content{}, failure(btf.ErrTooLarge, "more than %d layers of compression", maxLayers)
 		}
+		inner, done, err := openLayer(r)
+		if err != nil {
+			return content{}, err
+		}
+		defer done()
+		r = bufio.NewReaderSize(inner, 64<<10)
+		layers = append(layers, r)
 	}
-	return content{}, failure(btf.ErrTooLarge, "more than %d layers of compression", maxLayers)
+}
+
+// spec parses what was unpacked.
+func (c content) spec(name string, base *btf.Spec) (*btf.Spec, error) {
+	if c.elf != nil {
+		return btf.LoadELF(name, c.elf, c.len, base)
+	}
+	return btf.LoadBytes(name, c.raw, base)
 }
 
 func isELF(data []byte) bool { return bytes.HasPrefix(data, []byte(elf.ELFMAG)) }

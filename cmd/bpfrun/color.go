@@ -10,15 +10,20 @@ import (
 // useColor decides --color: auto means a terminal, no NO_COLOR (https://no-color.org) and a TERM
 // that is not dumb.
 func useColor(mode string, w io.Writer) (bool, error) {
+	color := false
 	switch mode {
 	case "always":
-		return true, nil
+		color = true
 	case "never":
-		return false, nil
 	case "auto":
-		return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", nil
+		color = isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	default:
+		return false, usagef("--color %q: want auto, always or never", mode)
 	}
-	return false, usagef("--color %q: want auto, always or never", mode)
+	if o, ok := w.(*output); ok {
+		o.styled = color
+	}
+	return color, nil
 }
 
 func isTerminal(w io.Writer) bool {

@@ -12,6 +12,7 @@ import (
 type output struct {
 	w        io.Writer
 	verbatim bool // a protocol or a full screen: pass every byte
+	styled   bool // the command uses colours; otherwise styles in its output come from untrusted text
 	err      error
 }
 
@@ -19,7 +20,7 @@ type output struct {
 func (o *output) Write(p []byte) (int, error) {
 	w := o.w
 	if !o.verbatim {
-		w = visible.Writer{W: w}
+		w = visible.Writer{W: w, Plain: !o.styled}
 	}
 	n, err := w.Write(p)
 	if err != nil && o.err == nil {

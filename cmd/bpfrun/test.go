@@ -15,6 +15,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -246,6 +247,7 @@ func (c *testCommand) reportJobs(jobs []*testrun.Job, r testReport) error {
 	}
 	for kind, path := range r.files {
 		if err := writeFile(path, func(w io.Writer) error {
+			w = visible.Writer{W: w, Plain: true}
 			switch kind {
 			case "junit":
 				return report.WriteJUnit(w, suites, covered...)

@@ -17,7 +17,7 @@ func TestNamesCannotControlTheTerminal(t *testing.T) {
 	object, err := os.ReadFile("../../examples/exec/exec.bpf.o")
 	require.NoError(t, err)
 	for from, to := range map[string]string{ // as long as they were: programs, maps, types, lines, files
-		"on_exec": "\x1b[2Jn_x", "execs_by_uid": "exe\x1b]0;evil\x07", "exec.bpf.c": "ex\x1b[8m.bpf", "task_struct *task": "task_struct *\x1b[2J",
+		"on_exec": "\x1b[2Jn_x", "execs_by_uid": "exe\x1b]0;evil\x07", "exec.bpf.c": "ex\x1b[31m.bp", "task_struct *task": "task_struct *\x1b[2J",
 	} {
 		require.Equal(t, len(from), len(to), from)
 		require.Contains(t, string(object), from)
@@ -31,6 +31,8 @@ func TestNamesCannotControlTheTerminal(t *testing.T) {
 	for _, args := range [][]string{
 		{path}, {"run", path, "-v"}, {"info", path}, {"disasm", path}, {"relo", path}, {"matrix", path}, {"verify", path}, {"scenario", "new", path}, {"test", file},
 		{"run", path, "-p", "nosuch"}, {"run", path, "--map-size", "\x1b[2J=3"}, {"debug", path, "-e", "info functions", "-e", "list", "-e", "info maps", "-e", "run"},
+		{"test", file, "-o", "md=" + filepath.Join(dir, "report.md"), "-o", "github=" + filepath.Join(dir, "report.txt"), "-o", "junit=" + filepath.Join(dir, "report.xml")},
+		{"matrix", path, "-o", "md=" + filepath.Join(dir, "matrix.md"), "-o", "github=" + filepath.Join(dir, "matrix.txt"), "-o", "html=" + filepath.Join(dir, "matrix.html")},
 		{"\x1b[2J.o"}, {"\x1b[2J"}, {"run", path, "--\x1b[2J"}, {"btf", "dump", path, "--format", "c"},
 	} {
 		args := append(args, "--btf", types)
@@ -46,6 +48,16 @@ func TestNamesCannotControlTheTerminal(t *testing.T) {
 			}
 		}
 	}
+	reports, err := filepath.Glob(filepath.Join(dir, "*.*"))
+	require.NoError(t, err)
+	for _, report := range reports {
+		if report != path {
+			text, err := os.ReadFile(report)
+			require.NoError(t, err)
+			assert.NotContains(t, string(text), "\x1b", filepath.Base(report))
+		}
+	}
+	require.Len(t, reports, 8)
 }
 
 func execPath(t *testing.T) string {

@@ -74,7 +74,7 @@ type REPL struct {
 // New creates a REPL for a session.
 func New(s *debug.Session, cfg Config) *REPL {
 	r := &REPL{s: s, cfg: cfg, aliases: map[string]string{}, listSize: listed, paging: true}
-	r.out = visible.Writer{W: &tee{r, cfg.Out}}
+	r.out = visible.Writer{W: &tee{r, cfg.Out}, Plain: !cfg.Color}
 	s.OnTrace = r.traced
 	return r
 }
@@ -172,7 +172,7 @@ func (r *REPL) interactive(ctx context.Context) error {
 		r.screen.draw()
 		rl.Refresh()
 	})()
-	r.out = visible.Writer{W: &tee{r, r.screen}}
+	r.out = visible.Writer{W: &tee{r, r.screen}, Plain: !r.cfg.Color}
 	r.ask = func() bool {
 		rl.SetPrompt("-- more: Enter continues, q quits --")
 		line, err := rl.Readline()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -57,6 +58,9 @@ func (p *Path) Add(path, as string) ([]Kernel, error) {
 			id = as
 		} else if !ok {
 			return fmt.Errorf("%s: %w: name it with --as, such as --as 6.12.107-amd64", name, ErrNoRelease)
+		}
+		if visible.Text(id) != id {
+			return fmt.Errorf("%s: its name has control characters: name it with --as, such as --as 6.12.107-amd64", visible.Text(name))
 		}
 		if slices.ContainsFunc(out, func(k Kernel) bool { return k.ID == id }) {
 			return fmt.Errorf("%s: the archive has two kernels called %s", name, id)

@@ -209,6 +209,13 @@ func TestAdd(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, many, 2)
 
+	up, err := p.Add(write("up.tar", archive(t, map[string][]byte{"../../5.4.1-amd64.btf": kernel})), "")
+	require.NoError(t, err)
+	assert.Equal(t, "5.4.1-amd64", up[0].ID)
+	require.NoError(t, os.Remove(up[0].Path))
+	_, err = p.Add(write("red.tar", archive(t, map[string][]byte{"5.4.1-\x1b[31mamd64.btf": kernel})), "")
+	assert.ErrorContains(t, err, `5.4.1-\x1b[31mamd64.btf: its name has control characters`)
+
 	var ids []string
 	for _, k := range p.List() {
 		ids = append(ids, k.ID)

@@ -78,7 +78,7 @@ func describe(path, rel string, place Place) (k Kernel, ok bool) {
 	}
 	var above []string
 	for _, d := range dirs {
-		if d != "." && d != "" {
+		if d != "." && d != ".." && d != "" {
 			above = append(above, d)
 			tokens = append(tokens, append(words(d), strings.ToLower(d))...)
 		}

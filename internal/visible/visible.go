@@ -43,8 +43,12 @@ func escape(b *strings.Builder, text string) {
 }
 
 // Writer writes text to W and escapes control characters other than tabs and newlines as \xNN. The escape sequences of the styles that bpfrun
-// uses, and all other bytes, are written unchanged.
-type Writer struct{ W io.Writer }
+// uses are kept unless Plain is set; all other bytes are written unchanged.
+type Writer struct {
+	W io.Writer
+	// Plain escapes styles too, for output without colours: those in it come from the text.
+	Plain bool
+}
 
 // styles lists the escape sequences that [Writer] keeps: reset, bold, dim, red, green and yellow.
 var styles = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"}
@@ -52,7 +56,7 @@ var styles = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "
 // Write implements io.Writer. The result counts bytes of p, not of the escaped text.
 func (w Writer) Write(p []byte) (int, error) {
 	if i := bytes.IndexFunc(p, suspect); i >= 0 {
-		if _, err := io.WriteString(w.W, printable(string(p))); err != nil {
+		if _, err := io.WriteString(w.W, w.printable(string(p))); err != nil {
 			return 0, err
 		}
 		return len(p), nil
@@ -62,11 +66,11 @@ func (w Writer) Write(p []byte) (int, error) {
 
 func suspect(r rune) bool { return control(r) && r != '\n' && r != '\t' }
 
-func printable(text string) string {
+func (w Writer) printable(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
-		if r == 0x1b {
+		if r == 0x1b && !w.Plain {
 			if s := style(text); s != "" {
 				b.WriteString(s)
 				text = text[len(s):]

@@ -39,11 +39,19 @@ func TestWriterLetsStylesPass(t *testing.T) {
 		"bytes \xff\xfe":                "bytes \xff\xfe",
 	} {
 		var b bytes.Buffer
-		n, err := Writer{&b}.Write([]byte(text))
+		n, err := Writer{W: &b}.Write([]byte(text))
 		require.NoError(t, err)
 		assert.Equal(t, len(text), n)
 		assert.Equal(t, want, b.String())
 	}
+}
+
+// Without colours no style is one of ours.
+func TestPlainWriterEscapesStyles(t *testing.T) {
+	var b bytes.Buffer
+	_, err := Writer{W: &b, Plain: true}.Write([]byte("\x1b[31mred\x1b[0m\n"))
+	require.NoError(t, err)
+	assert.Equal(t, `\x1b[31mred\x1b[0m`+"\n", b.String())
 }
 
 type broken struct{}
@@ -52,7 +60,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestWriterFailsWithItsWriter(t *testing.T) {
 	for _, text := range []string{"plain", "\x1b[2J"} {
-		n, err := Writer{broken{}}.Write([]byte(text))
+		n, err := Writer{W: broken{}}.Write([]byte(text))
 		assert.Zero(t, n)
 		assert.Error(t, err)
 	}
