@@ -139,7 +139,7 @@ type maker struct {
 // units decodes the units of a file in parallel and writes them in order.
 func (m *maker) units(spans []span) error {
 	workers := min(runtime.GOMAXPROCS(0), len(spans))
-	ahead := 2*workers + 2
+	ahead := workers + 2
 	free := make(chan *unit, ahead)
 	for range ahead {
 		free <- &unit{}

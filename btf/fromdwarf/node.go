@@ -75,6 +75,9 @@ type unit struct {
 	ready   chan struct{}
 }
 
+// bytesPerNode is how many bytes of .debug_info usually become a node. Growing nodes step by step would leave several times their size as garbage.
+const bytesPerNode = 11
+
 // maxDense limits the bytes of units that get a dense map.
 const maxDense = 32 << 20
 
@@ -84,6 +87,9 @@ func (u *unit) reset(start uint64, size uint64) {
 		u.b = make([]byte, size)
 	}
 	u.b = u.b[:size]
+	if n := size / bytesPerNode; size <= maxDense && uint64(cap(u.nodes)) < n {
+		u.nodes = make([]node, 0, n)
+	}
 	u.nodes = append(u.nodes[:0], node{})
 	u.typeNodes, u.funcs, u.globals = u.typeNodes[:0], u.funcs[:0], u.globals[:0]
 	u.sigs, u.count, u.skipped, u.err = nil, 0, 0, nil
