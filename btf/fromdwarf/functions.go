@@ -59,6 +59,8 @@ type candidate struct {
 	result uint32
 	params []parameter
 	tags   []tag
+	// scattered: the code is in several ranges, so that the DWARF has no address.
+	scattered bool
 	// copied: the symbol at the address is a copy specialized by the compiler (.constprop, .isra).
 	copied bool
 	function
@@ -104,7 +106,8 @@ func (w *writer) keepFunc(n *node) {
 	if c == nil || w.unnamedParams(n) {
 		return
 	}
-	k := candidate{name: string(name), text: w.str(at), addr: n.address, copies: c, result: w.ref(ref), function: w.places.funcs[n.record]}
+	k := candidate{name: string(name), text: w.str(at), addr: n.address, copies: c, result: w.ref(ref), function: w.places.funcs[n.record],
+		scattered: n.address == 0 && !n.inline}
 	k.match(w.feat)
 	w.keepTags(&k, n, wholeFunction)
 	i := k.first
@@ -169,7 +172,12 @@ func (w *writer) keepTags(k *candidate, n *node, component uint32) {
 
 // functions writes the functions that were kept, one for each name, by the rules of pahole 1.32 (btf_encoder.c).
 func (m *maker) functions() {
-	slices.SortStableFunc(m.kept, func(a, b candidate) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(m.kept, func(a, b candidate) int {
+		if c := strings.Compare(a.name, b.name); c != 0 {
+			return c
+		}
+		return noAddress(&a) - noAddress(&b)
+	})
 	for rest := m.kept; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].name == rest[0].name {
@@ -178,6 +186,14 @@ func (m *maker) functions() {
 		m.choose(rest[:n])
 		rest = rest[n:]
 	}
+}
+
+// noAddress is 1 for functions without an address, which come last.
+func noAddress(k *candidate) int {
+	if k.addr == 0 {
+		return 1
+	}
+	return 0
 }
 
 // choose writes one of the functions of a name, or none.
@@ -225,23 +241,25 @@ func (m *maker) combine(same []candidate) (differ bool) {
 
 // representative returns the function of a name whose address is that of a symbol, preferably one that BTF can describe.
 func (m *maker) representative(same []candidate) *candidate {
-	var found *candidate
+	var found, scattered *candidate
 	for i := range same {
 		k := &same[i]
-		if !k.copies.has(k.addr) {
-			continue
-		}
-		if !m.unusable(k) {
+		switch {
+		case k.copies.has(k.addr) && !m.unusable(k):
 			return k
-		}
-		if found == nil {
+		case k.copies.has(k.addr) && found == nil:
 			found = k
+		case k.scattered && scattered == nil:
+			scattered = k
 		}
 	}
-	if found == nil {
-		return &same[0]
+	switch {
+	case found != nil:
+		return found
+	case scattered != nil: // others have addresses without a symbol, such as a weak definition that was replaced
+		return scattered
 	}
-	return found
+	return &same[0]
 }
 
 // unusable reports whether a function has another signature than its prototype, which only true_signature can describe.
