@@ -264,6 +264,13 @@ func (s *System) Pass(d time.Duration) error {
 	return err
 }
 
+// Attached reports whether any program is attached.
+func (s *System) Attached() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.hooks) > 0
+}
+
 // Hooks lists the hooks that have programs, in the order of attachment.
 func (s *System) Hooks() []string {
 	s.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +23,7 @@ func Child(args []string) bool {
 	if len(args) < 4 || args[0] != childWord {
 		return false
 	}
-	fmt.Fprintln(os.Stderr, "bpfrun exec:", child(args[1] == "root", args[2], args[3:]))
+	fmt.Fprintln(os.Stderr, "bpfrun exec:", child(strings.HasPrefix(args[1], "root"), strings.HasSuffix(args[1], "+live"), args[2], args[3:]))
 	os.Exit(126)
 	return true
 }
@@ -31,7 +32,7 @@ func Child(args []string) bool {
 var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_PERFMON, unix.CAP_BPF}
 
 // child makes this process the guard of the tool: its parent, which outlives the tool and the supervisor just long enough to leave no process running.
-func child(asRoot bool, path string, argv []string) error {
+func child(asRoot, live bool, path string, argv []string) error {
 	// The filter applies to this thread alone, which therefore starts the tool.
 	runtime.LockOSThread()
 	for _, c := range dropped {
@@ -43,7 +44,11 @@ func child(asRoot bool, path string, argv []string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("PR_SET_NO_NEW_PRIVS: %w", err)
 	}
-	fd, e := install(filter(rules(asRoot)))
+	list, rest := rules(asRoot), uint32(unix.SECCOMP_RET_ALLOW)
+	if live {
+		list, rest = liveRules(asRoot), unix.SECCOMP_RET_USER_NOTIF
+	}
+	fd, e := install(filter(list, rest))
 	switch e {
 	case 0:
 	case unix.EBUSY:
@@ -51,15 +56,24 @@ func child(asRoot bool, path string, argv []string) error {
 	default:
 		return fmt.Errorf("seccomp: %w: seccomp user notification is not available here", e)
 	}
-	// sendmsg(2) is notified and would wait for the supervisor, so the supervisor copies the listener itself.
-	if err := tell(uint32(fd)); err != nil {
-		return fmt.Errorf("listener: %w", err)
+	// This thread's calls may wait for the supervisor, which copies the listener itself. Another thread, without the filter, tells the number.
+	told := make(chan error, 1)
+	go func() {
+		if err := tell(uint32(fd)); err != nil {
+			told <- fmt.Errorf("listener: %w", err)
+			return
+		}
+		var one [1]byte
+		if n, err := unix.Read(childFD, one[:]); n != 1 {
+			told <- fmt.Errorf("supervisor: %w", err)
+			return
+		}
+		told <- nil
+	}()
+	if err := <-told; err != nil {
+		return err
 	}
 	unix.CloseOnExec(childFD)
-	var one [1]byte
-	if n, err := unix.Read(childFD, one[:]); n != 1 {
-		return fmt.Errorf("supervisor: %w", err)
-	}
 	unix.Close(fd)
 	if err := unconfined(); err != nil {
 		return err

@@ -24,6 +24,8 @@ type Config struct {
 	Keep bool
 	// Root has the tool see user id 0 and all capabilities.
 	Root bool
+	// Live makes the real system calls of the tool's processes fire the hooks of system calls.
+	Live bool
 	// Log gets a line for each served call; nil means none.
 	Log io.Writer
 	// Notes gets messages for the user: what is not simulated, events whose hook has no program.

@@ -64,8 +64,8 @@ const (
 )
 
 // filter compiles the rules to classic BPF: each rule is one comparison that skips the rule's instructions when it does not match. The rules of one
-// call are adjacent, so that a condition that does not hold falls through to the next.
-func filter(list []rule) []unix.SockFilter {
+// call are adjacent, so that a condition that does not hold falls through to the next. rest is the action for calls that no rule is about.
+func filter(list []rule, rest uint32) []unix.SockFilter {
 	const (
 		ld   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		jeq  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
@@ -85,7 +85,7 @@ func filter(list []rule) []unix.SockFilter {
 		f = append(f, unix.SockFilter{Code: jge, Jf: 1, K: foreignBit}, unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)})
 	}
 	notify := unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF}
-	allow := unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ALLOW}
+	pass := unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ALLOW}
 	reload := unix.SockFilter{Code: ld, K: 0}
 	for _, r := range list {
 		if r.nr < 0 {
@@ -95,6 +95,8 @@ func filter(list []rule) []unix.SockFilter {
 		switch r.when {
 		case always:
 			body = []unix.SockFilter{notify}
+		case allow:
+			body = []unix.SockFilter{pass}
 		case refused:
 			body = []unix.SockFilter{{Code: ret, K: unix.SECCOMP_RET_ERRNO | r.val}}
 		case equal:
@@ -102,10 +104,10 @@ func filter(list []rule) []unix.SockFilter {
 		case byte1:
 			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: and, K: 0xff00}, {Code: jeq, Jf: 1, K: r.val << 8}, notify, reload}
 		case sharedMap:
-			body = []unix.SockFilter{{Code: ld, K: arg(3)}, {Code: jset, Jt: 2, K: unix.MAP_ANONYMOUS}, {Code: jset, Jf: 1, K: unix.MAP_SHARED}, notify, allow}
+			body = []unix.SockFilter{{Code: ld, K: arg(3)}, {Code: jset, Jt: 2, K: unix.MAP_ANONYMOUS}, {Code: jset, Jf: 1, K: unix.MAP_SHARED}, notify, pass}
 		}
 		f = append(f, unix.SockFilter{Code: jeq, Jf: uint8(len(body)), K: uint32(r.nr)})
 		f = append(f, body...)
 	}
-	return append(f, allow)
+	return append(f, unix.SockFilter{Code: ret, K: rest})
 }

@@ -46,7 +46,8 @@ type supervisor struct {
 	polls      map[*polling]bool
 	xdpModes   map[uint32]uint32 // attach flags of each device's XDP program, by ifindex
 	told       map[string]bool   // notes already written
-	mounts     []mountPoint      // of bpffs, in the order in which the tool mounted them
+	callNames  map[int32]string
+	mounts     []mountPoint // of bpffs, in the order in which the tool mounted them
 
 	quiet quiet
 	step  int // index of the next step of the events
@@ -64,7 +65,7 @@ func Run(cfg Config) (int, error) {
 	}
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
-		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, xdpModes: map[uint32]uint32{}, told: map[string]bool{},
+		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, xdpModes: map[uint32]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
 		listener: -1, inotify: -1, quit: -1,
 	}
 	defer s.close()
@@ -139,6 +140,9 @@ func (s *supervisor) run(path string) (int, error) {
 	user := "user"
 	if s.cfg.Root {
 		user = "root"
+	}
+	if s.cfg.Live {
+		user += "+live"
 	}
 	cmd := osexec.Command(self, append([]string{childWord, user, path}, s.cfg.Args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.cfg.Stdin, s.cfg.Stdout, s.cfg.Stderr
@@ -409,6 +413,7 @@ func (s *supervisor) handle(n *notif) {
 		}
 	}()
 	c := &call{s: s, n: n}
+	c.live()
 	if h := handlers[int(n.NR)]; h != nil {
 		h(c)
 		return

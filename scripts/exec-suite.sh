@@ -25,7 +25,7 @@ for p in $packages; do
 	[ "$p" != . ] || name=root
 	(cd "$DIR/ebpf" && go test -c -o "$DIR/$name.test" "./$p")
 	chmod a+rx "$DIR/$name.test"
-	(cd "$DIR/ebpf/$p" && timeout 600 "${as[@]}" "$DIR/bpfrun" exec --fake-root --btf "$kernel" -- "$DIR/$name.test" -test.v -test.timeout 500s) \
+	(cd "$DIR/ebpf/$p" && timeout 600 "${as[@]}" "$DIR/bpfrun" exec --fake-root --live --btf "$kernel" -- "$DIR/$name.test" -test.v -test.timeout 500s) \
 		>"$DIR/$name.out" 2>"$DIR/$name.err" </dev/null || true
 	count() { grep -c -- "^$1" "$DIR/$name.out" || true; }
 	echo "$name: $(count '--- PASS') passed, $(count '--- FAIL') failed, $(count '--- SKIP') skipped"

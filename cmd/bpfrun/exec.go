@@ -19,7 +19,7 @@ import (
 
 type execOptions struct {
 	events, log, socket string
-	keep, root          bool
+	keep, root, live    bool
 }
 
 // execCommand is bpfrun exec.
@@ -61,6 +61,7 @@ Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
 	f.StringVar(&c.events, "events", "", "`FILE` with events for the simulated kernel, - for standard input")
 	f.BoolVar(&c.keep, "keep", false, "leave the tool running after the last event")
 	f.BoolVar(&c.root, "fake-root", false, "make the tool believe that it runs as root")
+	f.BoolVar(&c.live, "live", false, "let the tool's real system calls fire the hooks of system calls")
 	f.StringVar(&c.log, "log", "", "log each simulated system call to `FILE`")
 	f.StringVar(&c.socket, "socket", "", "listen for bpfrun fire on this `PATH`")
 	return cmd
@@ -85,7 +86,7 @@ func (c *execCommand) exec(args []string) error {
 	}
 	simulated.Uncovered, simulated.Unwatched = true, true
 	cfg := bpfexec.Config{
-		Args: args, Keep: c.keep, Root: c.root, Socket: c.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Args: args, Keep: c.keep, Root: c.root, Live: c.live, Socket: c.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		System: bpfsys.Config{Target: target, Machine: simulated},
 	}
 	if !c.quiet {

@@ -81,6 +81,25 @@ func (h *Hooks) SyscallNumber(name string) (nr int, ok bool) {
 	return nr, nr >= 0
 }
 
+// SyscallArg is an argument of a system call.
+type SyscallArg struct {
+	Name string
+	Text bool // a string
+}
+
+// SyscallArgs returns the arguments of a system call in order, or nil if it is not known.
+func (h *Hooks) SyscallArgs(name string) []SyscallArg {
+	s := findSyscall(name)
+	if s == nil {
+		return nil
+	}
+	var out []SyscallArg
+	for _, a := range s.args {
+		out = append(out, SyscallArg{a.name, a.kind == 's'})
+	}
+	return out
+}
+
 // SyscallName returns the name of a system call by its number on the target's architecture.
 func (h *Hooks) SyscallName(nr int) (string, bool) {
 	best := ""

@@ -1,0 +1,82 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"fmt"
+	osexec "os/exec"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/stretchr/testify/assert"
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	tools["live"] = liveTool
+}
+
+// liveTool counts its own system calls and those of a child.
+func liveTool() error {
+	counts, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 4})
+	if err != nil {
+		return err
+	}
+	counter := func(name string, typ ebpf.ProgramType, slot int32) (*ebpf.Program, error) {
+		return ebpf.NewProgram(&ebpf.ProgramSpec{Name: name, Type: typ, License: "GPL", Instructions: asm.Instructions{
+			asm.LoadMapPtr(asm.R1, counts.FD()),
+			asm.StoreImm(asm.RFP, -4, int64(slot), asm.Word),
+			asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -4),
+			asm.FnMapLookupElem.Call(),
+			asm.JEq.Imm(asm.R0, 0, "out"),
+			asm.Mov.Imm(asm.R1, 1),
+			asm.StoreXAdd(asm.R0, asm.R1, asm.DWord),
+			asm.Mov.Imm(asm.R0, 0).WithSymbol("out"), asm.Return(),
+		}})
+	}
+	for i, name := range []string{"sys_enter_getppid", "sys_exit_getppid", "sys_enter_execve"} {
+		p, err := counter(name, ebpf.TracePoint, int32(i))
+		if err != nil {
+			return err
+		}
+		l, err := link.Tracepoint("syscalls", name, p, nil)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+	}
+	p, err := counter("probe", ebpf.Kprobe, 3)
+	if err != nil {
+		return err
+	}
+	l, err := link.Kprobe("sys_getppid", p, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for range 3 {
+		unix.Getppid()
+	}
+	if err := osexec.Command("/bin/true").Run(); err != nil {
+		return err
+	}
+	for i, name := range []string{"enter", "exit", "execve", "kprobe"} {
+		var n uint64
+		if err := counts.Lookup(uint32(i), &n); err != nil {
+			return err
+		}
+		fmt.Println(name, n)
+	}
+	return nil
+}
+
+func TestLiveSystemCallsFireTheirHooks(t *testing.T) {
+	r := start(t, "live", "", func(c *Config) { c.Live = true })
+	assert.Equal(t, "enter 3\nexit 3\nexecve 1\nkprobe 3\n", r.out)
+	assert.Zero(t, r.code)
+	assert.Contains(t, r.notes, "--live: what a system call returns is not known")
+	r = start(t, "live", "")
+	assert.Equal(t, "enter 0\nexit 0\nexecve 0\nkprobe 0\n", r.out, "without --live")
+}
