@@ -121,7 +121,8 @@ func (d *decoder) malformed(p *param, err error) error {
 	if err == nil || errors.Is(err, dwarfloc.ErrOperation) {
 		return nil
 	}
-	return fmt.Errorf("%w: location of the parameter at %#x: %w", ErrMalformed, d.u.nodes[p.node].off, err)
+	return fmt.Errorf("%w: location of the parameter at %#x: %w; only optimized_func, consistent_func and true_signature need locations",
+		ErrMalformed, d.u.nodes[p.node].off, err)
 }
 
 // expression adds what a location expression tells about a parameter. first is set for the entry of the list that holds at the function's start;
