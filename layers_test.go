@@ -86,7 +86,7 @@ var layers = []struct {
 	{"bpftest/ebpfspec", []string{"internal/elfbuild", "bpftest"}},
 	{"intest", []string{"internal/exitcode", "uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"progtype", "btf", "loader", "offsets", "verifier", "vm", "kernel", "machine"}},
-	{"cover", []string{"internal/worded", "internal/markup", "loader", "machine"}},
+	{"cover", []string{"internal/worded", "internal/markup", "internal/visible", "loader", "machine"}},
 	{"debug/expr", []string{"internal/endian", "internal/nearest", "uapi", "btf", "packet", "loader", "mem", "maps", "machine"}},
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "verifier", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest", "debug/scopes", "debug/expr"}},
 	{"debug/repl", []string{"internal/worded", "internal/visible", "internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -273,15 +274,55 @@ func TestBadFiles(t *testing.T) {
 		"", "{", "[]", "null", "{}", `{"format":"bpfrun-coverage","version":2}`, `{"format":"bpfrun-coverage","version":1,"objects":[null]}`,
 		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","kernels":[null]}]}`,
 		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","files":[null]}]}`,
-		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","kernels":[{"functions":[null]}]}]}`,
-		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","kernels":[{"functions":[{"hits":[1],"dead":[[0,5]]}]}]}]}`,
-		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","kernels":[{"functions":[{"hits":[1],"lines":[[0,0,1]]}]}]}]}`,
-		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","kernels":[{"functions":[{"hits":[1],"branches":[{"slot":1}]}]}]}]}`,
+		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","kernels":[{"name":"k","functions":[null]}]}]}`,
+		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","kernels":[{"name":"k","functions":[{"name":"f","hits":[1],"dead":[[0,5]]}]}]}]}`,
+		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","kernels":[{"name":"k","functions":[{"name":"f","hits":[1],"lines":[[0,0,1]]}]}]}]}`,
+		`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","kernels":[{"name":"k","functions":[{"name":"f","hits":[1],"branches":[{"slot":1}]}]}]}]}`,
 	} {
 		_, err := Read(strings.NewReader(bad))
 		var f *FormatError
 		assert.ErrorAs(t, err, &f, bad)
 	}
+}
+
+// TestImpossibleCounts: a file whose counts cannot be, or whose names are missing, is refused, since its sums would be wrong without a word.
+func TestImpossibleCounts(t *testing.T) {
+	text := written(t, ran(t, open(t, "examples/exec/exec.bpf.o"), machine.EngineInterpreter))
+	for name, change := range map[string]func(o *Object, k *Kernel, f *Function){
+		"negative runs":        func(_ *Object, k *Kernel, _ *Function) { k.Runs = -1 },
+		"too many runs":        func(_ *Object, k *Kernel, _ *Function) { k.Runs = math.MaxInt },
+		"negative hits":        func(_ *Object, _ *Kernel, f *Function) { f.Hits[0] = -2 },
+		"too many hits":        func(_ *Object, _ *Kernel, f *Function) { f.Hits[0] = math.MaxInt },
+		"too many jumps":       func(_ *Object, _ *Kernel, f *Function) { f.Branches[0].Taken = math.MaxInt },
+		"too many not taken":   func(_ *Object, _ *Kernel, f *Function) { f.Branches[0].Fell = math.MaxInt },
+		"kernel without name":  func(_ *Object, k *Kernel, _ *Function) { k.Name = "" },
+		"function of no name":  func(_ *Object, _ *Kernel, f *Function) { f.Name = "" },
+		"file without a path":  func(o *Object, _ *Kernel, _ *Function) { o.Files[0].Path = "" },
+		"object without name":  func(o *Object, _ *Kernel, _ *Function) { o.Name = "" },
+		"line before the file": func(_ *Object, _ *Kernel, f *Function) { f.Lines[0][2] = -1 },
+	} {
+		p, err := Read(strings.NewReader(text))
+		require.NoError(t, err)
+		o := p.Objects[0]
+		change(o, o.Kernels[0], o.Kernels[0].Functions[0])
+		_, err = Read(strings.NewReader(written(t, p)))
+		var f *FormatError
+		assert.ErrorAs(t, err, &f, name)
+	}
+}
+
+// TestNamesAddNoRecords: a name in a tracefile is one field of one record, and controls no terminal.
+func TestNamesAddNoRecords(t *testing.T) {
+	p := ran(t, open(t, "examples/exec/exec.bpf.o"), machine.EngineInterpreter)
+	var plain, odd bytes.Buffer
+	require.NoError(t, p.WriteLCOV(&plain))
+	o := p.Objects[0]
+	o.Files[0].Path += "\nDA:1,99\x1b[2J"
+	o.Kernels[0].Functions[0].Name += "\r\nend_of_record"
+	require.NoError(t, p.WriteLCOV(&odd))
+	assert.Equal(t, strings.Count(plain.String(), "\n"), strings.Count(odd.String(), "\n"))
+	assert.NotContains(t, odd.String(), "\x1b")
+	assert.NotContains(t, odd.String(), "\r")
 }
 
 // FuzzRead: what is read can be merged with itself and shown.

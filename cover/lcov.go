@@ -4,19 +4,17 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// oneLine replaces the line breaks in a name.
-var oneLine = strings.NewReplacer("\n", " ", "\r", " ")
-
 // WriteLCOV writes the coverage of all kernels together in lcov's tracefile format (geninfo(1)). Dead lines and branch directions are left
-// out.
+// out. Names with control characters are escaped: a line break would begin another record.
 func (p *Profile) WriteLCOV(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "TN:")
 	for _, f := range p.Source("").Files {
-		fmt.Fprintf(b, "SF:%s\n", oneLine.Replace(f.Path))
+		fmt.Fprintf(b, "SF:%s\n", visible.Text(f.Path))
 		found, hit := 0, 0
 		seen := map[string]bool{}
 		var names []SourceFunction
@@ -26,14 +24,14 @@ func (p *Profile) WriteLCOV(w io.Writer) error {
 			}
 			seen[fn.Name] = true
 			names = append(names, fn)
-			fmt.Fprintf(b, "FN:%d,%s\n", fn.Line, oneLine.Replace(fn.Name))
+			fmt.Fprintf(b, "FN:%d,%s\n", fn.Line, visible.Text(fn.Name))
 		}
 		for _, fn := range names {
 			found++
 			if fn.Count > 0 {
 				hit++
 			}
-			fmt.Fprintf(b, "FNDA:%d,%s\n", fn.Count, oneLine.Replace(fn.Name))
+			fmt.Fprintf(b, "FNDA:%d,%s\n", fn.Count, visible.Text(fn.Name))
 		}
 		fmt.Fprintf(b, "FNF:%d\nFNH:%d\n", found, hit)
 		found, hit = 0, 0

@@ -110,6 +110,9 @@ func (e *MismatchError) Error() string {
 	return text + ": " + e.Why
 }
 
+// maxCount limits the counts in a file, so that sums over many files cannot overflow.
+const maxCount = 1 << 40
+
 // maxFile limits the size of a coverage file in bytes.
 const maxFile = 1 << 30
 
@@ -143,13 +146,16 @@ func (p *Profile) check() error {
 			return &FormatError{"an object without a name"}
 		}
 		for _, f := range o.Files {
-			if f == nil {
+			if f == nil || f.Path == "" {
 				return &FormatError{"a file without a path"}
 			}
 		}
 		for _, k := range o.Kernels {
-			if k == nil {
+			if k == nil || k.Name == "" {
 				return &FormatError{"a kernel without a name"}
+			}
+			if k.Runs < 0 || int64(k.Runs) > maxCount {
+				return &FormatError{fmt.Sprintf("kernel %s: %d runs", k.Name, k.Runs)}
 			}
 			for _, f := range k.Functions {
 				if err := f.check(len(o.Files)); err != nil {
@@ -162,11 +168,16 @@ func (p *Profile) check() error {
 }
 
 func (f *Function) check(files int) error {
-	if f == nil {
+	if f == nil || f.Name == "" {
 		return &FormatError{"a function without a name"}
 	}
 	bad := func(what string) error { return &FormatError{fmt.Sprintf("function %s: %s", f.Name, what)} }
 	n := len(f.Hits)
+	for i, hits := range f.Hits {
+		if hits < -1 || int64(hits) > maxCount {
+			return bad(fmt.Sprintf("a count of %d runs at slot %d", hits, i))
+		}
+	}
 	for _, d := range f.Dead {
 		if d[0] < 0 || d[1] < d[0] || d[1] > n {
 			return bad("dead code outside of the function")
@@ -182,6 +193,9 @@ func (f *Function) check(files int) error {
 	for _, b := range f.Branches {
 		if b.Slot < 0 || b.Slot >= n || b.Taken < -1 || b.Fell < -1 {
 			return bad("a branch outside of the function")
+		}
+		if int64(max(b.Taken, b.Fell)) > maxCount {
+			return bad(fmt.Sprintf("a count of %d runs at the branch in slot %d", max(b.Taken, b.Fell), b.Slot))
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -230,4 +231,11 @@ func FuzzEval(f *testing.F) {
 		}
 		ev.Unlook()
 	})
+}
+
+// TestSyntaxErrorsAreShort: however long the expression is.
+func TestSyntaxErrorsAreShort(t *testing.T) {
+	e := &expr.SyntaxError{Text: "1 + " + strings.Repeat("(", 100000), Pos: 4, Why: "too deep"}
+	assert.Less(t, len(e.Error()), 120)
+	assert.Contains(t, e.Error(), `too deep at "((((`)
 }

@@ -39,6 +39,10 @@ func (e *SyntaxError) Error() string {
 	if near == "" {
 		return e.Why + " at the end of the expression"
 	}
+	const most = 80 // the rest may be as long as the expression
+	if len(near) > most {
+		near = near[:most] + "..."
+	}
 	return fmt.Sprintf("%s at %q", e.Why, near)
 }
 
