@@ -25,4 +25,20 @@ for f in "$tests"/progs/*.c; do
 		{ echo "$name.c does not compile: $(grep -m1 error: "$out/$name.err")"; rm -f "$out/$name.o"; }
 	rm -f "$out/$name.err"
 done
+# The parts of these objects are only ever loaded linked to each other (LINKED_SKELS in the selftests' Makefile).
+while read -r name parts; do
+	list=()
+	for p in $parts; do list+=("$out/$p.o"); done
+	"$bpftool" gen object "$out/linking.o" "${list[@]}" || { echo "$name does not link"; continue; }
+	mv "$out/linking.o" "$out/$name.linked.o"
+done <<-END
+	test_static_linked test_static_linked1 test_static_linked2
+	linked_funcs linked_funcs1 linked_funcs2
+	linked_vars linked_vars1 linked_vars2
+	linked_maps linked_maps1 linked_maps2
+	test_subskeleton test_subskeleton_lib2 test_subskeleton_lib test_subskeleton
+	test_subskeleton_lib test_subskeleton_lib2 test_subskeleton_lib
+	test_usdt test_usdt test_usdt_multispec
+END
+for p in test_static_linked{1,2} linked_{funcs,vars,maps}{1,2} test_subskeleton{,_lib,_lib2} test_usdt{,_multispec}; do rm -f "$out/$p.o"; done
 ls "$out"/*.o | wc -l

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/corpus"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -35,8 +38,10 @@ type conformanceCorpusCommand struct {
 	linker
 	sim *machineFlags
 
-	patterns []string
-	into     string
+	patterns     []string
+	into         string
+	settingsFile string
+	settings     corpus.Settings
 	corpusOptions
 }
 
@@ -56,6 +61,7 @@ fields read. Objects of one directory share a table. Exit code 4 when a program 
 	f.StringArrayVar(&c.patterns, "objects", nil, "object files: a path or a glob; repeatable")
 	f.BoolVar(&c.optional, "optional", false, "run optional programs too, of which a test loads one at a time")
 	f.BoolVar(&c.brief, "brief", false, "print totals and reasons, without the table of objects")
+	f.StringVar(&c.settingsFile, "settings", "", "what user space does with objects: a `FILE` with lines of OBJECT and type SECTION=TYPE, map-size MAP=N, refused PROGRAM, or not-loaded *")
 	f.StringVar(&c.into, "into", "", "replace the corpus section of this Markdown FILE instead of printing")
 	return cmd
 }
@@ -68,6 +74,16 @@ func (c *conformanceCorpusCommand) runCorpus(patterns []string, into string) err
 	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
+	}
+	if c.settingsFile != "" {
+		f, err := os.Open(c.settingsFile)
+		if err != nil {
+			return usagef("--settings: %w", err)
+		}
+		defer f.Close()
+		if c.settings, err = corpus.ReadSettings(f); err != nil {
+			return usagef("--settings %s: %w", c.settingsFile, err)
+		}
 	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
@@ -130,14 +146,21 @@ func (c *conformanceCorpusCommand) corpusOn(ctx context.Context, paths []string,
 	if err != nil {
 		return nil, err
 	}
-	rows, errs := make([]*corpus.Row, len(paths)), make([]error, len(paths))
 	types := kernel.NewTypes()
+	serve := func(linked *loader.Linked, m *machine.Machine) (func(), error) {
+		return c.serveBPF(linked, m, target, machine.Config{Seed: c.sim.seed})
+	}
+	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		s := c.settings[settingsName(p)]
+		return s != nil && s.NotLoaded
+	})
+	rows, errs := make([]*corpus.Row, len(paths)), make([]error, len(paths))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				rows[i], errs[i] = c.corpusRow(ctx, paths[i], target, corpus.Config{Seed: c.sim.seed, Types: types, Optional: c.optional})
+				rows[i], errs[i] = c.corpusRow(ctx, paths[i], target, corpus.Config{Seed: c.sim.seed, Types: types, Optional: c.optional, Serve: serve})
 			}
 		})
 	}
@@ -154,9 +177,13 @@ func (c *conformanceCorpusCommand) corpusOn(ctx context.Context, paths []string,
 	return rows, nil
 }
 
+// settingsName is an object's name in a settings file.
+func settingsName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".o") }
+
 func (c *conformanceCorpusCommand) corpusRow(ctx context.Context, path string, target *loader.Target, cfg corpus.Config) (*corpus.Row, error) {
 	row := &corpus.Row{Object: filepath.Base(path), Target: target.Name, Programs: []corpus.Program{}, Fields: []string{}}
-	obj, err := c.objects.open(path)
+	cfg.Settings = c.settings[settingsName(path)]
+	obj, err := c.objects.openWith(path, cfg.Settings.Open()...)
 	var bad codeError
 	switch {
 	case errors.As(err, &bad):

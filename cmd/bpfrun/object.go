@@ -51,7 +51,10 @@ func (f *objectFlags) add(fs *pflag.FlagSet) {
 }
 
 // open opens an object with the program types given by --type.
-func (f *objectFlags) open(path string) (*loader.Object, error) {
+func (f *objectFlags) open(path string) (*loader.Object, error) { return f.openWith(path) }
+
+// openWith is open with more options.
+func (f *objectFlags) openWith(path string, more ...loader.Option) (*loader.Object, error) {
 	types, err := pairs("type", f.types)
 	if err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func (f *objectFlags) open(path string) (*loader.Object, error) {
 	if !ok {
 		return nil, usagef("--loader %s: want %s", f.loader, strings.Join(loader.DialectNames(), ", "))
 	}
-	opts := []loader.Option{loader.WithDialect(dialect)}
+	opts := append([]loader.Option{loader.WithDialect(dialect)}, more...)
 	for name, text := range types {
 		t, ok := uapi.ParseProgType(text)
 		if !ok {

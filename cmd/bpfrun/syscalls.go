@@ -11,7 +11,7 @@ import (
 )
 
 // serveBPF gives an object whose programs load others themselves a bpf(2), whose objects last until drop.
-func (c *runCommand) serveBPF(linked *loader.Linked, m *machine.Machine, target *loader.Target, cfg machine.Config) (drop func(), err error) {
+func (c *console) serveBPF(linked *loader.Linked, m *machine.Machine, target *loader.Target, cfg machine.Config) (drop func(), err error) {
 	if !callsBPF(linked) {
 		return func() {}, nil
 	}

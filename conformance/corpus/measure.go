@@ -25,6 +25,10 @@ type Config struct {
 	Types *kernel.Types
 	// Optional includes programs of sections that begin with "?", which loaders skip by default.
 	Optional bool
+	// Settings are what user space does with the object; nil for nothing.
+	Settings *ObjectSettings
+	// Serve gives the programs of a machine a bpf(2) until drop; nil for none.
+	Serve func(linked *loader.Linked, m *machine.Machine) (drop func(), err error)
 }
 
 // Program is the result of one program.
@@ -142,14 +146,16 @@ func Measure(ctx context.Context, obj *loader.Object, target *loader.Target, cfg
 			opts.Only = append(opts.Only, p.Name)
 		}
 	}
+	if cfg.Settings != nil {
+		opts.MapSizes = cfg.Settings.MapSizes
+	}
 	linked, err := obj.Load(target, opts)
 	if err != nil {
-		row.Err = err.Error()
-		return row, nil
+		return row.refused(obj, err, cfg), nil
 	}
 	marked := refusals(obj.BTF)
 	for _, lp := range linked.Programs {
-		p := Program{Name: lp.Name, Hook: lp.Hook, Status: machine.Status(lp.Status.String()), Refusal: marked[lp.FuncType]}
+		p := Program{Name: lp.Name, Hook: lp.Hook, Status: machine.Status(lp.Status.String()), Refusal: marked[lp.FuncType] || cfg.Settings.mustRefuse(lp.Name)}
 		if lp.Err != nil {
 			p.Why = reason(lp.Err)
 		}
@@ -157,10 +163,16 @@ func Measure(ctx context.Context, obj *loader.Object, target *loader.Target, cfg
 	}
 	m, err := machine.New(linked, machine.Config{Seed: cfg.Seed, Types: cfg.Types})
 	if err != nil {
-		row.Err = err.Error()
-		return row, nil
+		return row.refused(obj, err, cfg), nil
 	}
 	defer m.Close()
+	if cfg.Serve != nil {
+		drop, err := cfg.Serve(linked, m)
+		if err != nil {
+			return nil, err
+		}
+		defer drop()
+	}
 	fields := map[string]bool{}
 	for range Passes {
 		for i, name := range m.Names() {
@@ -181,6 +193,18 @@ func Measure(ctx context.Context, obj *loader.Object, target *loader.Target, cfg
 	}
 	slices.Sort(row.Fields)
 	return row, nil
+}
+
+// refused notes that no program of an object was loaded, which user space may expect.
+func (r *Row) refused(obj *loader.Object, err error, cfg Config) *Row {
+	if cfg.Settings == nil || !cfg.Settings.Refused["*"] {
+		r.Err = err.Error()
+		return r
+	}
+	for _, p := range obj.Programs {
+		r.Programs = append(r.Programs, Program{Name: p.Name, Status: machine.StatusRefused, Why: reason(err), Refusal: true})
+	}
+	return r
 }
 
 // add adds a run.
