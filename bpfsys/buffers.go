@@ -137,7 +137,15 @@ func (s *System) mapRange(m *Map, access uint32, off, end uint64, write bool) ua
 			return uapi.EINVAL
 		}
 		return 0
-	case maps.Arena, maps.UserRing:
+	case maps.UserRing: // ringbuf_map_mmap_user
+		if write && off == 0 { // the page with the consumer position
+			return uapi.EPERM
+		}
+		if end > uint64(len(m.mem.Bytes())) {
+			return uapi.EINVAL
+		}
+		return 0
+	case maps.Arena:
 		s.note("mapping map %s: %s is not shared with user space", m.name, m.def.Type)
 		return uapi.EOPNOTSUPP
 	}

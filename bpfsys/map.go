@@ -168,6 +168,11 @@ func (s *System) connect(m *Map) uapi.Errno {
 			return e
 		}
 		t.SetSink(&ringSink{s: s, m: m, mem: m.mem.Bytes(), size: uint64(m.def.MaxEntries)})
+	case maps.UserRing:
+		if e := s.share(m, 2*uapi.PageSize+2*int(m.def.MaxEntries)); e != 0 {
+			return e
+		}
+		t.SetSource(&userSource{mem: m.mem.Bytes(), size: uint64(m.def.MaxEntries)})
 	case maps.PerfArray:
 		for i := range m.def.MaxEntries {
 			_ = t.SetEvent(i, -1)

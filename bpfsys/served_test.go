@@ -574,7 +574,11 @@ func elementSubjects() []subject {
 				fd, r := k.create(typ)
 				k.must(fd, r.errno)
 				before := len(k.notes)
-				e := k.s.MapRange(k.files[int32(fd)].Object, bpfsys.ReadWrite, 0, uapi.PageSize, true, false)
+				off := uint64(0)
+				if typ == uapi.MapTypeUserRingbuf { // the first page is the kernel's to write
+					off = uapi.PageSize
+				}
+				e := k.s.MapRange(k.files[int32(fd)].Object, bpfsys.ReadWrite, off, uapi.PageSize, true, false)
 				return result{e, k.notes[before:]}
 			}})
 			continue

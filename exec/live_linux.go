@@ -4,6 +4,7 @@ package exec
 
 import (
 	"errors"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -28,6 +29,39 @@ func liveRules(asRoot bool) []rule {
 	return list
 }
 
+// served are the rules by the number of their call.
+var served = sync.OnceValue(func() map[int][]rule {
+	out := map[int][]rule{}
+	for _, r := range rules(true) {
+		out[r.nr] = append(out[r.nr], r)
+	}
+	return out
+})
+
+// ruled reports whether a rule is about a call, so that its handler serves it.
+func ruled(n *notif) bool {
+	for _, r := range served()[int(n.NR)] {
+		word := uint32(n.Args[r.arg])
+		switch r.when {
+		case always:
+			return true
+		case equal:
+			if word == r.val {
+				return true
+			}
+		case byte1:
+			if word>>8&0xff == r.val {
+				return true
+			}
+		case sharedMap:
+			if flags := uint32(n.Args[3]); flags&unix.MAP_ANONYMOUS == 0 && flags&unix.MAP_SHARED != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // maxLiveText limits the bytes of a string argument that programs see.
 const maxLiveText = 4096
 
@@ -37,6 +71,7 @@ func (c *call) live() {
 	if !s.cfg.Live || !s.sys.Attached() || c.process().tgid == s.guard {
 		return
 	}
+	s.drain() // closed links fire no more
 	k := s.sys.Machine().Kernel()
 	name, known := s.callNames[c.n.NR]
 	if !known {

@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"errors"
 	"fmt"
 	osexec "os/exec"
 	"testing"
@@ -58,6 +59,21 @@ func liveTool() error {
 	defer l.Close()
 	for range 3 {
 		unix.Getppid()
+	}
+	// Calls of which some are served, and these are not.
+	if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); err != nil || unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096) != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	if _, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW, 0); err != unix.EAFNOSUPPORT {
+		return fmt.Errorf("AF_XDP: %w", err)
+	}
+	var files, same unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return err
+	}
+	files.Cur = 100
+	if err := errors.Join(unix.Setrlimit(unix.RLIMIT_NOFILE, &files), unix.Getrlimit(unix.RLIMIT_NOFILE, &same)); err != nil || same.Cur != 100 {
+		return fmt.Errorf("limit %d: %w", same.Cur, err)
 	}
 	if err := osexec.Command("/bin/true").Run(); err != nil {
 		return err

@@ -414,7 +414,7 @@ func (s *supervisor) handle(n *notif) {
 	}()
 	c := &call{s: s, n: n}
 	c.live()
-	if h := handlers[int(n.NR)]; h != nil {
+	if h := handlers[int(n.NR)]; h != nil && (!s.cfg.Live || ruled(n)) {
 		h(c)
 		return
 	}

@@ -200,6 +200,8 @@ type UserRing interface {
 	Release(addr uint64)
 	// Pending returns the number of samples not taken yet.
 	Pending() int
+	// SetSource makes the samples come from memory that is shared with user space.
+	SetSource(UserSource)
 }
 
 // Arena is BPF_MAP_TYPE_ARENA. Programs hold user addresses; memory is at kernel addresses with the same low 32 bits.

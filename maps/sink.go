@@ -1,5 +1,7 @@
 package maps
 
+import "github.com/bpfrun/bpfrun/uapi"
+
 // RingSink receives the records of a ring buffer while programs create them. With a sink the map keeps no records: the
 // sink knows the contents of the ring and how far it was read, as shared memory does in the kernel
 // (kernel/bpf/ringbuf.c). Positions count bytes since creation.
@@ -19,6 +21,17 @@ type PerfSink interface {
 	// Sample offers a record; false means that the event's buffer was full, and the sink counts the record as lost.
 	Sample(slot uint32, cpu int, data []byte) bool
 }
+
+// UserSource provides the samples of a user ring buffer, as shared memory does in the kernel. With a source the map keeps no samples.
+type UserSource interface {
+	// Peek returns a copy of the oldest sample: ENODATA if there is none, another errno if user space wrote what makes no sense.
+	Peek() ([]byte, uapi.Errno)
+	// Release frees the room of the sample that Peek returned.
+	Release()
+}
+
+// SetSource connects a user ring buffer, which must be unused, to user space.
+func (u *userRing) SetSource(s UserSource) { u.source = s }
 
 // SetSink connects a ring buffer, which must be unused, to user space.
 func (r *ringbuf) SetSink(s RingSink) { r.sink = s }

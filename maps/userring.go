@@ -14,6 +14,7 @@ type userRing struct {
 	samples [][]byte
 	taken   uint64 // address of the sample being read, 0 if none
 	takenN  uint64
+	source  UserSource
 }
 
 func newUserRing(b base) (Map, error) {
@@ -44,17 +45,27 @@ func (u *userRing) Next() (uint64, uint32, uapi.Errno) {
 	switch {
 	case u.taken != 0:
 		return 0, 0, uapi.EBUSY
-	case len(u.samples) == 0:
+	case u.source == nil && len(u.samples) == 0:
 		return 0, 0, uapi.ENODATA
 	}
-	s := u.samples[0]
+	var s []byte
+	if u.source != nil {
+		var e uapi.Errno
+		if s, e = u.source.Peek(); e != 0 {
+			return 0, 0, e
+		}
+	} else {
+		s = u.samples[0]
+	}
 	// The kernel passes a read-only dynptr (bpf_user_ringbuf_drain).
 	reg, err := u.env.Mem.Alloc(uint64(max(len(s), 1)), mem.Region{Kind: mem.RingbufRecord, Name: u.spec.Name, Owner: u, ReadOnly: true})
 	if err != nil {
 		return 0, 0, u.env.fail(err)
 	}
 	copy(u.env.Mem.Bytes(reg), s)
-	u.samples = u.samples[1:]
+	if u.source == nil {
+		u.samples = u.samples[1:]
+	}
 	u.taken, u.takenN = reg.Base, sampleRoom(len(s))
 	return reg.Base, uint32(len(s)), OK
 }
@@ -64,7 +75,11 @@ func (u *userRing) Release(addr uint64) {
 		return
 	}
 	u.env.Mem.Free(u.env.Mem.Find(addr))
-	u.used -= u.takenN
+	if u.source != nil {
+		u.source.Release()
+	} else {
+		u.used -= u.takenN
+	}
 	u.taken, u.takenN = 0, 0
 }
 
