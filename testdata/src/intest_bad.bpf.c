@@ -132,12 +132,14 @@ int too_long_check(struct __sk_buff *ctx)
 	return TEST_PASS;
 }
 
-PLAIN("lwt_seg6local", "not_simulated")
+struct sock { int unused; };
+struct bpf_tcp_req_attrs { int unused; };
+extern int bpf_sk_assign_tcp_reqsk(struct __sk_buff *s, struct sock *sk, struct bpf_tcp_req_attrs *attrs, int attrs__sz) __ksym __weak;
+
+PLAIN("tc", "not_simulated")
 int not_simulated(struct __sk_buff *ctx)
 {
-	__u32 table = 1;
-
-	return bpf_lwt_seg6_action(ctx, 3, &table, sizeof(table));
+	return bpf_sk_assign_tcp_reqsk(ctx, 0, 0, 0);
 }
 
 /* A field that is longer than what holds it. */
