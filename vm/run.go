@@ -47,7 +47,7 @@ func (t *Thread) fast(left uint64) exit {
 
 // step executes exactly one instruction, unfused, or stops before it.
 func (t *Thread) step() exit {
-	if p := t.patch; p != nil && p.cover {
+	if p := t.patch; p != nil && p.cover && t.pc < t.img.Len() { // not after the end
 		p.mark(t.img, t.pc)
 		if p.ways && p.pending(t.img, p.image(t.img), t.pc) {
 			return t.stepBranch()

@@ -3,7 +3,9 @@ package vm
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -560,6 +562,28 @@ func TestEveryOp(t *testing.T) {
 		th.Run(50)
 		if f := th.Fault(); f != nil {
 			assert.NotEqual(t, InvalidInsn, f.Kind, "op %d: %v", op, f)
+		}
+	}
+}
+
+// TestCoverageEndsWithTheProgram: programs that run past their end, in one go and by single steps, record their instructions and no more.
+func TestCoverageEndsWithTheProgram(t *testing.T) {
+	for _, n := range []int{1, 63, 64, 65, 128} {
+		for _, slice := range []uint64{1, 1 << 20} {
+			m, err := mem.New(mem.Config{})
+			require.NoError(t, err)
+			img, err := Lower(LowerConfig{Insns: slices.Repeat([]decode.Insn{movImm(0, 1)}, n)})
+			require.NoError(t, err)
+			th, p := NewThread(m, ThreadConfig{}), NewPatches(true)
+			th.SetPatches(p)
+			th.Start(img)
+			require.Equal(t, Faulted, runAll(th, slice, 3000))
+			covered := 0
+			for _, w := range p.Coverage(img) {
+				covered += bits.OnesCount64(w)
+			}
+			assert.Equal(t, n, covered, "%d instructions, slices of %d", n, slice)
+			m.Close()
 		}
 	}
 }
