@@ -56,18 +56,18 @@ func TestUserRingBuffers(t *testing.T) {
 		sum      uint64
 		consumed uint64
 	}{
-		"nothing":                         {},
-		"three":                           {records: []record{{8, 1}, {3, 2}, {0, 0}}, want: 3, sum: 3, consumed: 16 + 16 + 8},
-		"one is discarded":                {records: []record{{8, 1}, {8 | discard, 50}, {8, 2}}, want: 2, sum: 3, consumed: 48},
-		"one is being written":            {records: []record{{8, 1}, {8 | busy, 50}, {8, 2}}, want: 1, sum: 1, consumed: 16},
-		"around the end":                  {at: size - 16, records: []record{{8, 1}, {8, 2}}, want: 2, sum: 3, consumed: size + 16},
-		"a sample in the second copy":     {at: size - 16, records: []record{{100, 7}}, want: 1, sum: 7, consumed: size - 16 + 112},
-		"a header in the last word":       {at: size - 8, records: []record{{8, 7}}, want: 1, sum: 7, consumed: size + 8},
-		"longer than what is announced":   {records: []record{{64, 1}}, produced: 16, want: -int32(uapi.EINVAL)},
-		"longer than the buffer":          {records: []record{{8000, 1}}, produced: 1 << 20, want: -int32(uapi.E2BIG)},
-		"the longest length":              {records: []record{{1<<30 - 1, 1}}, produced: 1 << 62, want: -int32(uapi.E2BIG)},
-		"a position that is no multiple":  {records: []record{{8, 1}}, produced: 17, want: -int32(uapi.EINVAL)},
-		"a position before what was read": {at: 64, produced: 8, consumed: 64},
+		"nothing":                           {},
+		"three":                             {records: []record{{8, 1}, {3, 2}, {0, 0}}, want: 3, sum: 3, consumed: 16 + 16 + 8},
+		"one is discarded":                  {records: []record{{8, 1}, {8 | discard, 50}, {8, 2}}, want: 2, sum: 3, consumed: 48},
+		"one is being written":              {records: []record{{8, 1}, {8 | busy, 50}, {8, 2}}, want: 1, sum: 1, consumed: 16},
+		"around the end":                    {at: size - 16, records: []record{{8, 1}, {8, 2}}, want: 2, sum: 3, consumed: size + 16},
+		"a sample in the second copy":       {at: size - 16, records: []record{{100, 7}}, want: 1, sum: 7, consumed: size - 16 + 112},
+		"a header in the last word":         {at: size - 8, records: []record{{8, 7}}, want: 1, sum: 7, consumed: size + 8},
+		"longer than what is announced":     {records: []record{{64, 1}}, produced: 16, want: -int32(uapi.EINVAL)},
+		"longer than the buffer":            {records: []record{{8000, 1}}, produced: 1 << 20, want: -int32(uapi.E2BIG)},
+		"the longest length":                {records: []record{{1<<30 - 1, 1}}, produced: 1 << 62, want: -int32(uapi.E2BIG)},
+		"a position that is not a multiple": {records: []record{{8, 1}}, produced: 17, want: -int32(uapi.EINVAL)},
+		"a position before what was read":   {at: 64, produced: 8, consumed: 64},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newCaller(t, kernel)

@@ -48,7 +48,7 @@ const DefaultFeatures = Var | Float | DeclTag | TypeTag | Enum64
 // parameters are not where the calling convention puts them, that BTF cannot describe after optimization, or whose name has several addresses.
 const functionFeatures = OptimizedFunc | ConsistentFunc | TrueSignature
 
-// ErrFeature means that there is no feature of a name; test with [errors.Is].
+// ErrFeature means that a feature has an unknown name; test with [errors.Is].
 var ErrFeature = errors.New("BTF feature")
 
 var featureNames = []struct {
