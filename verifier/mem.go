@@ -360,8 +360,8 @@ func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 
 func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx bool) {
 	r := a.reg(n)
-	// Stores to the context of a syscall program may be at any offset.
-	if a.contexts.varCtx() {
+	// From 7.0 on accesses to the context of a syscall program may be at any offset, aligned or not.
+	if a.contexts.varCtx() && a.rel >= since.R(7, 0) {
 		a.checkRegion(n, off, size, math.MaxUint16, false)
 		if t == read && value >= 0 {
 			a.reg(value).unknown()

@@ -192,6 +192,29 @@ func TestProgramTypesBegin(t *testing.T) {
 	}
 }
 
+// Before 7.0 accesses to the context of a syscall program are aligned (syscall_prog_is_valid_access), and its pointer is unchanged.
+func TestContextsOfSyscallProgramsAreAlignedBefore70(t *testing.T) {
+	for _, c := range []struct{ text, message string }{
+		{"r0 = *(u64 *)(r1 + 8)", ""},
+		{"r0 = *(u64 *)(r1 + 4)", "invalid bpf_context access off=4 size=8"},
+		{"*(u16 *)(r1 + 1) = 7\nr0 = 0", "invalid bpf_context access off=1 size=2"},
+		{"r1 += 8\nr0 = *(u64 *)(r1 + 0)", "dereference of modified ctx ptr R1 off=8 disallowed"},
+	} {
+		insns, err := decode.Assemble(c.text + "\nexit")
+		require.NoError(t, err)
+		for _, r := range []since.Release{since.R(6, 18), since.R(7, 0) - 1, since.R(7, 0)} {
+			v, err := verifier.Verify(context.Background(), &verifier.Kernel{Release: r}, &verifier.Program{Type: uapi.ProgTypeSyscall, License: "GPL", Insns: insns, Sleepable: true}, verifier.Options{})
+			require.NoError(t, err)
+			want := c.message
+			if r >= since.R(7, 0) {
+				want = ""
+			}
+			assert.Equal(t, want, v.Message, "%s on %s", c.text, r)
+			assert.Equal(t, want == "", v.Outcome == verifier.Accepted, "%s on %s", c.text, r)
+		}
+	}
+}
+
 // Callbacks are part of the call before 6.7 (6.6 with its updates), and called again and again from then on.
 func TestCallbacksOfEveryRelease(t *testing.T) {
 	l := linkAll(t, embeddedTarget(t), "../testdata/objects/clang-22/callbacks.o")
