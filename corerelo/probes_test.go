@@ -2,6 +2,7 @@ package corerelo
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 const probeDir = "../testdata/core"
 
 // probeLine is what a real libbpf did with one record of a compiled probe
-// (testdata/core/expect-relo.*.jsonl). insn is -1 where it did not tell.
+// (testdata/core/expect-relo.*.jsonl.gz). insn is -1 where it did not tell.
 type probeLine struct {
 	Object  string `json:"object"`
 	BTF     string `json:"btf"`
@@ -33,11 +34,11 @@ type probeLine struct {
 
 // TestProbesAgainstLibbpf relocates the compiled probes for their targets.
 func TestProbesAgainstLibbpf(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(probeDir, "expect-relo.*.jsonl"))
+	files, err := filepath.Glob(filepath.Join(probeDir, "expect-relo.*.jsonl.gz"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
-		compiler := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "expect-relo."), ".jsonl")
+		compiler := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "expect-relo."), ".jsonl.gz")
 		cases := map[[2]string][]probeLine{}
 		for _, line := range readProbeLines(t, file) {
 			key := [2]string{line.Object, line.BTF}
@@ -61,8 +62,10 @@ func readProbeLines(t *testing.T, file string) []probeLine {
 	f, err := os.Open(file)
 	require.NoError(t, err)
 	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
 	var lines []probeLine
-	scan := bufio.NewScanner(f)
+	scan := bufio.NewScanner(z)
 	for scan.Scan() {
 		var line probeLine
 		if json.Unmarshal(scan.Bytes(), &line) == nil && line.Kind != "" {

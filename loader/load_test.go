@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -505,12 +506,14 @@ func TestReducedBTF(t *testing.T) {
 // The records of whole objects against what libbpf answered, in its order.
 func TestCOREExpectations(t *testing.T) {
 	for _, dir := range []string{"clang-14", "clang-22"} {
-		f, err := os.Open(filepath.Join("..", "testdata", "core", "expect-relo."+dir+".jsonl"))
+		f, err := os.Open(filepath.Join("..", "testdata", "core", "expect-relo."+dir+".jsonl.gz"))
 		require.NoError(t, err)
 		defer f.Close()
+		unpacked, err := gzip.NewReader(f)
+		require.NoError(t, err)
 		loaded := map[string]*Linked{}
 		n := 0
-		for sc := bufio.NewScanner(f); sc.Scan(); {
+		for sc := bufio.NewScanner(unpacked); sc.Scan(); {
 			var r struct {
 				Object, BTF, Program, Kind, Result string
 				Insn                               int

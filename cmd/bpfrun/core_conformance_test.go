@@ -10,7 +10,7 @@ import (
 
 func TestConformanceCoreCommand(t *testing.T) {
 	probes := []string{"--objects", "testdata/core/clang-22", "--btf", "testdata/core/btf/*.btf"}
-	out, _, code := commandLine(t, append([]string{"conformance", "core", "testdata/core/expect-relo.clang-22.jsonl"}, probes...)...)
+	out, _, code := commandLine(t, append([]string{"conformance", "core", "testdata/core/expect-relo.clang-22.jsonl.gz"}, probes...)...)
 	assert.Equal(t, exitOK, code)
 	assert.True(t, strings.HasSuffix(out, "\n530 passed, 0 failed\n"), out)
 

@@ -185,7 +185,7 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"disasm", []string{"disasm", objects + "subprog.o", "--btf", "embedded"}},
 		{"cover merge", []string{"cover", "merge", covered, "--cover-min", "100%"}},
 		{"conformance isa", []string{"conformance", "isa", wrong}},
-		{"conformance core", []string{"conformance", "core", "../../testdata/core/expect-relo.clang-22.jsonl", "--objects", "../../testdata/core/clang-22", "--btf", "../../testdata/core/btf/*.btf"}},
+		{"conformance core", []string{"conformance", "core", "../../testdata/core/expect-relo.clang-22.jsonl.gz", "--objects", "../../testdata/core/clang-22", "--btf", "../../testdata/core/btf/*.btf"}},
 		{"conformance kernel", []string{"conformance", "kernel", "../../conformance/testdata/cases/maps_nested.json", "--btf", "embedded"}},
 		{"conformance btf", []string{"conformance", "btf", "../../conformance/btfcases/testdata/linux-6.18.jsonl.gz", "--objects", "../.."}},
 		{"conformance generate", []string{"conformance", "generate", "--count", "20"}},

@@ -41,7 +41,7 @@ func kernels(t testing.TB, pattern string) []Kernel {
 func TestAgainstLibbpf(t *testing.T) {
 	for compiler, want := range map[string]Result{"clang-14": {503, 0, 1}, "clang-22": {530, 0, 1}} {
 		var out bytes.Buffer
-		got, err := Check(data+"core/expect-relo."+compiler+".jsonl", Config{Objects: data + "core/" + compiler, Kernels: kernels(t, data+"core/btf/*.btf"), Parallel: 2}, &out)
+		got, err := Check(data+"core/expect-relo."+compiler+".jsonl.gz", Config{Objects: data + "core/" + compiler, Kernels: kernels(t, data+"core/btf/*.btf"), Parallel: 2}, &out)
 		require.NoError(t, err)
 		assert.Equal(t, want, got, "%s: %s", compiler, out.String())
 		assert.Contains(t, out.String(), "deviates on purpose: an unsigned enumerator")
