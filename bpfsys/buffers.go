@@ -56,6 +56,11 @@ func (r *ringSink) Reserve(pos, end uint64, size int) {
 	le.PutUint64(r.mem[uapi.PageSize:], end)
 }
 
+// ringOverwrite is the place of the position of overwritten records: two words behind that of the producer.
+const ringOverwrite = uapi.PageSize + 16
+
+func (r *ringSink) Overwrite(pos uint64) { le.PutUint64(r.mem[ringOverwrite:], pos) }
+
 func (r *ringSink) Commit(pos uint64, data []byte, flags uint64) {
 	r.put(pos+ringHeader, data)
 	fence.Add(1)
@@ -70,10 +75,11 @@ func (r *ringSink) Discard(pos, flags uint64) {
 	r.wake(pos, flags)
 }
 
-// wake wakes readers by the rule of bpf_ringbuf_commit: if a flag forces it, or if the reader has consumed everything up to this record.
+// wake wakes readers by the rule of bpf_ringbuf_commit: if a flag forces it, or if the reader's position in the ring is
+// that of this record.
 func (r *ringSink) wake(pos, flags uint64) {
 	switch {
-	case flags&uapi.RbForceWakeup != 0, flags&uapi.RbNoWakeup == 0 && r.Consumed() == pos:
+	case flags&uapi.RbForceWakeup != 0, flags&uapi.RbNoWakeup == 0 && (r.Consumed()^pos)&(r.size-1) == 0:
 		r.s.woken(r.m)
 	}
 }
@@ -98,7 +104,7 @@ func readable(o Object) bool {
 	case *Map:
 		if _, ok := o.m.(maps.RingBuffer); ok && o.mem != nil {
 			b := o.mem.Bytes()
-			return le.Uint64(b) != le.Uint64(b[uapi.PageSize:])
+			return max(le.Uint64(b), le.Uint64(b[ringOverwrite:])) != le.Uint64(b[uapi.PageSize:])
 		}
 	case *PerfEvent:
 		return o.pending()

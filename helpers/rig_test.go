@@ -3,11 +3,13 @@ package helpers
 import (
 	"fmt"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -41,6 +43,26 @@ func newRig(t testing.TB, version uint32) *rig {
 	t.Helper()
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
+	return rigOf(t, version, spec, types)
+}
+
+// newestTypes are the types of Linux 7.2, which most tests do without: they take a while to read.
+var newestTypes = sync.OnceValues(func() (*btf.Spec, error) {
+	return btffile.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+})
+
+// newestRig is newRig of Linux 7.2, with that kernel's types.
+func newestRig(t testing.TB) *rig {
+	t.Helper()
+	spec, err := newestTypes()
+	require.NoError(t, err)
+	return rigOf(t, uapi.VersionCode(7, 2), spec, types72)
+}
+
+var types72 = kernel.NewTypes()
+
+func rigOf(t testing.TB, version uint32, spec *btf.Spec, types *kernel.Types) *rig {
+	t.Helper()
 	m, err := mem.New(mem.Config{PointerSize: spec.PointerSize(), ByteOrder: spec.ByteOrder(), Size: 64 << 20})
 	require.NoError(t, err)
 	t.Cleanup(m.Close)

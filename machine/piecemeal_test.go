@@ -23,6 +23,8 @@ type ring struct {
 }
 
 func (r *ring) Consumed() uint64 { return r.cons }
+func (r *ring) Overwrite(uint64) {}
+
 func (r *ring) Reserve(pos, end uint64, size int) {
 	r.log = append(r.log, "reserve")
 }

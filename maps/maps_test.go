@@ -490,3 +490,56 @@ func TestIndexAgainstMap(t *testing.T) {
 		}
 	}
 }
+
+// TestRingbufOverwrite follows the positions of a full ring through records that take the place of old ones.
+func TestRingbufOverwrite(t *testing.T) {
+	for _, mode := range []ConsumeMode{ConsumeNever, ConsumeEachRun, ConsumeAtOnce} {
+		env := newEnv(t, 1)
+		env.Consume = mode
+		env.KernelVersion = uapi.VersionCode(6, 19)
+		r := newMap(t, env, Spec{Type: uapi.MapTypeRingbuf, MaxEntries: 4096, Flags: uapi.MapRbOverwrite}).(RingBuffer)
+		for i := range 3 {
+			require.Equal(t, OK, r.Output([]byte{byte(i)}, 0)) // 16 bytes in the ring
+		}
+		assert.Zero(t, r.Query(uapi.RbOverwritePos))
+		require.Equal(t, OK, r.Output(make([]byte, 4096-3*16-8-16), 0), "all but 16 bytes are taken")
+		require.Equal(t, OK, r.Output(make([]byte, 8), 0), "the first record is given up")
+		assert.EqualValues(t, 16, r.Query(uapi.RbOverwritePos), mode)
+		assert.EqualValues(t, 4096, r.Query(uapi.RbProdPos))
+		if mode == ConsumeAtOnce {
+			assert.Zero(t, r.Query(uapi.RbAvailData))
+		} else {
+			assert.EqualValues(t, 4080, r.Query(uapi.RbAvailData))
+			assert.EqualValues(t, []byte{1}, r.Records()[0].Data, "the oldest is lost")
+		}
+		open, ok := r.Reserve(8, 0)
+		require.True(t, ok)
+		assert.EqualValues(t, 32, r.Query(uapi.RbOverwritePos))
+		_, ok = r.Reserve(4096-8-16, 0)
+		assert.False(t, ok, "an open record is not overwritten")
+		assert.EqualValues(t, 32, r.Query(uapi.RbOverwritePos), "nothing is given up for a record that does not fit")
+		require.Equal(t, OK, r.Submit(open, 0))
+		require.Equal(t, OK, r.Output(make([]byte, 4096-8-16), 0))
+		assert.EqualValues(t, 4112, r.Query(uapi.RbOverwritePos))
+		env.EndRun()
+		if mode == ConsumeEachRun {
+			assert.Len(t, r.Records(), 1)
+			assert.Equal(t, r.Query(uapi.RbProdPos), r.Query(uapi.RbConsPos))
+			assert.Zero(t, r.Query(uapi.RbAvailData))
+		}
+	}
+}
+
+// TestRingbufOverwriteRelease: the flag exists since 6.19, and only for ring buffers that programs write.
+func TestRingbufOverwriteRelease(t *testing.T) {
+	for _, c := range []struct {
+		minor uint32
+		typ   uapi.MapType
+		ok    bool
+	}{{18, uapi.MapTypeRingbuf, false}, {19, uapi.MapTypeRingbuf, true}, {19, uapi.MapTypeUserRingbuf, false}} {
+		env := newEnv(t, 1)
+		env.KernelVersion = uapi.VersionCode(6, c.minor)
+		_, err := New(env, Spec{Type: c.typ, MaxEntries: 4096, Flags: uapi.MapRbOverwrite})
+		assert.Equal(t, c.ok, err == nil, "6.%d %v: %v", c.minor, c.typ, err)
+	}
+}

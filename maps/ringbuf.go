@@ -21,6 +21,7 @@ type ringbuf struct {
 	byAddr  map[uint64]int // address of an open record -> index into pending, counted from first
 	first   int            // index of pending[0] since creation
 	sink    RingSink       // nil: the records are kept here
+	over    *overwriting   // nil: a full ring accepts no record
 }
 
 // ringRec is a record that user space has not read yet.
@@ -62,14 +63,17 @@ func (b *base) checkRing(flags uint32) *CreateError {
 
 func newRingbuf(b base) (Map, error) {
 	flags := uint32(ringFlags)
-	if b.spec.Flags&uapi.MapRbOverwrite != 0 && b.env.atLeast(6, 19) {
-		return nil, &NotSimulated{Map: b.spec.Name + " with BPF_F_RB_OVERWRITE", Type: b.spec.Type}
+	if b.env.atLeast(6, 19) {
+		flags |= uapi.MapRbOverwrite
 	}
 	if err := b.checkRing(flags); err != nil {
 		return nil, err
 	}
 	r := &ringbuf{base: b, mask: uint64(b.spec.MaxEntries) - 1, byAddr: make(map[uint64]int)}
 	r.self = r
+	if b.spec.Flags&uapi.MapRbOverwrite != 0 {
+		r.over = &overwriting{}
+	}
 	return r, nil
 }
 
@@ -82,9 +86,11 @@ func (r *ringbuf) reserve(size uint64) (int, bool) {
 	if n > r.mask+1 {
 		return 0, false
 	}
-	// The oldest unread record limits both the distance to the consumer and that to the oldest open record.
 	if !r.room(n) {
 		return 0, false
+	}
+	if r.overwrites() {
+		r.overwrite(n)
 	}
 	r.pending = append(r.pending, ringRec{pos: r.prod, len: n, size: size})
 	r.prod += n
@@ -189,13 +195,17 @@ func (r *ringbuf) Query(flags uint64) uint64 {
 	}
 	switch flags {
 	case uapi.RbAvailData:
-		return r.prod - r.cons
+		return r.prod - r.oldest()
 	case uapi.RbRingSize:
 		return r.mask + 1
 	case uapi.RbConsPos:
 		return r.cons
 	case uapi.RbProdPos:
 		return r.prod
+	case uapi.RbOverwritePos:
+		if r.overwrites() {
+			return r.over.pos
+		}
 	}
 	return 0
 }
@@ -220,7 +230,7 @@ func (r *ringbuf) Consume() {
 			p.rec.Seq = r.last
 			r.records = append(r.records, p.rec)
 		}
-		r.cons += p.len
+		r.cons = p.pos + p.len
 		r.first++
 		r.pending = r.pending[1:]
 	}
@@ -266,16 +276,24 @@ type ringbufState struct {
 	byAddr     map[uint64]int
 	first      int
 	last       uint64
+	over       overwriting
 }
 
 func (r *ringbuf) Snapshot() any {
-	return ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first, r.last}
+	s := ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first, r.last, overwriting{}}
+	if r.overwrites() {
+		s.over = overwriting{r.over.pos, slices.Clone(r.over.lens)}
+	}
+	return s
 }
 
 func (r *ringbuf) Restore(v any) {
 	s := v.(ringbufState)
 	r.cons, r.prod, r.first, r.last = s.cons, s.prod, s.first, s.last
 	r.pending, r.records, r.byAddr = slices.Clone(s.pending), slices.Clone(s.records), cloneMap(s.byAddr)
+	if r.overwrites() {
+		*r.over = overwriting{s.over.pos, slices.Clone(s.over.lens)}
+	}
 }
 
 // RingSize rounds a size in bytes for max_entries of ring buffers as libbpf does: up to a power of two and a multiple

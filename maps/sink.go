@@ -10,6 +10,8 @@ type RingSink interface {
 	Consumed() uint64
 	// Reserve announces a record with its header at pos and size bytes of data; end is the new producer position.
 	Reserve(pos, end uint64, size int)
+	// Overwrite announces, before Reserve, the position up to which a ring buffer that overwrites gave up its oldest records.
+	Overwrite(pos uint64)
 	// Commit completes the record at pos. flags are those of the helper (BPF_RB_NO_WAKEUP, BPF_RB_FORCE_WAKEUP).
 	Commit(pos uint64, data []byte, flags uint64)
 	// Discard completes the record at pos, which user space skips.
@@ -39,14 +41,17 @@ func (r *ringbuf) SetSink(s RingSink) { r.sink = s }
 // SetSink connects a perf event array to user space.
 func (p *perfArray) SetSink(s PerfSink) { p.sink = s }
 
-// room reports whether n bytes fit in a ring read through the sink: neither the consumer nor the oldest incomplete
-// record may be overtaken.
+// room reports whether n bytes fit in a ring: neither the oldest incomplete record nor, unless old records are overwritten, the consumer
+// may be overtaken (bpf_ringbuf_has_space).
 func (r *ringbuf) room(n uint64) bool {
-	if r.sink == nil {
-		return r.prod+n-r.cons <= r.mask
+	if r.sink != nil {
+		r.cons = r.sink.Consumed()
 	}
-	r.cons = r.sink.Consumed()
-	return r.prod+n-r.cons <= r.mask && (len(r.pending) == 0 || r.prod+n-r.pending[0].pos <= r.mask)
+	if r.overwrites() {
+		return r.prod+n-r.oldestOpen() <= r.mask
+	}
+	// Without a sink, the consumer stops at the oldest incomplete record.
+	return r.prod+n-r.cons <= r.mask && (r.sink == nil || len(r.pending) == 0 || r.prod+n-r.pending[0].pos <= r.mask)
 }
 
 // sunk passes a completed record to the sink and drops completed ones at the front.

@@ -30,7 +30,12 @@ func snapshotSpecs() []Spec {
 			s.MaxEntries = 1
 		case uapi.MapTypeInsnArray:
 			s.ValueSize = 16
-		case uapi.MapTypeRingbuf, uapi.MapTypeUserRingbuf:
+		case uapi.MapTypeRingbuf:
+			s.MaxEntries = 4096
+			over := s
+			over.Name, over.Flags = "ring that overwrites", uapi.MapRbOverwrite
+			specs = append(specs, over)
+		case uapi.MapTypeUserRingbuf:
 			s.MaxEntries = 4096
 		case uapi.MapTypeRhash:
 			s.Flags = uapi.MapNoPrealloc
@@ -152,7 +157,7 @@ func contents(env *Env) []string {
 		out = append(out, fmt.Sprintf("%s %v", m.Spec().Name, m.Entries()))
 		switch x := m.(type) {
 		case RingBuffer:
-			out = append(out, fmt.Sprint(x.Records(), x.Open(), x.Query(uapi.RbConsPos), x.Query(uapi.RbProdPos)))
+			out = append(out, fmt.Sprint(x.Records(), x.Open(), x.Query(uapi.RbConsPos), x.Query(uapi.RbProdPos), x.Query(uapi.RbOverwritePos)))
 		case PerfArray:
 			out = append(out, fmt.Sprint(x.Records(), x.Lost()))
 		}
@@ -166,7 +171,7 @@ func TestSnapshotRestoreRerun(t *testing.T) {
 	for _, s := range snapshotSpecs() {
 		newMap(t, env, s)
 	}
-	require.Len(t, env.Maps(), len(constructors)+3)
+	require.Len(t, env.Maps(), len(constructors)+4)
 	drive(env, rand.New(rand.NewPCG(1, 1)), 4000)
 	before := contents(env)
 	ms, s := env.Mem.Snapshot(), env.Snapshot()

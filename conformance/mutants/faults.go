@@ -9,7 +9,7 @@ var faults = []mutate.Fault{
 	{Name: "maps: a queue takes one element too many", File: "maps/queue.go", Old: "len(q.elems) >= int(q.spec.MaxEntries)", New: "len(q.elems) > int(q.spec.MaxEntries)"},
 	{Name: "maps: a queue takes flags that do not exist", File: "maps/queue.go", Old: "flags > uapi.Exist ||", New: "flags > uapi.Exist+2 ||"},
 	{Name: "maps: a perf buffer has a byte less", File: "maps/perf.go", Old: "p.used[cpu]+n > room", New: "p.used[cpu]+n >= room"},
-	{Name: "maps: a ring buffer has a record more", File: "maps/sink.go", Old: "\t\treturn r.prod+n-r.cons <= r.mask\n", New: "\t\treturn r.prod+n-r.cons <= r.mask+8\n"},
+	{Name: "maps: a ring buffer has a record more", File: "maps/sink.go", Old: "r.prod+n-r.cons <= r.mask &&", New: "r.prod+n-r.cons <= r.mask+8 &&"},
 	{Name: "maps: the longest LPM key is refused", File: "maps/lpm.go", Old: "s.KeySize > trieKeyMax", New: "s.KeySize >= trieKeyMax"},
 	{Name: "maps: stack traces have 126 frames", File: "maps/stacktrace.go", Old: "> maxStackDepth:", New: ">= maxStackDepth:"},
 	{Name: "maps: a user ring buffer cannot be filled", File: "maps/userring.go", Old: "u.used+n > uint64", New: "u.used+n >= uint64"},

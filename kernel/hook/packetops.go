@@ -45,20 +45,28 @@ func (c *Context) Assign(s *net.Socket, flags uint64) uapi.Errno {
 	switch {
 	case s == nil || flags != 0:
 		return uapi.EINVAL
-	case !c.ingress():
+	case !c.Ingress():
 		return uapi.EOPNOTSUPP
 	case !s.IsOpen() || c.view == nil || c.view.Index("sk") < 0:
 		return uapi.EOPNOTSUPP
 	}
-	c.view.Socket = s
-	c.view.Field("sk").Kind = net.SocketField
-	c.k.skbSockFields(c.view)
+	c.Carry(s)
 	return 0
 }
 
-// ingress reports whether the packet is incoming. Programs of the older attachment run as in a test run, which is
+// Carry makes a socket that of the packet.
+func (c *Context) Carry(s *net.Socket) {
+	if c.view == nil || c.view.Index("sk") < 0 {
+		return
+	}
+	c.view.Socket = s
+	c.view.Field("sk").Kind = net.SocketField
+	c.k.skbSockFields(c.view)
+}
+
+// Ingress reports whether the packet is incoming. Programs of the older attachment run as in a test run, which is
 // neither ingress nor egress.
-func (c *Context) ingress() bool {
+func (c *Context) Ingress() bool {
 	at := progtype.Of(c.spec.ProgType).Attached(c.spec.Attach)
 	return c.spec.Ingress || at != nil && at.Ingress
 }

@@ -88,6 +88,7 @@ func (m *Model) fillCgroup(b object.Builder) {
 	}
 	b.Ptr("dom_cgrp", b.Object)
 	b.Child("root")
+	m.linkMemcg(b)
 	// The hierarchy has one cgroup at each level.
 	if level < cgroupLevel {
 		listOf(b, "self.children", memberAddr(m.cgroupAt(level+1), "self.sibling"))

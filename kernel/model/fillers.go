@@ -37,6 +37,8 @@ var fillers = map[string]func(*Model, object.Builder){
 	"kernfs_node":         (*Model).fillKernfs,
 	"css_set":             (*Model).fillCSSSet,
 	"cgroup_subsys_state": (*Model).fillCSS,
+	"cgroup_subsys":       (*Model).fillSubsys,
+	"mem_cgroup":          (*Model).fillMemcg,
 	"irqaction":           (*Model).fillIrqaction,
 	"tty_struct":          (*Model).fillTTY,
 	"oom_control":         (*Model).fillOOM,
