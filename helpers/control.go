@@ -15,7 +15,7 @@ var controlHelpers = []row{
 }
 
 // maxLoops is BPF_MAX_LOOPS, the largest iteration count of bpf_loop.
-const maxLoops = 8 << 20
+const maxLoops = vm.MaxTurns
 
 // tailCall continues in another program if the slot contains one. The engine counts the chain and continues after the
 // call after 33 tail calls (MAX_TAIL_CALL_CNT).
@@ -71,3 +71,16 @@ func (s loopState) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 	}
 	return 0, t.Invoke(s.fn, [5]uint64{s.i, s.ctx}, s)
 }
+
+// Turns implements [vm.Turner].
+func (s loopState) Turns() (vm.Turns, bool) {
+	return vm.Turns{Entry: s.fn, I: s.i, N: s.n, Ctx: s.ctx}, true
+}
+
+// At implements [vm.Turner].
+func (s loopState) At(at vm.Turns) vm.Continuation {
+	return loopState{n: at.N, i: at.I, fn: at.Entry, ctx: at.Ctx}
+}
+
+// LoopTurner is the continuation of a bpf_loop that an engine began.
+func LoopTurner() vm.Turner { return loopState{} }

@@ -114,7 +114,7 @@ func forEachMapElem(c *Call) (uint64, *vm.Action) {
 	if scratch == nil {
 		return errnoRet(uapi.ENOMEM), nil
 	}
-	return eachElem{m: m, fn: c.Args[1], ctx: c.Args[2], key: scratch.Base}.next(c.Thread)
+	return eachElem{m: m, fn: c.Args[1], ctx: c.Args[2], key: scratch.Base, cpu: c.Thread.CPU}.next(c.Thread)
 }
 
 // eachElem is the state of a bpf_for_each_map_elem between two callbacks.
@@ -123,6 +123,8 @@ type eachElem struct {
 	fn, ctx, key uint64
 	at           maps.Cursor
 	done         uint64
+	cpu          int
+	made         uint64 // calls that an engine made, whose keys are not counted yet
 }
 
 func (s eachElem) next(t *vm.Thread) (uint64, *vm.Action) {
@@ -139,8 +141,32 @@ func (s eachElem) next(t *vm.Thread) (uint64, *vm.Action) {
 	return 0, t.Invoke(s.fn, [5]uint64{s.m.Addr(), s.key, addr, s.ctx}, s)
 }
 
+// Turns implements [vm.Turner]: elements of arrays are at fixed distances.
+func (s eachElem) Turns() (vm.Turns, bool) {
+	m, ok := s.m.(maps.Strider)
+	if !ok {
+		return vm.Turns{}, false
+	}
+	row := m.Stride(s.cpu, s.at)
+	return vm.Turns{
+		Entry: s.fn, I: uint64(row.Index), N: uint64(row.End), Ctx: s.ctx,
+		Map: s.m.Addr(), Key: s.key, Value: row.Addr, Stride: row.Distance,
+	}, true
+}
+
+// At implements [vm.Turner].
+func (s eachElem) At(at vm.Turns) vm.Continuation {
+	s.made += at.I + 1 - s.done
+	s.at, s.done = maps.After(uint32(at.I)), at.I+1
+	return s
+}
+
 // Resume implements [vm.Continuation].
 func (s eachElem) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
+	if s.made != 0 {
+		envOf(t).Mem.NoteMoved(s.made * uint64(s.m.Spec().KeySize))
+		s.made = 0
+	}
 	if f := callbackReturned("bpf_for_each_map_elem", ret); f != nil {
 		return 0, f
 	}

@@ -30,18 +30,24 @@ func (c *checker) before(e *Engine, t *vm.Thread) {
 }
 
 // compare executes the n instructions that native code executed again, on the interpreter. It reports whether the
-// results are equal.
-func (c *checker) compare(e *Engine, t *vm.Thread, n uint64) bool {
+// results are equal. If a callback has returned to its helper, which both have to continue, the interpreter's exit
+// remains to be executed.
+func (c *checker) compare(e *Engine, t *vm.Thread, n uint64, returned bool) bool {
 	native := t.Snapshot()
 	live := e.arenaBytes()
 	c.then = append(c.then[:0], live...)
 	copy(live, c.memory)
 	t.Restore(c.state)
 	img, pc := t.Image(), t.PC()
-	diff := ""
-	if !t.Interpret(n) {
+	diff, whole := "", n
+	if returned {
+		whole--
+	}
+	if !t.Interpret(whole) {
 		diff = fmt.Sprintf("native code executed %d instructions, the interpreter stops at slot %d", n, t.PC())
-	} else if diff = native.Diff(t.Snapshot()); diff == "" && !bytes.Equal(live, c.then) {
+	} else if plain, ok := after(t, returned); !ok {
+		diff = fmt.Sprintf("native code returned to a helper, the interpreter is at slot %d", t.PC())
+	} else if diff = native.Diff(plain); diff == "" && !bytes.Equal(live, c.then) {
 		at := 0
 		for live[at] == c.then[at] {
 			at++
@@ -51,5 +57,13 @@ func (c *checker) compare(e *Engine, t *vm.Thread, n uint64) bool {
 	if diff != "" {
 		c.report(fmt.Sprintf("%s: native code from slot %d on: %s", img.Name, pc, diff))
 	}
-	return diff == ""
+	return diff == "" && !returned
+}
+
+// after returns the state to compare with.
+func after(t *vm.Thread, returned bool) (s *vm.Snapshot, ok bool) {
+	if s = t.Snapshot(); returned {
+		return s.Popped()
+	}
+	return s, true
 }

@@ -76,6 +76,15 @@
 //
 // Calls of helpers exit with CallFunc. The engine calls the function and continues after it.
 //
+// A call with FlagTurns is that of a helper that calls a function of the program again and again. Code makes these
+// calls itself, by the Turns in the frame f that the function gets: after the function returned 0, it begins the next
+// turn while that is below N. It begins an InlineLoop and ends it, when the function returns 0 for the last time or 1,
+// unless State.Shut is not 0, the function is not the assumed one, r4 is not 0, r1 is 0 or more than vm.MaxTurns (32
+// bits), or f.Host is 0, when it exits with CallFunc. Everything else it leaves to the helper, with Returned: then all
+// executed instructions are charged, whatever Count says. When code exits inside the function, the engine gives its
+// frame of the thread the continuation that belongs to the turn, and when it enters code in such a function again,
+// makes the frame from the continuation. Code in copies of loops always exits with CallFunc.
+//
 // Code executes a KindCallInline itself: it looks up an element of an array, or reads the time or the CPU number. It
 // exits with CallFunc, before any change, if State.Shut is not 0, if r1 of a lookup is not Inline.Map, which is a
 // guess, or if the chunk of the element has no address in Array.Table yet. If the check of a lookup's key does not find

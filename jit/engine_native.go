@@ -32,6 +32,7 @@ type Engine struct {
 	resting *vm.Image   // left to the interpreter for the next rest runs
 	rest    int
 	program *plan.Program // memory to reuse
+	began   vm.Turner     // the helper that Go began and that called the function of Frame(1), if one did
 	out     plan.Code
 	eager   uint64 // see SetEager
 }
@@ -74,6 +75,7 @@ type code struct {
 	sampler *sampler // samples branches before that
 	calls   *calls   // calls that code executes itself
 	words   []int32  // plan.Program.Words
+	turns   []turn   // calls of helpers that call back, by slot
 	exits   int      // exits since Engine.native was since
 	since   uint64
 	blocks  [][2]int32 // with coverage: the slots of blocks
@@ -263,13 +265,14 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code, known []byte) (
 	for pc := range p.Insns[:p.Len()] {
 		in := &p.Insns[pc]
 		c.slots[pc] = slot{e.out.Entries[pc], in.Count}
-		if in.Kind == plan.KindCall {
+		if in.Kind == plan.KindCall || in.Has(plan.FlagTurns) {
 			if c.saves == nil {
 				c.saves = make([]uint8, p.Len()+1)
 			}
 			c.saves[pc+1] = in.Saves
 		}
 	}
+	c.turns = turnsOf(p, &e.out, c.saves)
 	c.cells = p.Cells
 	for pc := range p.Insns {
 		if in := &p.Insns[pc]; in.Check == plan.CheckRange && in.Cell >= 0 {
@@ -291,10 +294,13 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 	deep := 0
 	for {
 		c := e.last
-		if c == nil || !c.fits(e, t, deep) {
-			deep = 0
-			if c = e.prepare(t); c == nil {
-				return t.Insns() != end-limit
+		if c == nil || !c.fits(e, t, deep) || deep == 0 && c.turns != nil && t.Depth() > 0 {
+			if c = e.rejoin(t); c != nil {
+				deep = 1
+			} else if c = e.last; c == nil || !c.fits(e, t, deep) {
+				if c, deep = e.prepare(t), 0; c == nil {
+					return t.Insns() != end-limit
+				}
 			}
 		}
 		room := int64(min(end-t.Insns(), 1<<40)) - c.slack
@@ -329,10 +335,13 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
 		why := plan.Reason(st.Exit & (1<<plan.ReasonBits - 1))
 		pc := int(st.Exit >> plan.ReasonBits)
-		n := uint64(room - st.Room + int64(c.slots[pc].count))
+		n := uint64(room - st.Room)
+		if why != plan.Returned {
+			n += uint64(c.slots[pc].count)
+		}
 		e.native += n
 		t.Advance(pc, n)
-		if (!c.simple || st.Top != c.top) && !e.after(c, t, pc, n) {
+		if (!c.simple || st.Top != c.top) && !e.after(c, t, why, n) {
 			return true
 		}
 		deep = 0
@@ -354,6 +363,9 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 			if !t.LeaveFunc() {
 				return true
 			}
+		case plan.Returned:
+			t.Returned(e.continuation(c, pc, deep+1))
+			return true
 		}
 	}
 }
@@ -372,9 +384,10 @@ func (e *Engine) before(c *code, t *vm.Thread) {
 	}
 }
 
-// after does what is necessary after code left at slot pc after n instructions, if it called functions or is not
+// after does what is necessary after code left after n instructions, if it called functions or is not
 // simple. It returns false if the interpreter continued instead.
-func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
+func (e *Engine) after(c *code, t *vm.Thread, why plan.Reason, n uint64) bool {
+	pc := t.PC()
 	if c.calls != nil {
 		c.calls.book(c.state, e.check != nil)
 	}
@@ -388,11 +401,16 @@ func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
 		}
 	}
 	e.takeFrames(c, t)
+	e.leftBlock(c, pc)
+	return e.check == nil || e.check.compare(e, t, n, why == plan.Returned)
+}
+
+// leftBlock records that code left, or a function that a helper calls was entered, inside a block.
+func (e *Engine) leftBlock(c *code, pc int) {
 	if pc < len(c.partly) && !c.partly[pc] { // not after the end
 		c.partly[pc] = true
 		e.cover.Mark(c.img, c.blockAt(pc), pc+1)
 	}
-	return e.check == nil || e.check.compare(e, t, n)
 }
 
 // Cover makes the engine record which instructions it executes for threads with p. Call it before the first run.
@@ -573,6 +591,12 @@ func (e *Engine) takeFrames(c *code, t *vm.Thread) {
 			}
 		}
 		f := st.Frame(i)
-		t.Enter(int(f.Ret), &f.Saved, may)
+		var cont vm.Continuation
+		if c.saves[f.Ret]&helperCalls != 0 {
+			call := int(f.Ret) - 1
+			cont = e.continuation(c, call, i)
+			e.leftBlock(c, call)
+		}
+		t.Enter(int(f.Ret), &f.Saved, may, cont)
 	}
 }

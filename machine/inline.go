@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -12,6 +13,8 @@ var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncKtimeGetNs:        vm.InlineMono,
 	uapi.FuncKtimeGetBootNs:    vm.InlineBoot,
 	uapi.FuncGetSmpProcessorId: vm.InlineCPU,
+	uapi.FuncLoop:              vm.InlineLoop,
+	uapi.FuncForEachMapElem:    vm.InlineEach,
 }
 
 // ledger accounts for calls that the engine executes itself. It implements [vm.Ledger].
@@ -31,7 +34,11 @@ func (acc *accounts) inline(id uapi.FuncID, name string, slot int) *vm.Inline {
 		acc.ledger = &ledger{acc: acc}
 	}
 	acc.ledger.names[kind], acc.ledger.slots[kind] = name, slot
-	return &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt}
+	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt}
+	if kind == vm.InlineLoop {
+		in.Turner = helpers.LoopTurner()
+	}
+	return in
 }
 
 // arrayAt describes an array to the engine.

@@ -71,11 +71,12 @@ func (t *Thread) MayGoto() uint64 { return t.frames[t.depth].may }
 func (t *Thread) SetMayGoto(n uint64) { t.frames[t.depth].may = n }
 
 // Enter tells the thread that an engine made a bpf-to-bpf call in the running program: ret is the slot after it, saved
-// are r6 to r9 at the call, may is the callee's MayGoto. The frame must have been listed by Stacks.
-func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64) {
+// are r6 to r9 at the call, may is the callee's MayGoto. If a helper made the call, cont continues it. The frame must
+// have been listed by Stacks.
+func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64, cont Continuation) {
 	t.depth++
 	f := &t.frames[t.depth]
-	f.img, f.ret, f.cont, f.may = t.img, ret, nil, may
+	f.img, f.ret, f.cont, f.may = t.img, ret, cont, may
 	//lint:ignore S1001 word by word, as native code stored them: loads of another width would stall on the stores
 	for i := range saved {
 		f.saved[i] = saved[i]
@@ -93,12 +94,13 @@ func (t *Thread) Resume(n int) {
 type leftover uint8
 
 const (
-	leftNothing leftover = iota
-	leftAct              // what the helper that was called requests
-	leftReturn           // a callback returns to its helper
-	leftEnd              // the first function returns
-	leftFault            // nothing: the thread has a fault
-	leftStop             // nothing but stopping
+	leftNothing  leftover = iota
+	leftAct               // what the helper that was called requests
+	leftEnd               // the first function returns
+	leftFault             // nothing: the thread has a fault
+	leftStop              // nothing but stopping
+	leftReturn            // a callback returns to its helper
+	leftReturned          // a callback has returned to its helper
 )
 
 // CallFunc makes the call of a helper or kfunc at t.PC() for an engine. It returns true if the call is complete and the
@@ -175,7 +177,10 @@ func (t *Thread) settle(end uint64) exit {
 		t.leftAction = nil
 		x = t.act(t.leftR0, a)
 	case leftReturn:
+		t.insns++ // as in the loop, the exit counts whatever the helper does then
 		x = t.leave()
+	case leftReturned:
+		x = t.resume()
 	case leftFault:
 		t.left = leftNothing
 		return exitFault
@@ -183,8 +188,9 @@ func (t *Thread) settle(end uint64) exit {
 		t.left = leftNothing
 		return exitStop
 	}
+	counted := t.left >= leftReturn
 	t.left = leftNothing
-	if x != exitFault {
+	if x != exitFault && !counted {
 		t.insns++
 	}
 	if x == exitGo && t.suspend {

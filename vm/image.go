@@ -56,7 +56,7 @@ type Image struct {
 	starts    []int // first slots of subprograms, ascending, 0 included
 	exception int
 	stack     bool // r10 is used
-	calls     bool // contains a bpf-to-bpf call
+	calls     bool // contains a bpf-to-bpf call, or a function that helpers call
 	inlines   bool // a function has Inline
 	text      *Text
 	textBase  uint64

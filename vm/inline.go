@@ -13,6 +13,11 @@ const (
 	InlineBoot
 	// InlineCPU returns Thread.CPU.
 	InlineCPU
+	// InlineLoop calls the function r2 up to r1 (32 bits) times with Turns as bpf_loop does, until it returns 1: r3 is Ctx, r4
+	// has to be 0, r0 becomes the number of calls. An engine calls the function if r1 is 0 or above MaxTurns.
+	InlineLoop
+	// InlineEach calls a function for elements. An engine does not begin this itself, but makes the calls that follow.
+	InlineEach
 	// NumInlines is the number of kinds.
 	NumInlines
 )
@@ -23,7 +28,12 @@ type Inline struct {
 	Ledger Ledger
 	// Array describes the map at that address for InlineLookup; ok is false if the function must be called.
 	Array func(addr uint64) (a Array, ok bool)
+	// Turner is the continuation of an InlineLoop, whose At is called for loops that engines began.
+	Turner Turner
 }
+
+// MaxTurns is the largest number of calls of an InlineLoop.
+const MaxTurns = 8 << 20
 
 // Ledger accounts for calls that an engine executed itself. All functions of a program share one.
 type Ledger interface {

@@ -112,7 +112,7 @@ func (l *lowerer) lower() error {
 		}
 		code[pc] = c
 		l.img.stack = l.img.stack || in.Dst == 10 || in.Src == 10
-		l.img.calls = l.img.calls || kindOf(op) == lowerCallLocal
+		l.img.calls = l.img.calls || kindOf(op) == lowerCallLocal || op == decode.OpLdFunc
 	}
 	for i := len(insns); i < len(code); i++ {
 		code[i].op = opEnd

@@ -128,6 +128,7 @@ type Thread struct {
 	left       leftover // what the engine left to do
 	leftR0     uint64
 	leftAction *Action
+	leftCont   Continuation
 	seg        segment
 	scratch    [3]inst // the code of a single step
 	_          inst    // the loop's pointer may end here, after scratch

@@ -100,6 +100,7 @@ func (c *compiler) Call(in *plan.Insn) {
 	}
 	c.rm(1, 0x8d, rsp, at(rsp, 8-frameSize), 0)
 	c.To(c.callFar(), in.Target)
+	c.Returns = c.pos()
 	c.rm(1, 0x8d, rsp, at(rsp, frameSize-8), 0)
 }
 

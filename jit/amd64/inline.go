@@ -29,9 +29,14 @@ func (c *compiler) Inline(in *plan.Insn) {
 			c.groupMem(1, opAdd, r0, field(plan.OffBoot))
 		}
 	}
-	c.rm(1, 0x83, opAdd, field(plan.OffCalls+8*int32(f.Kind)), 1)
-	c.byte(1)
+	c.made(f.Kind)
 	c.Charge(in.Next)
+}
+
+// made counts a call.
+func (c *compiler) made(kind vm.InlineKind) {
+	c.rm(1, 0x83, opAdd, field(plan.OffCalls+8*int32(kind)), 1)
+	c.byte(1)
 }
 
 // tick advances the time by one call, if the program reads the time.

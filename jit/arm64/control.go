@@ -75,6 +75,7 @@ func (c *compiler) Call(in *plan.Insn) {
 	}
 	c.addImm(1, frame, frame, -int64(frameSize), temp3)
 	c.To(c.branch(opBL), in.Target)
+	c.Returns = c.pos()
 	c.mem(loads[3], lr, frame, plan.FrameReturn, temp3)
 }
 

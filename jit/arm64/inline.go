@@ -19,12 +19,7 @@ func (c *compiler) Inline(in *plan.Insn) {
 	if f.Kind == vm.InlineLookup {
 		c.lookup(in, f)
 	}
-	if c.Program.Timed {
-		c.get(temp1, plan.OffStep)
-		c.get(temp2, plan.OffNow)
-		c.rrr(1, opAdd, temp2, temp2, temp1)
-		c.put(temp2, plan.OffNow)
-	}
+	c.tick()
 	switch f.Kind {
 	case vm.InlineCPU:
 		c.get(0, plan.OffCPU)
@@ -34,10 +29,25 @@ func (c *compiler) Inline(in *plan.Insn) {
 		c.get(temp1, plan.OffBoot)
 		c.rrr(1, opAdd, 0, temp1, temp2)
 	}
-	c.get(temp1, plan.OffCalls+8*int32(f.Kind))
-	c.addImm(1, temp1, temp1, 1, temp2)
-	c.put(temp1, plan.OffCalls+8*int32(f.Kind))
+	c.made(f.Kind)
 	c.Charge(in.Next)
+}
+
+// tick advances the time by one call, if the program reads the time. It leaves the new time in temp2.
+func (c *compiler) tick() {
+	if c.Program.Timed {
+		c.get(temp1, plan.OffStep)
+		c.get(temp2, plan.OffNow)
+		c.rrr(1, opAdd, temp2, temp2, temp1)
+		c.put(temp2, plan.OffNow)
+	}
+}
+
+// made counts a call.
+func (c *compiler) made(kind vm.InlineKind) {
+	c.get(temp1, plan.OffCalls+8*int32(kind))
+	c.addImm(1, temp1, temp1, 1, temp2)
+	c.put(temp1, plan.OffCalls+8*int32(kind))
 }
 
 // lookup puts the address of an array's element into r0, 0 if the index is out of range.

@@ -24,6 +24,7 @@ type Backend interface {
 
 	BackendJumps
 	BackendControl
+	BackendTurns
 	BackendChecks
 }
 
@@ -63,7 +64,7 @@ type BackendControl interface {
 	KeepMay()
 
 	// TestFrame compares the Host of the frame that a call enters with 0. Call and Return do the rest after registers
-	// are saved or restored.
+	// are saved or restored. Call sets Emission.Returns to where the called function returns.
 	TestFrame(in *Insn)
 	SaveReg(r uint8)
 	Call(in *Insn)
@@ -74,6 +75,21 @@ type BackendControl interface {
 
 	// TestShut compares State.Shut with 0.
 	TestShut()
+}
+
+// BackendTurns provides the parts of calls with FlagTurns. f is the frame of the function that is called.
+type BackendTurns interface {
+	// TestLoop leaves the call of an InlineLoop to Go unless generated code can begin it. BeginLoop accounts for the call
+	// and sets f.Turns and the arguments of the first call.
+	TestLoop(in *Insn, f *Inline)
+	BeginLoop(in *Insn, f *Inline)
+	// CompareResult compares r0 with 1 after the function returned. NextTurn computes the number of the next call and compares it
+	// with f.Turns.N. BeginTurn sets f.Turns and the arguments of that call.
+	CompareResult()
+	NextTurn()
+	BeginTurn(f *Inline)
+	// EndLoop sets r0 to what NextTurn computed.
+	EndLoop()
 }
 
 // BackendChecks provides the parts of range checks.

@@ -136,7 +136,12 @@ func (p *Program) saves() {
 			case KindJump, KindBranch, KindMayGoto:
 				whole = whole && int(in.Target) >= s && int(in.Target) < end
 				continue
-			case KindCallFunc, KindSecond:
+			case KindSecond:
+				continue
+			case KindCallFunc:
+				if in.Has(FlagTurns) {
+					m |= SavesHost
+				}
 				continue
 			case KindInterpret: // may be anything, but registers that do not occur are in no host register
 				m |= uint8(p.Used>>6) & 15
@@ -164,7 +169,7 @@ func (p *Program) saves() {
 			at++
 		}
 		in := &insns[pc]
-		if in.Kind != KindCall && in.Kind != KindExit {
+		if in.Kind != KindCall && in.Kind != KindExit && !in.Has(FlagTurns) {
 			continue
 		}
 		in.Saves = all

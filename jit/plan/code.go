@@ -29,11 +29,20 @@ type Code struct {
 	// Starts is the offset of the code of Program.Insns[i], for disassembly. Code from Cold on is out of line.
 	Starts []uint32
 	Cold   uint32
+	// Turns are the calls with FlagTurns.
+	Turns []Turn
+}
+
+// Turn is a call with FlagTurns: the slot of the call, and the offset in Text at which the function that it calls
+// returns.
+type Turn struct {
+	Slot   int32
+	Return uint32
 }
 
 // Reset prepares c for a program of n Insns.
 func (c *Code) Reset(n int) {
-	c.Text, c.Cold = c.Text[:0], 0
+	c.Text, c.Cold, c.Turns = c.Text[:0], 0, c.Turns[:0]
 	if cap(c.Entries) < n {
 		c.Entries, c.Starts = make([]uint32, n), make([]uint32, n)
 	}

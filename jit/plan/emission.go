@@ -24,6 +24,7 @@ type Emission struct {
 	// Leaving is the position of the exit code. Calls: the program has bpf-to-bpf calls.
 	Leaving int32
 	Calls   bool
+	Returns int32 // see BackendControl.Call
 
 	backend Backend
 	code    *Buffer
@@ -206,7 +207,11 @@ func (e *Emission) special(b Backend, in *Insn) bool {
 	case KindSecond:
 		return false
 	case KindCallFunc:
-		e.Leave(CallFunc, in.Slot)
+		if in.Has(FlagTurns) && e.PC < int32(e.Program.Len()) {
+			e.turns(in)
+		} else {
+			e.Leave(CallFunc, in.Slot)
+		}
 		return false
 	case KindCallInline:
 		b.TestShut()

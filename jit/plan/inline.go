@@ -1,19 +1,24 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Inline describes a KindCallInline to generated code.
+// Inline describes a KindCallInline, or a call with FlagTurns, to generated code.
 type Inline struct {
 	Kind vm.InlineKind
 	// Map is the assumed map argument in r1 of a lookup in Array.
 	Map   uint64
 	Array vm.Array
+	// Entry is the assumed address of the function that is called with FlagTurns.
+	Entry  uint64
+	Turner vm.Turner
 }
 
-// Inline returns the description of a KindCallInline.
+// Inline returns the description of a KindCallInline or of a call with FlagTurns.
 func (p *Program) Inline(in *Insn) *Inline { return &p.Inlines[in.Imm] }
 
 // maxStride is the largest multiplier that fits a signed 32-bit constant.
@@ -35,7 +40,7 @@ func (p *Program) inlines() {
 		case KindImm64:
 			value[in.Dst&15] = in.Imm
 		case KindCallFunc:
-			p.inline(pc, in, value[1])
+			p.inline(pc, in, value[1], value[2])
 			clear(value[:6])
 		case KindCall:
 			clear(value[:6])
@@ -54,7 +59,7 @@ func (p *Program) inlines() {
 }
 
 // inline turns a call into a KindCallInline if possible.
-func (p *Program) inline(pc int, in *Insn, r1 uint64) {
+func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 	f := p.Image.Func(pc)
 	if f == nil || f.Inline == nil || f.Inline.Ledger == nil || p.Ledger != nil && f.Inline.Ledger != p.Ledger {
 		return
@@ -77,6 +82,16 @@ func (p *Program) inline(pc int, in *Insn, r1 uint64) {
 	case vm.InlineMono, vm.InlineBoot:
 		p.Timed = true
 	case vm.InlineCPU:
+	case vm.InlineLoop, vm.InlineEach:
+		img, target, ok := p.Image.Text().Resolve(r2)
+		if _, begins := slices.BinarySearch(p.Image.Subprograms(), target); !ok || img != p.Image || !begins {
+			return
+		}
+		n.Entry, n.Turner = r2, f.Inline.Turner
+		in.Flags |= FlagTurns
+		in.Target, in.Imm, p.Calls = int32(target), uint64(len(p.Inlines)), true
+		p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
+		return
 	default:
 		return
 	}

@@ -48,6 +48,18 @@ const (
 	FrameSaved  = int32(unsafe.Offsetof(Frame{}.Saved))
 	FrameRet    = int32(unsafe.Offsetof(Frame{}.Ret))
 	FrameMay    = int32(unsafe.Offsetof(Frame{}.May))
+	frameTurns  = int32(unsafe.Offsetof(Frame{}.Scratch))
+)
+
+// Offsets in Frame of fields of Turns.
+const (
+	TurnsI      = frameTurns + int32(unsafe.Offsetof(Turns{}.I))
+	TurnsN      = frameTurns + int32(unsafe.Offsetof(Turns{}.N))
+	TurnsCtx    = frameTurns + int32(unsafe.Offsetof(Turns{}.Ctx))
+	TurnsMap    = frameTurns + int32(unsafe.Offsetof(Turns{}.Map))
+	TurnsKey    = frameTurns + int32(unsafe.Offsetof(Turns{}.Key))
+	TurnsValue  = frameTurns + int32(unsafe.Offsetof(Turns{}.Value))
+	TurnsStride = frameTurns + int32(unsafe.Offsetof(Turns{}.Stride))
 )
 
 // CellOffset returns the offset in State of the cell of a check, in bytes.

@@ -97,6 +97,9 @@ const (
 	flagTrust
 	// flagNeeded marks the instructions that CopyLoops tracks in a loop.
 	flagNeeded
+	// FlagTurns marks a KindCallFunc of a helper that calls the function at Target, see Program.Inline. Code makes those
+	// calls itself if the function is at that target, until it returns something else than 0.
+	FlagTurns
 )
 
 // SavesHost in Insn.Saves: the function uses its Frame.Host, so the caller's has to be restored after it.
@@ -117,7 +120,7 @@ type Insn struct {
 	Check    Check
 	Size     uint8 // bytes accessed
 	Base     uint8 // register with the address of the access
-	// Saves are the registers that a KindCall saves and a KindExit restores: bit r-6 for r6 to r9, and SavesHost.
+	// Saves are the registers that a KindCall or a call with FlagTurns saves and a KindExit restores: bit r-6 for r6 to r9, and SavesHost.
 	Saves    uint8
 	Off      int16 // offset of the access from Base
 	StackOff int16 // of CheckNone
@@ -160,7 +163,7 @@ type Program struct {
 	Cells int
 	// MayGoto: the program contains may_goto, so calls have to save State.May.
 	MayGoto bool
-	// Calls: the program contains bpf-to-bpf calls.
+	// Calls: the program contains bpf-to-bpf calls, or calls with FlagTurns.
 	Calls bool
 
 	// Inlines are the calls that generated code executes itself, in program order. Ledger accounts for them and is nil

@@ -74,8 +74,18 @@ type Frame struct {
 	Saved   [4]uint64 // r6 to r9 of the caller, as far as Insn.Saves asks for them
 	Ret     uint64    // slot after the call that entered it, 0 in Frame(0)
 	May     uint64    // State.May of the caller
-	Scratch [7]uint64
+	Scratch [7]uint64 // while the function runs, its Turns if a helper called it
 }
+
+// Turns is vm.Turns for generated code. It occupies the Scratch of the frame of the function that is called.
+type Turns struct {
+	I, N, Ctx, Map, Key, Value, Stride uint64
+}
+
+// Turns returns the Turns of a function that a helper called.
+func (f *Frame) Turns() *Turns { return (*Turns)(unsafe.Pointer(&f.Scratch)) }
+
+var _ = [1]struct{}{}[unsafe.Sizeof(Turns{})-unsafe.Sizeof(Frame{}.Scratch)]
 
 // FrameSize is the distance between frames in bytes. The next frame has a lower address.
 const FrameSize = unsafe.Sizeof(Frame{})
@@ -114,7 +124,7 @@ const CellSize = unsafe.Sizeof(Cell{})
 type Reason uint32
 
 // ReasonBits is the width of the Reason in State.Exit.
-const ReasonBits = 2
+const ReasonBits = 3
 
 const (
 	// Interpret: the interpreter has to execute the instruction at the slot, which has had no effect yet.
@@ -125,4 +135,7 @@ const (
 	CallFunc
 	// Leave: the instruction at the slot is an exit of the function that ran when Go called.
 	Leave
+	// Returned: a function that the call with FlagTurns at the slot called has returned, and its helper has to continue. The
+	// next frame has the Turns. All executed instructions are charged.
+	Returned
 )
