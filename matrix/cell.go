@@ -76,10 +76,15 @@ type Cell struct {
 	// names that program.
 	Follows bool
 
-	fixed   []offsets.Access
-	reads   map[int]bool // instructions that the run found to read at fixed offsets
-	poison  []*poisonNote
 	differs string // the part of Detail that lists the differences
+}
+
+// draft is a cell while its program is examined.
+type draft struct {
+	Cell
+	fixed  []offsets.Access
+	reads  map[int]bool // instructions that the run found to read at fixed offsets
+	poison []*poisonNote
 }
 
 // Word returns the cell as one word, worst first: BREAK, error, refused, fault, not-simulated, absent, unknown-hook, differs, may-break, off,
@@ -126,39 +131,43 @@ func (c *Cell) explain(format string, args ...any) {
 
 // result is one object on one kernel: a cell and an outcome for each program. The outcome is nil if the program did not run.
 type result struct {
-	cells    []Cell
+	cells    []*Cell
 	outcomes []*outcome
 }
 
-// runObject loads and runs an object on a target.
-func (r *runner) runObject(o *loader.Object, t *target) *result {
-	return r.runSome(o, t, func(int) bool { return false })
-}
-
-// runSome is like runObject but skips the programs for which leftOut returns true.
-func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) bool) *result {
-	res := &result{make([]Cell, len(o.Programs)), make([]*outcome, len(o.Programs))}
-	all := func(f func(c *Cell)) *result {
-		for i := range res.cells {
-			res.cells[i].Result = RunNone
-			f(&res.cells[i])
+// runObject loads and runs an object on a target. It leaves out the programs for which leftOut returns true. The verdicts on the object's
+// programs are those that are known, unless known is nil.
+func (r *runner) runObject(o *loader.Object, t *target, known []*verifier.Verdict, leftOut func(program int) bool) *result {
+	drafts, res := make([]draft, len(o.Programs)), &result{make([]*Cell, len(o.Programs)), make([]*outcome, len(o.Programs))}
+	defer func() {
+		for i := range drafts {
+			c := drafts[i].Cell // without the rest of the draft
+			res.cells[i] = &c
+		}
+	}()
+	all := func(f func(c *draft)) *result {
+		for i := range drafts {
+			drafts[i].Result = RunNone
+			f(&drafts[i])
 		}
 		return res
 	}
 	if t.err != nil {
-		return all(func(c *Cell) { c.Load, c.Detail = LoadError, t.err.Error() })
+		return all(func(c *draft) { c.Load, c.Detail = LoadError, t.err.Error() })
 	}
 	linked, err := o.Load(t.t, r.cfg.Options)
 	if err != nil {
-		return all(func(c *Cell) {
+		return all(func(c *draft) {
 			c.Load, c.Detail, c.Mismatch = LoadError, shorten(err), errors.Is(err, loader.ErrByteOrder)
 		})
 	}
-	verdicts := r.verdicts(t, linked)
+	if known == nil {
+		known = r.verdicts(linked)
+	}
 	fixed := offsets.Find(linked)
 	for i, lp := range linked.Programs {
-		setKnown(&res.cells[i], linked, lp, verdicts[i])
-		res.cells[i].found(lp, fixed)
+		drafts[i].setKnown(linked, lp, known[i])
+		drafts[i].found(lp, fixed)
 	}
 	cfg := r.cfg.Machine
 	cfg.Types, cfg.Uncovered = t.types, true
@@ -166,7 +175,7 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 	cfg.Clock.Frozen = true
 	m, err := machine.New(linked, cfg)
 	if err != nil {
-		return all(func(c *Cell) {
+		return all(func(c *draft) {
 			if (c.Load == LoadOK || c.Load == LoadUnknown) && !c.Disabled {
 				c.Load = LoadError
 				c.explain("%v", err)
@@ -181,15 +190,15 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 			if lp.Autoload == optional || leftOut(i) || r.ctx.Err() != nil {
 				continue
 			}
-			res.outcomes[i] = r.runProgram(m, i, lp, &res.cells[i])
-			res.cells[i].finish()
+			res.outcomes[i] = r.runProgram(m, i, lp, &drafts[i])
+			drafts[i].finish()
 		}
 	}
 	return res
 }
 
 // setKnown sets what is known before the run.
-func setKnown(c *Cell, l *loader.Linked, lp *loader.LinkedProgram, v *verifier.Verdict) {
+func (c *draft) setKnown(l *loader.Linked, lp *loader.LinkedProgram, v *verifier.Verdict) {
 	c.Load, c.Result = LoadOK, RunNone
 	c.Relocations.OK = len(lp.Relocs)
 	for i := range lp.Relocs {
@@ -222,7 +231,7 @@ func setKnown(c *Cell, l *loader.Linked, lp *loader.LinkedProgram, v *verifier.V
 		c.explain("%s", shorten(lp.Err))
 	}
 	c.verified(lp, v)
-	countPoison(c, l, lp)
+	c.countPoison(l, lp)
 }
 
 // lacks reports whether err means that the kernel does not have something.
@@ -238,7 +247,7 @@ type poisonNote struct {
 }
 
 // countPoison checks the program's poisoned instructions. The program is refused if the analysis classifies one as BREAK.
-func countPoison(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
+func (c *draft) countPoison(l *loader.Linked, lp *loader.LinkedProgram) {
 	for _, v := range c.Verdict.PoisonVerdicts(lp) {
 		if v.Reloc == nil {
 			continue
@@ -257,7 +266,7 @@ func countPoison(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
 	}
 }
 
-func (c *Cell) notePoison(l *loader.Linked, lp *loader.LinkedProgram, v loader.PoisonVerdict) {
+func (c *draft) notePoison(l *loader.Linked, lp *loader.LinkedProgram, v loader.PoisonVerdict) {
 	field := v.Reloc.Local.Field()
 	if lp.Status == loader.StatusRefused && strings.HasPrefix(field, "pt_regs.") {
 		return // the error already explains that the registers belong to another architecture
@@ -279,7 +288,7 @@ func (c *Cell) notePoison(l *loader.Linked, lp *loader.LinkedProgram, v loader.P
 }
 
 // reached changes the verdict on a poisoned instruction to BREAK, since the run executed it.
-func (c *Cell) reached(l *loader.Linked, lp *loader.LinkedProgram, insn int) {
+func (c *draft) reached(l *loader.Linked, lp *loader.LinkedProgram, insn int) {
 	for _, v := range c.Verdict.PoisonVerdicts(lp) {
 		if v.Insn != insn || v.Reloc == nil || v.Verdict == loader.Break {
 			continue
@@ -304,7 +313,7 @@ func (c *Cell) reached(l *loader.Linked, lp *loader.LinkedProgram, insn int) {
 }
 
 // finish completes Detail: missing fields first, worst first, then everything else.
-func (c *Cell) finish() {
+func (c *draft) finish() {
 	c.notReached()
 	slices.SortStableFunc(c.poison, func(a, b *poisonNote) int { return int(b.verdict) - int(a.verdict) })
 	var lines []string
@@ -333,7 +342,7 @@ func shorten(err error) string {
 }
 
 // runProgram runs one program and returns its outcome, nil if it did not run to its end.
-func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram, c *Cell) *outcome {
+func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram, c *draft) *outcome {
 	if c.Load != LoadOK && c.Load != LoadUnknown || c.Disabled {
 		return nil
 	}
@@ -412,7 +421,7 @@ func faultText(f *machine.Fault) string {
 }
 
 // found records the program's accesses at fixed offsets.
-func (c *Cell) found(lp *loader.LinkedProgram, all []offsets.Access) {
+func (c *draft) found(lp *loader.LinkedProgram, all []offsets.Access) {
 	for i := range all {
 		if all[i].Program == lp.Name {
 			c.fixed = append(c.fixed, all[i])
@@ -422,7 +431,7 @@ func (c *Cell) found(lp *loader.LinkedProgram, all []offsets.Access) {
 }
 
 // notReached reports the accesses at fixed offsets that the run did not reach.
-func (c *Cell) notReached() {
+func (c *draft) notReached() {
 	for i := range c.fixed {
 		a := &c.fixed[i]
 		if c.reads[a.Insn] {
@@ -441,7 +450,7 @@ func (c *Cell) notReached() {
 
 // validate records what the run's reads of kernel memory showed: fields at fixed offsets, and reads that hit a field other than the intended
 // one.
-func (c *Cell) validate(v machine.Validation) {
+func (c *draft) validate(v machine.Validation) {
 	c.Baked = v.Baked
 	c.reads = map[int]bool{}
 	seen := map[string]bool{}

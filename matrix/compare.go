@@ -22,18 +22,21 @@ func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 			continue
 		}
 		if o.untyped && !outcomes[ref].untyped {
-			row.Cells[k].Load = LoadUnknown
-			row.Cells[k].explain("ran with untyped arguments, not compared: the kernel's BTF has no function of the program's name")
+			c := *row.Cells[k] // others share it
+			c.Load = LoadUnknown
+			c.explain("ran with untyped arguments, not compared: the kernel's BTF has no function of the program's name")
+			row.Cells[k] = &c
 			continue
 		}
 		diffs := o.differences(outcomes[ref])
 		if len(diffs) == 0 {
 			continue
 		}
-		c := &row.Cells[k]
+		c := *row.Cells[k]
 		c.Result = RunDiffers
 		c.differs = explainDifferences(targets[ref].Name, diffs)
 		c.explain("%s", c.differs)
+		row.Cells[k] = &c
 	}
 }
 

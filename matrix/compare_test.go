@@ -89,7 +89,7 @@ func TestDifferences(t *testing.T) {
 
 func TestCompareRow(t *testing.T) {
 	targets := []Target{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	row := func() *Row { return &Row{Cells: []Cell{{Result: RunOK}, {Result: RunOK}, {Result: RunOK}}} }
+	row := func() *Row { return &Row{Cells: []*Cell{{Result: RunOK}, {Result: RunOK}, {Result: RunOK}}} }
 	r := row()
 	compareRow(r, []*outcome{{ret: 0}, {ret: 0}, {ret: 1}}, 0, targets)
 	assert.Equal(t, []Outcome{RunOK, RunOK, RunDiffers}, []Outcome{r.Cells[0].Result, r.Cells[1].Result, r.Cells[2].Result})
@@ -97,7 +97,7 @@ func TestCompareRow(t *testing.T) {
 
 	// The base did not run: the first kernel that did stands in.
 	r = row()
-	r.Cells[0] = Cell{Result: RunNone, Load: LoadAbsent}
+	r.Cells[0] = &Cell{Result: RunNone, Load: LoadAbsent}
 	compareRow(r, []*outcome{nil, {ret: 0}, {ret: 1}}, 0, targets)
 	assert.Equal(t, "differs from b: returns 1, not 0", r.Cells[2].Detail)
 	assert.Equal(t, RunOK, r.Cells[1].Result)

@@ -71,7 +71,8 @@ func (r *runner) follow(m *Matrix) {
 		without := slices.Sorted(slices.Values(slices.Concat(s.onlyHere, s.onlyAtBase)))
 		key := experiment{s.object, k, fmt.Sprint(without)}
 		if made[key] == nil {
-			made[key] = r.runSome(r.objects[s.object], get(k), func(p int) bool { return slices.Contains(without, p) })
+			verdicts := r.results[s.object][k].verdicts()
+			made[key] = r.runObject(r.objects[s.object], get(k), verdicts, func(p int) bool { return slices.Contains(without, p) })
 		}
 		return made[key]
 	}
@@ -93,11 +94,12 @@ func (r *runner) follow(m *Matrix) {
 		if a == nil || b == nil {
 			continue
 		}
-		c := &s.row.Cells[s.kernel]
+		c := *s.row.Cells[s.kernel] // others share it
 		diffs := a.differences(b)
 		basename := m.Targets[s.ref].Name
 		if len(diffs) > 0 {
 			c.Detail = strings.Replace(c.Detail, c.differs, explainDifferences(basename, diffs), 1)
+			s.row.Cells[s.kernel] = r.kept.cell(&c)
 			continue
 		}
 		var why []string
@@ -111,6 +113,7 @@ func (r *runner) follow(m *Matrix) {
 		}
 		c.Result, c.Follows = RunOK, true
 		c.Detail = strings.Replace(c.Detail, c.differs, "same result as on "+basename+", except for consequences of "+strings.Join(why, " and ")+": "+strings.TrimPrefix(c.differs, "differs from "+basename+": "), 1)
+		s.row.Cells[s.kernel] = r.kept.cell(&c)
 	}
 }
 

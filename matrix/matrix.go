@@ -9,7 +9,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // Kernel is one column: a target that is opened when it is needed.
@@ -68,7 +67,8 @@ type Row struct {
 	Object, Program, Hook string
 	// Optional means that tools load the program only on request: its section name begins with "?".
 	Optional bool
-	Cells    []Cell
+	// Cells of equal content may be one: they are not to be changed.
+	Cells []*Cell
 }
 
 // Run runs every program of every object on every kernel. Each object runs on a machine of its own for each kernel. Its programs run once, in
@@ -87,7 +87,7 @@ func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, 
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = runtime.GOMAXPROCS(0)
 	}
-	r := &runner{ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), judged: map[verdictKey][]*verifier.Verdict{}}
+	r := &runner{ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct()}
 	r.results = make([][]*result, len(objects))
 	for i := range objects {
 		r.results[i] = make([]*result, len(kernels))
@@ -106,10 +106,11 @@ type runner struct {
 	targets []target
 	results [][]*result // by object, then kernel
 
-	mu     sync.Mutex
-	judged map[verdictKey][]*verifier.Verdict
-	done   int
-	total  int
+	kept *distinct
+
+	mu    sync.Mutex
+	done  int
+	total int
 }
 
 // job is one object on one kernel. With object -1 it opens the kernel.
@@ -171,7 +172,7 @@ func (r *runner) do(j job) {
 	if j.object < 0 {
 		return
 	}
-	r.results[j.object][j.kernel] = r.runObject(r.objects[j.object], t)
+	r.results[j.object][j.kernel] = r.kept.result(r.runObject(r.objects[j.object], t, nil, func(int) bool { return false }))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done++
@@ -192,11 +193,14 @@ func (r *runner) matrix() *Matrix {
 	names := objectNames(r.objects)
 	for i, o := range r.objects {
 		for p, prog := range o.Programs {
-			row := Row{Object: names[i], Program: prog.Name, Hook: prog.Hook, Optional: !prog.Autoload, Cells: make([]Cell, len(r.targets))}
+			row := Row{Object: names[i], Program: prog.Name, Hook: prog.Hook, Optional: !prog.Autoload, Cells: make([]*Cell, len(r.targets))}
 			for k := range r.targets {
 				row.Cells[k] = r.results[i][k].cells[p]
 			}
 			compareRow(&row, r.outcomes(i, p), r.cfg.Base, m.Targets)
+			for k := range row.Cells {
+				row.Cells[k] = r.kept.cell(row.Cells[k])
+			}
 			m.Rows = append(m.Rows, row)
 		}
 	}

@@ -5,25 +5,11 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// verdictKey identifies an object on a kernel.
-type verdictKey struct {
-	object *loader.Object
-	kernel string
-}
-
-// verdicts returns the verdicts of the kernel's verifier on the object's programs, nil for programs that do not reach it. They are cached, so
-// that an object that runs again on a kernel ([runner.follow]) is not verified again.
-func (r *runner) verdicts(t *target, l *loader.Linked) []*verifier.Verdict {
+// verdicts returns the verdicts of the kernel's verifier on the object's programs, nil for programs that do not reach it.
+func (r *runner) verdicts(l *loader.Linked) []*verifier.Verdict {
 	out := make([]*verifier.Verdict, len(l.Programs))
 	if r.cfg.Unverified {
 		return out
-	}
-	key := verdictKey{l.Object, t.kernel.Name}
-	r.mu.Lock()
-	known := r.judged[key]
-	r.mu.Unlock()
-	if known != nil {
-		return known
 	}
 	checker := verifier.NewChecker(l, verifier.Options{})
 	if !checker.Knows() {
@@ -36,9 +22,15 @@ func (r *runner) verdicts(t *target, l *loader.Linked) []*verifier.Verdict {
 		}
 		out[i] = v
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.judged[key] = out
+	return out
+}
+
+// verdicts returns the verdicts in the cells.
+func (res *result) verdicts() []*verifier.Verdict {
+	out := make([]*verifier.Verdict, len(res.cells))
+	for i, c := range res.cells {
+		out[i] = c.Verdict
+	}
 	return out
 }
 

@@ -62,7 +62,7 @@ func MatrixExit(m *matrix.Matrix, strict, optional bool) int {
 	hooks := map[place]*HookCount{}
 	for _, r := range m.Rows {
 		for i := range r.Cells {
-			c := &r.Cells[i]
+			c := r.Cells[i]
 			at := place{r.Object, i}
 			if hooks[at] == nil {
 				hooks[at] = &HookCount{}

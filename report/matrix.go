@@ -2,6 +2,7 @@ package report
 
 import (
 	"github.com/bpfrun/bpfrun/matrix"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // MatrixDocument is the JSON of `matrix`.
@@ -74,13 +75,17 @@ func NewMatrixDocument(m *matrix.Matrix) *MatrixDocument {
 		d.Targets = append(d.Targets, t.Name)
 		d.Kernels = append(d.Kernels, newMatrixKernel(t))
 	}
+	verdicts := map[*verifier.Verdict]*Verdict{} // one for all cells that share it
 	for _, r := range m.Rows {
-		row := MatrixRow{Object: r.Object, Program: r.Program, Hook: r.Hook, Optional: r.Optional}
+		row := MatrixRow{Object: r.Object, Program: r.Program, Hook: r.Hook, Optional: r.Optional, Cells: make([]MatrixCell, 0, len(r.Cells))}
 		for i := range r.Cells {
-			c := &r.Cells[i]
+			c := r.Cells[i]
+			if verdicts[c.Verdict] == nil {
+				verdicts[c.Verdict] = verdictOf(c.Verdict)
+			}
 			row.Cells = append(row.Cells, MatrixCell{
 				Target: m.Targets[i].Name, Relocations: MatrixRelocations(c.Relocations), Baked: c.Baked, BakedFound: c.Found,
-				Load: string(c.Load), Result: string(c.Result), Word: c.Word(), Detail: c.Detail, Follows: c.Follows, Verifier: verdictOf(c.Verdict),
+				Load: string(c.Load), Result: string(c.Result), Word: c.Word(), Detail: c.Detail, Follows: c.Follows, Verifier: verdicts[c.Verdict],
 			})
 			d.Summary[c.Word()]++
 		}

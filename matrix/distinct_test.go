@@ -1,0 +1,106 @@
+package matrix
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/verifier"
+)
+
+// Equal cells are one, and each thing that a cell or its verdict tells makes another of it.
+func TestDistinctCells(t *testing.T) {
+	base := func() *Cell {
+		return &Cell{Load: LoadOK, Result: RunOK, Detail: "d", Verdict: &verifier.Verdict{Message: "m", Source: &verifier.Line{File: "a.c", Line: 3}}}
+	}
+	d := newDistinct()
+	first := d.cell(base())
+	assert.Same(t, first, d.cell(base()))
+	kept := []*Cell{first}
+	for name, change := range map[string]func(c *Cell){
+		"relocations":    func(c *Cell) { c.Relocations.PoisonedMay++ },
+		"baked":          func(c *Cell) { c.Baked++ },
+		"found":          func(c *Cell) { c.Found++ },
+		"load":           func(c *Cell) { c.Load = LoadAbsent },
+		"result":         func(c *Cell) { c.Result = RunFault },
+		"detail":         func(c *Cell) { c.Detail = "e" },
+		"mismatch":       func(c *Cell) { c.Mismatch = true },
+		"refused":        func(c *Cell) { c.Refused = true },
+		"disabled":       func(c *Cell) { c.Disabled = true },
+		"follows":        func(c *Cell) { c.Follows = true },
+		"differences":    func(c *Cell) { c.differs = "x" },
+		"no verdict":     func(c *Cell) { c.Verdict = nil },
+		"verdict":        func(c *Cell) { c.Verdict.Outcome++ },
+		"message":        func(c *Cell) { c.Verdict.Message = "n" },
+		"path":           func(c *Cell) { c.Verdict.Path = []verifier.Branch{{Insn: 1}} },
+		"stack":          func(c *Cell) { c.Verdict.StackDepth = []int{8} },
+		"verdict's line": func(c *Cell) { c.Verdict.Source.Line++ },
+		"without line":   func(c *Cell) { c.Verdict.Source = nil },
+	} {
+		c := base()
+		change(c)
+		c = d.cell(c)
+		assert.NotContains(t, addresses(kept), c, name)
+		kept = append(kept, c)
+	}
+}
+
+// addresses returns a set of pointers: assert compares pointers in slices by what they point to.
+func addresses(cells []*Cell) map[*Cell]bool {
+	out := map[*Cell]bool{}
+	for _, c := range cells {
+		out[c] = true
+	}
+	return out
+}
+
+func TestDistinctOutcomes(t *testing.T) {
+	def := &loader.Map{Name: "m"}
+	base := func() *outcome {
+		return &outcome{ret: 1, packet: []byte{1}, events: []event{{"rb", 1, []byte{2}}}, effects: []string{"e"},
+			changes: []change{{id: "m1", place: "m[1]", def: def, val: []byte{3}}}, names: map[uint64]string{7: "current", 8: "init"}}
+	}
+	seen := map[digest]string{base().digest(): "base"}
+	assert.Contains(t, seen, base().digest())
+	for name, change := range map[string]func(o *outcome){
+		"return":     func(o *outcome) { o.ret++ },
+		"verdict":    func(o *outcome) { o.verdict = "XDP_PASS" },
+		"packet":     func(o *outcome) { o.packet[0]++ },
+		"no packet":  func(o *outcome) { o.packet = nil },
+		"empty":      func(o *outcome) { o.packet = []byte{} },
+		"event":      func(o *outcome) { o.events[0].data[0]++ },
+		"event type": func(o *outcome) { o.events[0].typ++ },
+		"channel":    func(o *outcome) { o.events[0].channel = "x" },
+		"effects":    func(o *outcome) { o.effects = []string{"e", "f"} },
+		"untyped":    func(o *outcome) { o.untyped = true },
+		"map":        func(o *outcome) { o.changes[0].def = &loader.Map{Name: "m", KeyType: 1} },
+		"deleted":    func(o *outcome) { o.changes[0].deleted = true },
+		"value":      func(o *outcome) { o.changes[0].val[0]++ },
+		"name":       func(o *outcome) { o.names[7] = "init" },
+	} {
+		o := base()
+		change(o)
+		assert.NotContains(t, seen, o.digest(), name)
+		seen[o.digest()] = name
+	}
+}
+
+// On kernels of the same types every program has one cell and one outcome.
+func TestEqualKernelsShareResults(t *testing.T) {
+	objects := open(t, "examples/exec/exec.bpf.o", "examples/tp_btf/tp_btf.bpf.o", "testdata/objects/clang-14/faults.o")
+	all := kernels(k510, k510, k72)
+	all[1].Name = "again"
+	r := newRunner(t.Context(), objects, all, Config{Parallel: 1})
+	r.run()
+	for i, o := range objects {
+		require.NotEmpty(t, o.Programs)
+		assert.Same(t, r.results[i][0], r.results[i][1])
+		assert.NotSame(t, r.results[i][0], r.results[i][2])
+	}
+	m := r.matrix()
+	for _, row := range m.Rows {
+		assert.Same(t, row.Cells[0], row.Cells[1], "%s %s", row.Object, row.Program)
+	}
+}
