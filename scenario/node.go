@@ -84,11 +84,21 @@ const (
 
 // parseYAML parses one YAML or JSON document. If a mistake affects only part of it, the rest is returned with the error.
 func parseYAML(file string, data []byte) (*Node, error) {
-	at := func(line, col int, format string, args ...any) error {
-		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}
-	}
 	if err := bounded(file, data); err != nil {
 		return nil, err
+	}
+	if len(data) >= largeFile {
+		if root := parsePieces(file, data, pieceLines); root != nil {
+			return root, nil
+		}
+	}
+	return parseWhole(file, data)
+}
+
+// parseWhole parses a document at once. Its size has been checked.
+func parseWhole(file string, data []byte) (*Node, error) {
+	at := func(line, col int, format string, args ...any) error {
+		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}
 	}
 	doc, wrong := syntax(file, data)
 	if wrong != nil {
