@@ -155,13 +155,20 @@ func resSpinLock(c *Call) (uint64, *vm.Action) {
 
 // copyFromUserStr copies a string and returns its length including the NUL. Unlike the probe helpers it can zero the
 // rest of the buffer (flag 1, BPF_F_PAD_ZEROS).
-func copyFromUserStr(c *Call) (uint64, *vm.Action) { return c.copyUserStr(c.Args[3]) }
+func copyFromUserStr(c *Call) (uint64, *vm.Action) {
+	if c.Args[1]&0xffffffff == 1 && c.Args[3]&^uint64(padZeros) == 0 {
+		return 1, c.guest.Write(c.Args[0], []byte{0}) // room for the NUL alone: strncpy_from_user reads nothing
+	}
+	return c.copyUserStr(c.Args[3], false)
+}
 
-// copyUserStr copies a string of user memory at the third argument to the buffer of the first two.
-func (c *Call) copyUserStr(flags uint64) (uint64, *vm.Action) {
-	const pad = 1
+const padZeros = 1 // BPF_F_PAD_ZEROS
+
+// copyUserStr copies a string of user memory at the third argument to the buffer of the first two. If that fails, the buffer is zeroed with
+// BPF_F_PAD_ZEROS; else it stays as it is, or with terminates becomes an empty string.
+func (c *Call) copyUserStr(flags uint64, terminates bool) (uint64, *vm.Action) {
 	size := c.Args[1] & 0xffffffff
-	if flags&^uint64(pad) != 0 {
+	if flags&^uint64(padZeros) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	if size == 0 {
@@ -175,8 +182,14 @@ func (c *Call) copyUserStr(flags uint64) (uint64, *vm.Action) {
 		return 0, f
 	case errno != 0:
 		clear(buf)
-		return errnoRet(errno), c.guest.Write(c.Args[0], buf)
-	case flags == pad:
+		switch {
+		case flags == padZeros:
+			return errnoRet(errno), c.guest.Write(c.Args[0], buf)
+		case terminates:
+			return errnoRet(errno), c.guest.Write(c.Args[0], buf[:1])
+		}
+		return errnoRet(errno), nil
+	case flags == padZeros:
 		clear(buf[n:])
 		return uint64(n), c.guest.Write(c.Args[0], buf)
 	}

@@ -57,7 +57,7 @@ var (
 	probeReadStr       = probeStr((*guest.Prober).Any)
 	probeReadKernel    = probe((*guest.Prober).Kernel)
 	probeReadKernelStr = probeStr((*guest.Prober).Kernel)
-	probeReadUser      = probe((*guest.Prober).User)
+	probeReadUser      = probe((*guest.Prober).UserNofault)
 	probeReadUserStr   = probeStr((*guest.Prober).User)
 )
 

@@ -268,6 +268,19 @@ func difference(want, got []string) []string {
 
 func goldenPath(group string) string { return filepath.Join("testdata", "recorded", group+".json.gz") }
 
+// outcomes reads what a kernel did with a group of programs.
+func outcomes(t *testing.T, group string) map[string]outcome {
+	t.Helper()
+	file, err := os.Open(goldenPath(group))
+	require.NoError(t, err)
+	defer file.Close()
+	text, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	want := map[string]outcome{}
+	require.NoError(t, json.NewDecoder(text).Decode(&want))
+	return want
+}
+
 // replay compares a group of programs with their recorded outcomes.
 func replay(t *testing.T, group string, cases []recorded) {
 	t.Helper()
@@ -279,13 +292,7 @@ func replay(t *testing.T, group string, cases []recorded) {
 	if *recording {
 		record(t, group, cases)
 	}
-	file, err := os.Open(goldenPath(group))
-	require.NoError(t, err)
-	defer file.Close()
-	text, err := gzip.NewReader(file)
-	require.NoError(t, err)
-	want := map[string]outcome{}
-	require.NoError(t, json.NewDecoder(text).Decode(&want))
+	want := outcomes(t, group)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w, ok := want[c.name]

@@ -1,6 +1,9 @@
 package helpers
 
 import (
+	"encoding/asn1"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
@@ -22,24 +25,20 @@ var serviceKfuncs = []kfuncRow{
 	{Name: "bpf_map_sum_elem_count", Wide: true, Args: []proto.Arg{argMap}, Do: mapSumElemCount},
 	{Name: "bpf_task_get_cgroup1", Wide: true, Args: []proto.Arg{argObject, argAny}, Do: none, Note: "there are no hierarchies of cgroup v1: NULL"},
 	{Name: "bpf_lookup_user_key", Wide: true, Args: []proto.Arg{argAny, argAny}, Do: none, Note: "there are no keys: NULL"},
-	{Name: "bpf_lookup_system_key", Wide: true, Args: []proto.Arg{argAny}, Do: none, Note: "there are no keys: NULL"},
+	{Name: "bpf_lookup_system_key", Wide: true, Args: []proto.Arg{argAny}, Do: lookupSystemKey, Note: "the keyrings are empty"},
 	{Name: "bpf_key_put", Args: []proto.Arg{argObject}, Do: releaseObject},
 	{Name: "bpf_crypto_ctx_create", Wide: true, Args: []proto.Arg{argMem, argSize, argInt}, Do: cryptoCreate, Note: "no algorithm is loaded: NULL and -EOPNOTSUPP"},
 	{Name: "bpf_crypto_ctx_acquire", Wide: true, Args: []proto.Arg{argObject}, Do: acquire},
 	{Name: "bpf_crypto_ctx_release", Args: []proto.Arg{argObject}, Do: releaseObject},
 	{Name: "bpf_crypto_encrypt", Args: []proto.Arg{argObject, argDynptr, argDynptr, argDynptr}, Do: cryptoCrypt, Note: "no algorithm is loaded: no program has a context for it"},
 	{Name: "bpf_crypto_decrypt", Args: []proto.Arg{argObject, argDynptr, argDynptr, argDynptr}, Do: cryptoCrypt, Note: "no algorithm is loaded: no program has a context for it"},
-	{Name: "bpf_verify_pkcs7_signature", Args: []proto.Arg{argDynptr, argDynptr, argObject}, Do: verifySignature, Note: "there are no keys: no program has a keyring for it"},
+	{Name: "bpf_verify_pkcs7_signature", Args: []proto.Arg{argDynptr, argDynptr, argObject}, Do: verifySignature, Note: "what is no DER is -EBADMSG; the answer for anything else is the scenario's (`helpers:`)"},
 	{Name: "bpf_remove_dentry_xattr", Args: []proto.Arg{argObject, argPtr}, Do: removeXattr, Note: "files have no attributes: -ENODATA"},
 	{Name: "bpf_real_data_inode", Wide: true, Args: []proto.Arg{argObject}, Do: realDataInode, Note: "no file is on an overlay"},
 	{Name: "cgroup_rstat_updated", Args: []proto.Arg{argObject, argAny}, Do: rstat, Note: rstatNote},
 	{Name: "cgroup_rstat_flush", Args: []proto.Arg{argObject}, Do: rstat, Note: rstatNote},
 	{Name: "css_rstat_updated", Args: []proto.Arg{argObject, argAny}, Do: rstat, Note: rstatNote},
 	{Name: "css_rstat_flush", Args: []proto.Arg{argObject}, Do: rstat, Note: rstatNote},
-	{Name: "bpf_iter_kmem_cache_new", Args: []proto.Arg{argIter}, Do: iterEmptyNew, Note: noCaches},
-	{Name: "bpf_iter_kmem_cache_next", Wide: true, Args: []proto.Arg{argIter}, Do: none, Note: noCaches},
-	{Name: "bpf_iter_kmem_cache_destroy", Args: []proto.Arg{argIter}, Do: nothing},
-	{Name: "bpf_get_kmem_cache", Wide: true, Args: []proto.Arg{argAny}, Do: none, Note: noCaches},
 	{Name: "bpf_iter_dmabuf_new", Args: []proto.Arg{argIter}, Do: iterEmptyNew, Note: noBuffers},
 	{Name: "bpf_iter_dmabuf_next", Wide: true, Args: []proto.Arg{argIter}, Do: none, Note: noBuffers},
 	{Name: "bpf_iter_dmabuf_destroy", Args: []proto.Arg{argIter}, Do: nothing},
@@ -100,7 +99,6 @@ func cryptoCreate(c *Call) (uint64, *vm.Action) {
 
 // Notes about what the simulated kernel lacks.
 const (
-	noCaches  = "the list of slab caches is empty"
 	noBuffers = "there are no DMA buffers"
 	rstatNote = "counts are exact at all times: there is nothing to flush, and flushers are not called"
 )
@@ -115,9 +113,44 @@ func cryptoCrypt(c *Call) (uint64, *vm.Action) {
 	return 0, badArg("%#x is no bpf_crypto_ctx: no algorithm is loaded that one could be created for", c.Args[0])
 }
 
-// verifySignature cannot be called with a keyring, because none is found.
+// lookupSystemKey makes a bpf_key that names a keyring of the kernel; whether that has keys is not looked at (kernel/bpf/helpers.c
+// bpf_lookup_system_key).
+func lookupSystemKey(c *Call) (uint64, *vm.Action) {
+	const platform = 2 // VERIFY_USE_PLATFORM_KEYRING, the last
+	if c.Args[0] > platform {
+		return 0, nil
+	}
+	o, err := c.Kernel.NewObjectNamed(fmt.Sprintf("system key %d", c.Args[0]), "bpf_key")
+	if err == nil {
+		err = errors.Join(o.SetUint("key", c.Args[0]), o.SetUint("has_ref", 0))
+	}
+	if err != nil {
+		return 0, notSimulated("bpf_lookup_system_key: " + err.Error())
+	}
+	return c.take(o, "bpf_key")
+}
+
+// verifySignature parses no message of PKCS #7: only what cannot be one has an answer (certs/system_keyring.c).
 func verifySignature(c *Call) (uint64, *vm.Action) {
-	return 0, badArg("%#x is no bpf_key: there are no keys", c.Args[2])
+	if o := c.Kernel.ObjectAt(c.Args[2]); o == nil || o.TypeName() != "bpf_key" {
+		return 0, badArg("%#x is no bpf_key", c.Args[2])
+	}
+	d, f := c.dynptrAt(c.Args[1])
+	if f != nil {
+		return 0, f
+	}
+	if d.data == 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	sig, f := c.dynptrLoad(d, 0, uint64(d.size))
+	if f != nil {
+		return 0, f
+	}
+	var content asn1.RawValue
+	if rest, err := asn1.Unmarshal(sig, &content); err != nil || len(rest) > 0 || content.Tag != asn1.TagSequence {
+		return errnoRet(uapi.EBADMSG), nil
+	}
+	return 0, notSimulated("bpf_verify_pkcs7_signature checks no signature; a scenario can say what it returns (helpers: {bpf_verify_pkcs7_signature: 0})")
 }
 
 // removeXattr allows programs to change only attributes in their own name space (fs/bpf_fs_kfuncs.c

@@ -20,7 +20,7 @@ func TestServicesThatAreNotSetUp(t *testing.T) {
 	} {
 		assert.Equal(t, uint64(uint32(neg(want))), r.kok(name, 0, 0, 0), name)
 	}
-	for _, name := range []string{"bpf_task_get_cgroup1", "bpf_lookup_user_key", "bpf_lookup_system_key"} {
+	for _, name := range []string{"bpf_task_get_cgroup1", "bpf_lookup_user_key"} {
 		assert.Zero(t, r.kok(name, 1, 0), name)
 	}
 	for _, name := range []string{"bpf_key_put", "bpf_crypto_ctx_release", "bpf_crypto_ctx_acquire"} {
@@ -74,8 +74,35 @@ func TestProbeIntoDynptr(t *testing.T) {
 	assert.Zero(t, r.kok("bpf_probe_read_kernel_dynptr", d, 2, 6, from))
 	assert.Equal(t, "kernel", string(r.bytes(data+2, 6)))
 	assert.Equal(t, uint64(uint32(neg(uapi.E2BIG))), r.kok("bpf_probe_read_kernel_dynptr", d, 12, 6, from))
-	for _, name := range []string{"bpf_probe_read_user_dynptr", "bpf_copy_from_user_dynptr"} {
-		assert.NotZero(t, r.kok(name, d, 2, 6, 0x10), name)
-		assert.Equal(t, make([]byte, 6), r.bytes(data+2, 6), "what cannot be read is zero")
+	assert.NotZero(t, r.kok("bpf_probe_read_user_dynptr", d, 2, 6, 0x10))
+	assert.Equal(t, "kernel", string(r.bytes(data+2, 6)), "as it was")
+	assert.NotZero(t, r.kok("bpf_copy_from_user_dynptr", d, 2, 6, 0x10))
+	assert.Equal(t, make([]byte, 6), r.bytes(data+2, 6), "what cannot be read is zero")
+}
+
+func TestSystemKeys(t *testing.T) {
+	r := newestRig(t)
+	assert.Zero(t, r.kok("bpf_lookup_system_key", 3))
+	key := r.kok("bpf_lookup_system_key", 2)
+	require.NotZero(t, key)
+	data, sig := r.space(16), r.space(16)
+	verify := func(signature []byte) (uint64, error) {
+		require.Zero(t, r.ok(uapi.FuncDynptrFromMem, r.alloc([]byte("text")), 4, 0, data))
+		require.Zero(t, r.ok(uapi.FuncDynptrFromMem, r.alloc(signature), uint64(len(signature)), 0, sig))
+		ret, f := r.kfunc("bpf_verify_pkcs7_signature", data, sig, key)
+		if f != nil {
+			return 0, f
+		}
+		return ret, nil
 	}
+	ret, err := verify([]byte("no signature"))
+	require.NoError(t, err)
+	assert.Equal(t, uint64(uint32(neg(uapi.EBADMSG))), ret)
+	_, err = verify([]byte{0x30, 2, 5, 0})
+	assert.ErrorContains(t, err, "bpf_verify_pkcs7_signature")
+	r.kok("bpf_key_put", key)
+	_, f := r.kfunc("bpf_verify_pkcs7_signature", data, sig, data)
+	assert.NotNil(t, f, "of no key")
+	_, f = r.kfunc("bpf_key_put", key)
+	assert.NotNil(t, f, "put twice")
 }

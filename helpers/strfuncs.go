@@ -120,12 +120,16 @@ const (
 
 func strFind(how int) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		return find(&c.probe, c.Args[0], byte(c.Args[1]), maxString, how)
+		want := uint32(byte(c.Args[1]))
+		if how == findLast { // its character is an int (kernel/bpf/helpers.c bpf_strrchr)
+			want = uint32(c.Args[1])
+		}
+		return find(&c.probe, c.Args[0], want, maxString, how)
 	}
 }
 
 // find implements the variants of strchr: it returns the index of a character, which may be the terminating NUL.
-func find(p *guest.Prober, addr uint64, want byte, limit uint64, how int) (uint64, *vm.Action) {
+func find(p *guest.Prober, addr uint64, want uint32, limit uint64, how int) (uint64, *vm.Action) {
 	s, errno := open(p, addr)
 	if errno != 0 {
 		return errnoRet(errno), nil
@@ -136,7 +140,7 @@ func find(p *guest.Prober, addr uint64, want byte, limit uint64, how int) (uint6
 		if !ok {
 			return s[0].failed()
 		}
-		if c == want {
+		if uint32(c) == want {
 			last = uint64(i)
 			if how != findLast {
 				return last, nil
@@ -156,7 +160,7 @@ func find(p *guest.Prober, addr uint64, want byte, limit uint64, how int) (uint6
 }
 
 func strnchr(c *Call) (uint64, *vm.Action) {
-	return find(&c.probe, c.Args[0], byte(c.Args[2]), c.Args[1], findFirst)
+	return find(&c.probe, c.Args[0], uint32(byte(c.Args[2])), c.Args[1], findFirst)
 }
 
 func strlen(c *Call) (uint64, *vm.Action) {

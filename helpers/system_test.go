@@ -74,7 +74,7 @@ func TestStringsIntoDynptrs(t *testing.T) {
 				left   string
 			}{
 				{0, 16, tt.src, 9, "a string\x00"}, {2, 9, tt.src, 9, "zza string\x00z"}, {0, 4, tt.src, 4, "a s\x00z"}, {0, 1, tt.src, 1, "\x00z"}, {0, 0, tt.src, 0, "z"},
-				{8, 9, tt.src, short(uapi.E2BIG), "z"}, {17, 0, tt.src, short(uapi.E2BIG), "z"}, {0, 8, 8, short(tt.nowhere), "z"},
+				{8, 9, tt.src, short(uapi.E2BIG), "z"}, {17, 0, tt.src, short(uapi.E2BIG), "z"}, {0, 8, 8, short(tt.nowhere), map[bool]string{true: "\x00z", false: "z"}[tt.task]},
 			} {
 				require.Nil(t, r.mem.Write(mem, []byte(strings.Repeat("z", 16))))
 				assert.Equal(t, c.want, r.kok(tt.name, args(d, c.off, c.n, c.src)...), "%d bytes at %d", c.n, c.off)
@@ -229,12 +229,53 @@ func TestTaskWork(t *testing.T) {
 	r.env.Timers.End(c)
 }
 
+// TestSlabCaches: the caches of every kernel, unless the scenario has some.
+func TestSlabCaches(t *testing.T) {
+	r := newestRig(t)
+	it := r.space(8)
+	walk := func() (names []string) {
+		r.kok("bpf_iter_kmem_cache_new", it)
+		for at := r.kok("bpf_iter_kmem_cache_next", it); at != 0; at = r.kok("bpf_iter_kmem_cache_next", it) {
+			name, err := r.kernel.ObjectAt(at).String("name")
+			require.NoError(t, err)
+			names = append(names, name)
+		}
+		r.kok("bpf_iter_kmem_cache_destroy", it)
+		return names
+	}
+	names := walk()
+	assert.Contains(t, names, "task_struct")
+	assert.Contains(t, names, "kmalloc-64")
+	assert.Equal(t, names, walk(), "the same again")
+	cacheOf := func(addr uint64) string {
+		at := r.kok("bpf_get_kmem_cache", addr)
+		if at == 0 {
+			return ""
+		}
+		name, err := r.kernel.ObjectAt(at).String("name")
+		require.NoError(t, err)
+		return name
+	}
+	assert.Equal(t, "task_struct", cacheOf(r.kernel.Current().Addr()))
+	small, err := r.kernel.MakeBytes("small", 33, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "kmalloc-64", cacheOf(small.Addr()))
+	large, err := r.kernel.MakeBytes("large", 8193, nil)
+	require.NoError(t, err)
+	assert.Empty(t, cacheOf(large.Addr()))
+	assert.Empty(t, cacheOf(it), "no kernel object")
+	o, err := r.kernel.NewObjectNamed("own", "kmem_cache")
+	require.NoError(t, err)
+	require.NoError(t, o.Set("name", "own"))
+	assert.Equal(t, []string{"own"}, walk())
+}
+
 // TestNothingThere: walks over nothing, and functions of what nobody can have.
 func TestNothingThere(t *testing.T) {
 	r := newRig(t, linux72)
 	r.context(xdp, kernel.ContextSpec{})
 	it := r.space(16)
-	for _, kind := range []string{"kmem_cache", "dmabuf"} {
+	for _, kind := range []string{"dmabuf"} {
 		assert.Zero(t, r.kok("bpf_iter_"+kind+"_new", it))
 		assert.Zero(t, r.kok("bpf_iter_"+kind+"_next", it))
 		r.kok("bpf_iter_"+kind+"_destroy", it)

@@ -91,5 +91,5 @@ func copyFromUserTaskStr(c *Call) (uint64, *vm.Action) {
 	if _, f := c.taskAt(c.Args[3]); f != nil {
 		return 0, f
 	}
-	return c.copyUserStr(c.Args[4])
+	return c.copyUserStr(c.Args[4], true)
 }

@@ -54,7 +54,15 @@ func (p *Prober) Kernel(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	return p.nofault(f, addr, b)
 }
 
-// User implements copy_from_user_nofault.
+// UserNofault implements copy_from_user_nofault, which checks the address even if there is nothing to copy.
+func (p *Prober) UserNofault(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
+	if len(b) == 0 && !p.World.IsUserAddress(addr) {
+		return uapi.EFAULT, nil
+	}
+	return p.User(addr, b)
+}
+
+// User implements copy_from_user.
 func (p *Prober) User(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	if len(b) == 0 {
 		return 0, nil
