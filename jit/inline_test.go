@@ -1,7 +1,9 @@
 package jit
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -162,7 +164,23 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 		}
 		return a.lookup(t.CPU, uint32(key)), nil
 	}
+	next := func(w *world, _ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		cur, f := w.mem.Load(args[0], 4)
+		end, g := w.mem.Load(args[0]+4, 4)
+		if f = cmp.Or(f, g); f != nil {
+			return 0, vm.MemFault(f)
+		}
+		r0 := args[0]
+		if cur++; int32(cur) >= int32(end) {
+			r0, cur, end = 0, 0, 0
+		}
+		if f = cmp.Or(w.mem.Store(args[0], 4, cur&math.MaxUint32), w.mem.Store(args[0]+4, 4, end)); f != nil {
+			return 0, vm.MemFault(f)
+		}
+		return r0, nil
+	}
 	fs := map[int32]*vm.Func{
+		5: call(vm.InlineNext, next),
 		1: call(vm.InlineLookup, lookup),
 		2: call(vm.InlineMono, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now, nil }),
 		3: call(vm.InlineBoot, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now + bootDelta, nil }),
@@ -210,6 +228,9 @@ var inlinePrograms = []struct {
 	{"arguments stay", "l: *(u32 *)(r10 - 4) = 2\nr2 = r10\nr2 += -4\nr1 = PLAIN\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr4 += r5\nr3 += r4\nr1 += r2\ncall 2\nr3 += r4\ngoto l", 0, false},
 	{"result is another pointer", "l: *(u32 *)(r10 - 4) = 1\nr0 = r10\nr0 += -16\n*(u64 *)(r0 + 0) = 7\nr2 = r10\nr2 += -4\nr1 = PLAIN\ncall 1\n*(u64 *)(r0 + 0) = r2\ngoto l", 0, false},
 	{"result is another value", "r6 = 5\nl: r6 *= 77\nr0 = r6\nr0 >>= 51\ncall 2\nr3 = r6\nr3 <<= 13\nr3 |= r0\nr7 += r3\ngoto l", 0, false},
+	{"iterator in the stack", "l: r1 = -2\n*(u32 *)(r10 - 8) = r1\n*(u32 *)(r10 - 4) = 9\nm: r1 = r10\nr1 += -8\ncall 5\nif r0 == 0 goto l\nr3 = *(u32 *)(r0 + 0)\nr6 += r3\ngoto m", 0, false},
+	{"iterator in memory", "r6 = r1\nl: *(u32 *)(r6 + 12) = -7\n*(u32 *)(r6 + 16) = 100\nr2 = 0\nm: r1 = r6\nr1 += 12\ncall 5\nif r0 == 0 goto l\nr3 = *(u32 *)(r0 + 0)\nr7 += r3\ngoto m", 0, false},
+	{"iterator beyond its end", "r6 = r1\nl: r7 += 1\nr8 = r7\nr8 &= 3\nr8 <<= 30\n*(u32 *)(r6 + 8) = r8\n*(u32 *)(r6 + 12) = r7\nr1 = r6\nr1 += 8\ncall 5\nr9 += r0\ngoto l", 0, false},
 	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
 }
 
@@ -307,6 +328,8 @@ func testInlineLookupFaults(t *testing.T) {
 		{"the end of the buffer", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r6\nr2 += r7\nr1 = PLAIN\ncall 1\ngoto l"},
 		{"the end of the stack", "r7 = -50\nl: r7 += 1\nr2 = r10\nr2 += r7\nr1 = PLAIN\ncall 1\ngoto l"},
 		{"above the stack", "r2 = r10\nr2 += -2\nr1 = PLAIN\ncall 1\nexit"},
+		{"iterator at the end of the buffer", "r6 = r1\nl: r6 += 4\nr1 = r6\ncall 5\ngoto l"},
+		{"iterator that is only read", "r6 = r1\nr7 = 0\nl: r7 += 1\nr1 = r6\nif r7 < 50 goto m\nr1 = 0\nm: call 5\ngoto l"},
 		{"no map", "r7 = 0\nl: r7 += 1\nr2 = r10\nr2 += -4\n*(u32 *)(r2 + 0) = 1\nr1 = PLAIN\nif r7 < 50 goto m\nr1 += 1\nm: r7 += 0\ncall 1\ngoto l"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -385,6 +408,7 @@ var inlinePieces = []string{
 	"call 1", "call 1", "call 1\nif r0 == 0 goto +2\nr3 = *(u32 *)(r0 + 0)\nr7 += r3", "call 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 4) = r7",
 	"r2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nif r0 == 0 goto +3\nr3 = *(u64 *)(r0 + 0)\nr3 += r7\n*(u64 *)(r0 + 0) = r3",
 	"r2 = r6\nr1 = CHUNKS\ncall 1\nif r0 == 0 goto +1\n*(u8 *)(r0 + 3) = r7",
+	"r1 = r10\nr1 += -%d\ncall 5\nr7 += r0", "r1 = r6\nr1 += %d\ncall 5", "*(u64 *)(r10 - 24) = 0\n*(u32 *)(r10 - 20) = %d\nr1 = r10\nr1 += -24\ncall 5\nif r0 == 0 goto +3\nr3 = *(u32 *)(r0 + 0)\nr7 += r3\ngoto -7",
 	"call 2\nr7 += r0", "call 3\nr7 ^= r0", "call 4\nr7 += r0", "r1 = r7\ncall 7\nr7 += r0",
 	"r3 = 0\nr4 = r6\nr4 += r3\nr5 = *(u8 *)(r4 + 0)\nr7 += r5\nr3 += 1\nif r3 < %d goto -6",
 	"r9 = 0\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr4 = r6\nr4 += r9\nr5 = *(u8 *)(r4 + 0)\nr7 += r5\nr9 += 1\nif r9 < %d goto -11",

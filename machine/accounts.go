@@ -33,9 +33,7 @@ type accounts struct {
 // under a lock.
 func (acc *accounts) instrument(p *program, pc int, f *vm.Func) {
 	i := acc.calls.slot(f.Name)
-	if !f.Kfunc {
-		f.Inline = acc.inline(uapi.FuncID(f.ID), f.Name, i)
-	}
+	f.Inline = acc.inline(f, i)
 	if p.locks {
 		f.Inline = nil // native code does not check whether a lock is held
 		f.Fn = acc.underLock(p, pc, *f)

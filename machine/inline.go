@@ -17,6 +17,9 @@ var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncForEachMapElem:    vm.InlineEach,
 }
 
+// inlinedKfuncs are the kfuncs.
+var inlinedKfuncs = map[string]vm.InlineKind{"bpf_iter_num_next": vm.InlineNext}
+
 // ledger accounts for calls that the engine executes itself. It implements [vm.Ledger].
 type ledger struct {
 	acc   *accounts
@@ -24,9 +27,13 @@ type ledger struct {
 	slots [vm.NumInlines]int    // in accounts.calls
 }
 
-// inline describes a helper to the engine, or returns nil for one that must always be called.
-func (acc *accounts) inline(id uapi.FuncID, name string, slot int) *vm.Inline {
-	kind, ok := inlined[id]
+// inline describes a function to the engine, or returns nil for one that must always be called.
+func (acc *accounts) inline(f *vm.Func, slot int) *vm.Inline {
+	name := f.Name
+	kind, ok := inlinedKfuncs[name]
+	if !f.Kfunc {
+		kind, ok = inlined[uapi.FuncID(f.ID)]
+	}
 	if !ok {
 		return nil
 	}

@@ -18,6 +18,9 @@ const (
 	InlineLoop
 	// InlineEach calls a function for elements. An engine does not begin this itself, but makes the calls that follow.
 	InlineEach
+	// InlineNext advances the iterator over numbers at r1, two 32-bit numbers: the one before the next, and the end. If the next
+	// one (signed) is below the end, it is stored and r0 becomes r1; if not, both are zeroed and r0 becomes 0.
+	InlineNext
 	// NumInlines is the number of kinds.
 	NumInlines
 )

@@ -18,6 +18,9 @@ func (c *compiler) Inline(in *plan.Insn) {
 	case vm.InlineLookup:
 		c.lookup(in, f)
 		c.tick()
+	case vm.InlineNext:
+		c.iterate(in)
+		c.tick()
 	case vm.InlineCPU:
 		c.load(r0, field(plan.OffCPU))
 		c.tick()
@@ -97,4 +100,22 @@ func (c *compiler) element(a *vm.Array) {
 		c.mul(1, temp2, temp2, int32(a.CPUStride))
 	}
 	c.rm(1, 0x8d, regs[0], loc{base: temp1, index: temp2}, 0)
+}
+
+// iterate advances an iterator over numbers.
+func (c *compiler) iterate(in *plan.Insn) {
+	it := c.operand(in, false)
+	end := it
+	end.disp += 4
+	c.rm(0, 0x8b, temp2, it, 0)
+	c.groupImm(0, opAdd, temp2, 1)
+	c.groupMem(0, opCmp, temp2, end)
+	over := c.jccNear(condGE)
+	c.rm(0, 0x89, temp2, it, 0)
+	c.move(regs[0], regs[1])
+	done := c.jmpNear()
+	c.land(over)
+	c.constant(regs[0], 0)
+	c.store(it, regs[0])
+	c.land(done)
 }

@@ -16,8 +16,11 @@ func (c *compiler) TestShut() {
 // Inline generates a call that code executes itself. If it cannot at run time, it exits before it has changed anything.
 func (c *compiler) Inline(in *plan.Insn) {
 	f := c.Program.Inline(in)
-	if f.Kind == vm.InlineLookup {
+	switch f.Kind {
+	case vm.InlineLookup:
 		c.lookup(in, f)
+	case vm.InlineNext:
+		c.iterate(in)
 	}
 	c.tick()
 	switch f.Kind {
@@ -80,6 +83,23 @@ func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	c.move(0, base)
 	done := c.branch(opB)
 	c.land(beyond)
+	c.constant(0, 0)
+	c.land(done)
+}
+
+// iterate advances an iterator over numbers.
+func (c *compiler) iterate(in *plan.Insn) {
+	it, next, end := c.operand(in, false), temp2, temp4
+	c.access(loads[3], next, it)
+	c.shift(1, opLsrv, end, next, 32)
+	c.addImm(0, next, next, 1, temp3)
+	c.cmp(0, next, end)
+	over := c.near(condGE)
+	c.access(stores[2], next, it)
+	c.move(0, 1)
+	done := c.branch(opB)
+	c.land(over)
+	c.access(stores[3], zr, it)
 	c.constant(0, 0)
 	c.land(done)
 }

@@ -82,6 +82,8 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 	case vm.InlineMono, vm.InlineBoot:
 		p.Timed = true
 	case vm.InlineCPU:
+	case vm.InlineNext:
+		in.Base, in.Size = 1, 8
 	case vm.InlineLoop, vm.InlineEach:
 		img, target, ok := p.Image.Text().Resolve(r2)
 		if _, begins := slices.BinarySearch(p.Image.Subprograms(), target); !ok || img != p.Image || !begins {
@@ -99,11 +101,14 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 	p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
 }
 
-// judgeInline decides how the key of a lookup is checked. As after any call, nothing is known after it: the call may
-// have been left to Go, so the next slot has to be an entry.
+// judgeInline decides how the key of a lookup, or an iterator, is checked. As after any call, nothing is known after it:
+// the call may have been left to Go, so the next slot has to be an entry.
 func (p *Program) judgeInline(pc int32, in *Insn) {
 	if in.Size != 0 {
-		p.judgeAccess(pc, in, false)
+		p.judgeAccess(pc, in, p.inlineStores(in))
 	}
 	p.scan.reset()
 }
+
+// inlineStores reports whether a KindCallInline writes memory.
+func (p *Program) inlineStores(in *Insn) bool { return p.Inline(in).Kind == vm.InlineNext }

@@ -204,6 +204,8 @@ func (p *Program) analyse() {
 				private, calls = false, true
 			case KindInterpret:
 				private = false
+			case KindCallInline:
+				private = private && !p.inlineStores(in)
 			case KindStore, KindAtomic:
 				private = private && in.Check == CheckNone
 			}
