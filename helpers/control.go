@@ -28,7 +28,7 @@ func tailCall(c *Call, progs maps.ProgArray) (uint64, *vm.Action) {
 	if refused != nil {
 		return 0, refused
 	}
-	return 0, vm.TailCall(img)
+	return 0, c.Thread.TailCall(img)
 }
 
 // loop implements bpf_loop: too many iterations give a zero-extended -E2BIG, because the verifier inlines the helper

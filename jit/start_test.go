@@ -21,8 +21,8 @@ func newStartProgs(t *testing.T) startProgs {
 	progs := startProgs{}
 	order := []string{"writer", "nothing", "fault", "nested"}
 	funcs := map[int32]*vm.Func{
-		12: {Name: "tail_call", Fn: func(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
-			return 0, vm.TailCall(progs[order[args[2]]])
+		12: {Name: "tail_call", Fn: func(th *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+			return 0, th.TailCall(progs[order[args[2]]])
 		}},
 		1: {Name: "throw", Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, vm.Throw(0) }},
 		2: {Name: "invoke", Fn: func(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {

@@ -62,8 +62,13 @@ func MemFault(f *mem.Fault) *Action {
 }
 
 // TailCall replaces the running function with img, with r1 unchanged. At the limit of MaxTailCalls the program
-// continues after the call instead.
-func TailCall(img *Image) *Action { return &Action{Kind: ActTailCall, Image: img} }
+// continues after the call instead. The Action belongs to the thread and is valid until the next call of TailCall.
+func (t *Thread) TailCall(img *Image) *Action {
+	if t.tail.Image != img { // pointer stores pay a write barrier
+		t.tail = Action{Kind: ActTailCall, Image: img}
+	}
+	return &t.tail
+}
 
 // Throw implements bpf_throw.
 func Throw(cookie uint64) *Action { return &Action{Kind: ActThrow, Cookie: cookie} }

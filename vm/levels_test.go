@@ -26,7 +26,7 @@ func newLevelsRig(t *testing.T) *levelsRig {
 		if th.TailCalls() == r.most {
 			return r.deepest(th)
 		}
-		return 0, TailCall(r.img)
+		return 0, th.TailCall(r.img)
 	}}
 	var err error
 	r.counter, err = r.m.Alloc(8, mem.Region{})
@@ -171,7 +171,7 @@ func TestProgramsBelowTailCallsHaveTheLimitOfCalls(t *testing.T) {
 			insns = append(insns, callLocal(1), exitInsn)
 		}
 		chain := e.lower(t, append(insns, movImm(0, 1), exitInsn)...)
-		e.funcs[12] = &Func{Name: "bpf_tail_call", Fn: func(*Thread, *[5]uint64) (uint64, *Action) { return 0, TailCall(chain) }}
+		e.funcs[12] = &Func{Name: "bpf_tail_call", Fn: func(th *Thread, _ *[5]uint64) (uint64, *Action) { return 0, th.TailCall(chain) }}
 		first := e.lower(t, callLocal(1), exitInsn, callLocal(1), exitInsn, callHelper(12), movImm(0, 0), exitInsn)
 		th := NewThread(e.m, ThreadConfig{})
 		th.Start(first)

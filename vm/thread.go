@@ -120,6 +120,7 @@ type Thread struct {
 	altered    bool // see alter
 	big        bool // big-endian target
 	invoke     Action
+	tail       Action
 	cfg        ThreadConfig
 	patch      *Patches
 	brokeAt    uint64 // insns+1 at the last Break, to step over it

@@ -319,11 +319,11 @@ func TestTailCalls(t *testing.T) {
 	e := newEnv(t)
 	var self *Image
 	var other *Image
-	e.funcs[12] = &Func{Name: "bpf_tail_call", Fn: func(_ *Thread, args *[5]uint64) (uint64, *Action) {
+	e.funcs[12] = &Func{Name: "bpf_tail_call", Fn: func(th *Thread, args *[5]uint64) (uint64, *Action) {
 		if args[2] == 0 {
-			return 0, TailCall(self)
+			return 0, th.TailCall(self)
 		}
-		return 0, TailCall(other)
+		return 0, th.TailCall(other)
 	}}
 	// Counts in memory at r1 how often it ran.
 	m, err := e.m.Alloc(8, mem.Region{})

@@ -154,7 +154,7 @@ func TestSelfTailCall(t *testing.T) {
 	require.NoError(t, err)
 	defer m.Close()
 	var img *vm.Image
-	tail := &vm.Func{Name: "bpf_tail_call", ID: 12, Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 7, vm.TailCall(img) }}
+	tail := &vm.Func{Name: "bpf_tail_call", ID: 12, Fn: func(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return 7, t.TailCall(img) }}
 	img, err = vm.Lower(vm.LowerConfig{
 		Insns: assemble(t, "r6 += 1\ncall 12\nexit"),
 		Call:  func(int, decode.Insn) (*vm.Func, error) { return tail, nil },
