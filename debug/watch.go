@@ -3,6 +3,8 @@ package debug
 import (
 	"bytes"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug/expr"
@@ -33,6 +35,12 @@ type Watch struct {
 	last  []byte // the last value seen, nil for none
 	text  string
 	value *expr.Value // of an evaluated expression other than a map or packet; formatted only when it changes
+
+	// onRegs are the registers that the value follows from, nil if it depends on anything else; regs are all registers when it was evaluated
+	// last, if evaluated is set.
+	onRegs    []int
+	regs      [11]uint64
+	evaluated bool
 }
 
 // Soft reports whether the watchpoint is evaluated after every instruction.
@@ -67,6 +75,7 @@ func (sp *stops) AddWatch(text string, read, write bool) (*Watch, error) {
 	if sp.live() && sp.hasLocals(n) {
 		w.framed, w.depth = true, sp.m.Thread().Depth()-sp.frame
 	}
+	w.onRegs = registersOnly(text)
 	v, err := sp.EvalNode(n)
 	switch {
 	case err != nil && !expr.IsAbsent(err):
@@ -133,6 +142,40 @@ func (sp *stops) resetSoft() {
 	}
 }
 
+// arithmetic is an expression of registers, numbers and operators that do not access memory.
+var arithmetic = regexp.MustCompile(`^(?:\$r(?:10|[0-9])\b|0x[0-9a-fA-F]+\b|[0-9]+\b|[-+&|^~()<>=! ])+$`)
+
+// registerName is a register in an expression.
+var registerName = regexp.MustCompile(`\$r(10|[0-9])\b`)
+
+// registersOnly returns the registers that an expression's value follows from, nil if it may depend on anything else.
+func registersOnly(text string) []int {
+	if !arithmetic.MatchString(text) {
+		return nil
+	}
+	var out []int
+	for _, m := range registerName.FindAllStringSubmatch(text, -1) {
+		if i, err := strconv.Atoi(m[1]); err == nil {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// same reports whether an evaluated watchpoint has the value it had, since it follows from registers that have not changed.
+func (sp *stops) same(w *Watch) bool {
+	if !w.evaluated || sp.frame != 0 {
+		return false
+	}
+	regs := sp.m.Thread().Regs()
+	for _, i := range w.onRegs {
+		if regs[i] != w.regs[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // watched reads a watchpoint's value without side effects; nil if it has none.
 func (sp *stops) watched(w *Watch) ([]byte, string) {
 	defer sp.Unlook()
@@ -155,6 +198,8 @@ func (sp *stops) watched(w *Watch) ([]byte, string) {
 		sp.frame, sp.inline = d-w.depth, sp.inlineOf(d-w.depth, w)
 		defer func() { sp.frame, sp.inline = frame, inline }()
 	}
+	w.evaluated = w.onRegs != nil && !w.framed && sp.frame == 0
+	w.regs = [11]uint64(sp.m.Thread().Regs()[:11])
 	v, err := sp.EvalNode(w.expr)
 	if err != nil {
 		if w.framed && !expr.IsAbsent(err) {
@@ -213,6 +258,9 @@ func (sp *stops) takeHits() []WatchHit {
 	// Inspecting values reinstalls the watchpoints, so the accesses are classified first.
 	var accesses []access
 	for _, w := range sp.watches {
+		if w.evaluated && w.Soft() && sp.same(w) {
+			continue
+		}
 		a := access{w: w, wrote: w.Soft()}
 		for _, h := range sp.hits {
 			if h.Watch.ID == w.id && !w.Soft() {
