@@ -133,7 +133,7 @@ func (o *Object) splitFunctions(cs *codeSection, syms []*symbol) error {
 			continue
 		}
 		fn := &Function{
-			Name: s.Name, Section: cs.name, SectionOff: from, Insns: cs.insns[from:to:to], Global: s.Bind != elf.STB_LOCAL, sec: cs,
+			Name: s.Name, Section: cs.name, SectionOff: from, Insns: cs.insns[from:to:to], Global: s.Bind != elf.STB_LOCAL, Hidden: s.Hidden, sec: cs,
 		}
 		cs.funcs = append(cs.funcs, fn)
 		o.Functions = append(o.Functions, fn)

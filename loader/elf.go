@@ -35,6 +35,7 @@ type symbol struct {
 	Size    uint64
 	Type    elf.SymType
 	Bind    elf.SymBind
+	Hidden  bool // STV_HIDDEN or STV_INTERNAL
 }
 
 // extern reports whether the symbol is an extern (libbpf sym_is_extern).
@@ -187,6 +188,10 @@ func (f *file) readSymbols(ef *elf.File) error {
 	f.symbols = make([]symbol, len(syms)+1) // debug/elf leaves out the null symbol
 	for i, s := range syms {
 		sym := symbol{Name: s.Name, Section: int(s.Section), Value: s.Value, Size: s.Size, Type: elf.ST_TYPE(s.Info), Bind: elf.ST_BIND(s.Info)}
+		switch elf.ST_VISIBILITY(s.Other) {
+		case elf.STV_HIDDEN, elf.STV_INTERNAL:
+			sym.Hidden = true
+		}
 		if s.Section >= elf.SHN_LORESERVE {
 			sym.Section = -1
 		}

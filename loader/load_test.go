@@ -294,7 +294,7 @@ func TestMissingHooksOfferTheNearest(t *testing.T) {
 		{"lsm_fn", "file_opne", StatusAbsent, StatusAbsent, "file_open"},
 		{"iter_fn", "taks", StatusAbsent, StatusAbsent, "task"},
 		{"tp_btf_fn", "sched_swich", StatusAbsent, StatusAbsent, "sched_switch"},
-		{"raw_tp_short", "sched_swich", StatusAbsent, StatusAbsent, "sched_switch"},
+		{"raw_tp_short", "sched_swich", StatusUnknownHook, StatusAbsent, "sched_switch"},
 		{"tracepoint_long", "sched/sched_swich", StatusUnknownHook, StatusAbsent, "sched_switch"},
 		{"tracepoint_long", "syscalls/sys_enter_opnat", StatusUnknownHook, StatusAbsent, "sys_enter_openat"},
 		{"tracepoint_long", "syscalls/openat", StatusAbsent, StatusAbsent, ""},

@@ -55,6 +55,7 @@ type Function struct {
 	Insns      []decode.Insn // as in the ELF file
 	Type       btf.ID        // FUNC, 0 if not known
 	Global     bool          // STB_GLOBAL or STB_WEAK
+	Hidden     bool          // visible in this object only: libbpf tells the kernel that a subprogram of this kind is static
 	Program    *Program      // program of which this is the main function, nil for subprograms
 	Index      int           // in Object.Functions
 

@@ -215,7 +215,7 @@ func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
 			if target == "" {
 				return StatusOK, nil
 			}
-			return l.attachTo(lp, tracepoints, target, "raw tracepoint")
+			return l.checkRawTracepoint(lp, target)
 		}
 		return l.checkTracing(lp, tracepoints, "tracepoint")
 	case progtype.LSMHook:
@@ -350,14 +350,28 @@ func (l *loading) checkTracepoint(lp *LinkedProgram, target string) (Status, *Er
 			return StatusOK, nil
 		}
 	}
+	return l.unlistedTracepoint(lp, "tracepoint "+target, name)
+}
+
+// checkRawTracepoint looks for the tracepoint of a raw tracepoint program. The kernel looks for it when it attaches the program, not when it
+// loads it (kernel/trace/bpf_trace.c bpf_get_raw_tracepoint), and finds those of modules, too; one that is attached nowhere may still be tail-called.
+func (l *loading) checkRawTracepoint(lp *LinkedProgram, target string) (Status, *Error) {
+	if status, _ := l.attachTo(lp, tracepoints, target, ""); status == StatusOK {
+		return status, nil
+	}
+	return l.unlistedTracepoint(lp, "raw tracepoint "+target, target)
+}
+
+// unlistedTracepoint decides by kallsyms whether a tracepoint that BTF does not list exists.
+func (l *loading) unlistedTracepoint(lp *LinkedProgram, what, name string) (Status, *Error) {
 	near := l.t.nearestHooks(tracepoints, name)
 	switch exists, decided := l.symbolExists("__tracepoint_" + name); { // a data symbol, which kallsyms contains with CONFIG_KALLSYMS_ALL
 	case exists:
 		return StatusOK, nil
 	case decided && l.t.hasTracepointSymbols():
-		return StatusAbsent, missing(lp, "tracepoint "+target+" is not in kallsyms", near)
+		return StatusAbsent, missing(lp, what+" is not in kallsyms", near)
 	}
-	return StatusUnknownHook, unlisted(lp, "tracepoint "+target, "BTF lists no module tracepoints: settle it with --module-btf", near)
+	return StatusUnknownHook, unlisted(lp, what, "BTF lists no module tracepoints: settle it with --module-btf", near)
 }
 
 // hasTracepointSymbols reports whether kallsyms lists tracepoints, which are data symbols.

@@ -4,7 +4,7 @@
 # Fetches real kernels' BTF and real BPF objects from Debian packages into DIR, for the tests that BPFRUN_CORPUS=DIR enables:
 #
 #     DIR/btf/linux-VERSION-ARCH[-FLAVOUR].btf.xz        one per kernel package below
-#     DIR/objects/debian-bookworm/PACKAGE/NAME.o          as shipped, or extracted from executables (BPF skeletons)
+#     DIR/objects/debian-SUITE/PACKAGE/NAME.o             as shipped, or extracted from executables and libraries (BPF skeletons)
 #
 # Fetches only what is missing. Nothing is installed: apt keeps its state under DIR/.apt. The objects are
 # under the licences of their packages; they are test input and are never committed.
@@ -24,7 +24,15 @@ KERNELS=(
 	"trixie amd64 linux-image-cloud-amd64"
 	"sid amd64 linux-image-cloud-amd64"
 )
-OBJECT_PACKAGES=(libbpf-tools libxdp1 xdp-tools ir-keytable suricata)
+# suite, package with objects. The packages of later suites are those that bookworm has not, or not with objects.
+OBJECT_PACKAGES=(
+	"bookworm libbpf-tools" "bookworm libxdp1" "bookworm xdp-tools" "bookworm ir-keytable" "bookworm suricata"
+	"trixie libbpf-tools" "trixie xdp-tools" "trixie bpftool" "trixie bpftop" "trixie libbpftune0" "trixie mimic" "trixie opensnitch-ebpf-modules"
+	"trixie libknot15" "trixie qemu-system-x86" "trixie linux-perf" "trixie librte-net-tap25" "trixie fastnetmon" "trixie pcp" "trixie bpftrace"
+	"trixie pwru" "trixie rtla" "trixie golang-github-cilium-ebpf-dev" "trixie systemd" "trixie systemd-container" "trixie libsystemd-shared"
+	"sid bpftool" "sid systemd" "sid systemd-container" "sid udev-hid-bpf" "sid network-manager" "sid rsched" "sid rtc-testbench" "sid sysdig" "sid nsd"
+	"sid bpfilter" "sid libbpftune0" "sid linux-perf" "sid rtla" "sid libknot16" "sid librte-net-tap26" "sid pwru" "sid suricata" "sid xdp-tools"
+)
 
 [ $# -eq 1 ] || { echo "usage: corpus.sh DIR" >&2; exit 2; }
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -32,7 +40,7 @@ mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$dir/btf" "$dir/objects/debian-bookworm"
+mkdir -p "$dir/btf" "$dir/objects"
 (cd "$here" && go build -o "$work/extract" ./scripts/extract)
 
 say() { echo "corpus: $*"; }
@@ -137,11 +145,11 @@ drop_copies() {
 }
 
 fetch_objects() {
-	local pkg=$1 out=$dir/objects/debian-bookworm/$1 f
+	local suite=$1 pkg=$2 out=$dir/objects/debian-$1/$2 f
 	[ ! -d "$out" ] || return 0
-	use bookworm || return 0
-	unpack bookworm "$pkg" "$work/$pkg" || return 0
-	mkdir -p "$work/out"
+	use "$suite" || return 0
+	unpack "$suite" "$pkg" "$work/$pkg" || return 0
+	mkdir -p "$work/out" "$(dirname "$out")"
 	while IFS= read -r -d '' f; do
 		case $(od -An -tx2 --endian=little -j18 -N2 "$f" 2>/dev/null | tr -d ' ') in
 		00f7) cp "$f" "$work/out/$(basename "${f%.o}").o" ;;
@@ -159,7 +167,8 @@ for k in "${KERNELS[@]}"; do
 	fetch_btf $k
 done
 for p in "${OBJECT_PACKAGES[@]}"; do
-	fetch_objects "$p"
+	# shellcheck disable=SC2086
+	fetch_objects $p
 done
 rm -f "$dir"/.apt/*/unreachable
 

@@ -3,7 +3,8 @@
 #
 # Compiles the programs of the kernel's BPF selftests (LINUX/tools/testing/selftests/bpf/progs) for the types in BTF (raw) into OUT, as
 # their own Makefile does, for `bpfrun conformance corpus --optional --brief --objects 'OUT/*.o'`. Sources and objects are GPL-2.0:
-# nothing of them belongs in this repository. Programs that do not compile are listed and left out.
+# nothing of them belongs in this repository. Programs that do not compile are listed and left out. OUT/kconfig is the configuration that
+# the selftests ask of a kernel (--kconfig).
 #
 # Tools: clang (CLANG, 18 or newer), bpftool (BPFTOOL, 7.5 or newer: it writes the kfuncs' prototypes).
 set -euo pipefail
@@ -15,6 +16,8 @@ mkdir -p "$out/include/bpf"
 "$bpftool" btf dump file "$btf" format c >"$out/include/vmlinux.h"
 cp "$linux"/tools/lib/bpf/*.h "$out/include/bpf/"
 "$linux/scripts/bpf_doc.py" --header --file "$linux/tools/include/uapi/linux/bpf.h" >"$out/include/bpf/bpf_helper_defs.h"
+cat "$tests/config" "$tests/config.x86_64" >"$out/kconfig"
+echo CONFIG_HZ=1000 >>"$out/kconfig" # that of CONFIG_HZ_1000
 for f in "$tests"/progs/*.c; do
 	name=$(basename "$f" .c)
 	extra=()

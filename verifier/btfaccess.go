@@ -16,7 +16,7 @@ func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, want
 		return false
 	}
 	for depth := 0; depth < 64; depth++ {
-		w := k.walkStruct(spec, id, off, 1, flex, true)
+		w := k.walkStruct(spec, id, off, 1, 0, flex, true)
 		if w.kind != walkStruct {
 			return false
 		}
@@ -47,11 +47,11 @@ type walked struct {
 	errno uapi.Errno
 }
 
-// walkStruct finds the member at an offset of a struct (btf_struct_walk).
-func (k *kernelMem) walkStruct(spec uint8, id btf.ID, off, size int, flex, quiet bool) walked {
+// walkStruct finds the member at an offset of a struct (btf_struct_walk). flags are those of the structs around it: what lies in a union with several
+// members is not trusted, so that loads may be larger than the member.
+func (k *kernelMem) walkStruct(spec uint8, id btf.ID, off, size int, flags regType, flex, quiet bool) walked {
 	s := k.specs[spec-1]
 	t := s.SkipMods(id)
-	var flags regType
 	fail := func(errno uapi.Errno, format string, args ...any) walked {
 		if !quiet {
 			k.verbose(format, args...)
@@ -185,7 +185,7 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 	}
 	var flags regType
 	for depth := 0; depth < 64; depth++ {
-		w := k.walkStruct(r.spec, id, off, size, !r.typ.isAlloc(), false)
+		w := k.walkStruct(r.spec, id, off, size, flags, !r.typ.isAlloc(), false)
 		flags |= w.flags
 		switch w.kind {
 		case walkPtr:

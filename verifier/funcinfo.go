@@ -58,6 +58,16 @@ func (l *layout) prepareArgs(sub int) bool {
 	return true
 }
 
+// pointsToArena reports whether a type tag says that a pointer leads to an arena (btf_scan_type_tags).
+func pointsToArena(s *btf.Spec, ptr *btf.Type) bool {
+	for t := s.MustType(ptr.Ref); t.Kind.IsMod(); t = s.MustType(t.Ref) {
+		if t.Kind == btf.KindTypeTag && !t.Flag && t.Name == "arena" {
+			return true
+		}
+	}
+	return false
+}
+
 func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i int) (funcArg, bool) {
 	s := l.specs[spec-1]
 	sp := &l.subs[sub]
@@ -104,6 +114,9 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 			l.refuse(uapi.EINVAL, "Arg#%d type %s in %s() is not supported yet.", i, strings.ToUpper(t.Kind.String()), sp.name)
 		}
 		return funcArg{}, false
+	}
+	if l.rel >= since.R(7, 2) && pointsToArena(s, t) {
+		tags["arena"] = true
 	}
 	if tags["ctx"] || l.isCtxType(s, t) {
 		if len(tags) > 1 || len(tags) == 1 && !tags["ctx"] {
@@ -195,6 +208,9 @@ func (l *layout) checkFuncInfo() {
 		t := l.p.BTF.MustType(f.Type)
 		s := &l.subs[i]
 		s.name, s.fn, s.linkage = t.Name, f.Type, t.Linkage
+		if f.Static {
+			s.linkage = funcStatic
+		}
 		ret := l.p.BTF.SkipMods(l.p.BTF.MustType(t.Ref).Ref)
 		ok := isScalarType(ret)
 		if i > 0 && !ok && s.ldAbs {

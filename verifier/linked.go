@@ -47,7 +47,7 @@ func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
 func linesAndFuncs(p *Program, lp *loader.LinkedProgram) {
 	for _, f := range lp.Funcs {
 		if f.Type != 0 {
-			p.Funcs = append(p.Funcs, FuncInfo{Insn: f.Start, Type: f.Type, Name: f.Name})
+			p.Funcs = append(p.Funcs, FuncInfo{Insn: f.Start, Type: f.Type, Name: f.Name, Static: f.Function != nil && f.Function.Hidden && f.Function.IsSubprogram()})
 		}
 	}
 	last := -1

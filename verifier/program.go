@@ -85,6 +85,9 @@ type FuncInfo struct {
 	Insn int
 	Type btf.ID // FUNC in Program.BTF
 	Name string
+	// Static means that the function is static, whatever its type says: libbpf changes the types of hidden functions (bpf_object__sanitize_btf,
+	// mark_btf_static), so that the kernel verifies them with each call.
+	Static bool
 }
 
 // Line is the source line of the instructions starting at Insn.

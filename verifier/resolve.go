@@ -67,7 +67,8 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	l.checkMapProg(m)
 	if in.Src == 2 || in.Src == 6 {
 		off := ref.Off
-		if off >= maxVarOff {
+		// From 7.0 on libbpf places the variables of an arena at its end.
+		if off >= maxVarOff && (m.Type != uapi.MapTypeArena || l.rel < since.R(7, 0)) {
 			l.refuse(uapi.EINVAL, "direct value offset of %d is not allowed", off)
 		}
 		if !hasDirectValue(m.Type) {

@@ -78,6 +78,26 @@ func TestVerdictsOfLinux612(t *testing.T) {
 	assert.LessOrEqual(t, unknown, 2)
 }
 
+// Functions that are hidden in the object are static for the kernel, as libbpf tells it: their arguments are those of the calls, here the address
+// of a variable that the function writes without a check for NULL.
+func TestHiddenFunctionsAreStatic(t *testing.T) {
+	target := embeddedTarget(t)
+	l := linkAll(t, target, "../examples/usdt/usdt.bpf.o")
+	p, err := verifier.FromLinked(l, l.Programs[0])
+	require.NoError(t, err)
+	hidden := 0
+	for i := range p.Funcs {
+		if p.Funcs[i].Static {
+			hidden++
+		}
+	}
+	require.NotZero(t, hidden)
+	assert.False(t, p.Funcs[0].Static, "a program")
+	v, err := verifier.Verify(context.Background(), verifier.KernelOf(target), p, verifier.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, verifier.Accepted, v.Outcome, v.Message)
+}
+
 func TestVerifyEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

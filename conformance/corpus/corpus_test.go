@@ -25,7 +25,7 @@ func measure(t *testing.T, path string, target *loader.Target) *Row {
 	t.Helper()
 	obj, err := loader.Open(path)
 	require.NoError(t, err)
-	row, err := Measure(context.Background(), obj, target, Config{Seed: 1, Types: kernel.NewTypes()})
+	row, err := Measure(context.Background(), obj, target, Config{Seed: 1, Types: kernel.NewTypes(), Unverified: true})
 	require.NoError(t, err)
 	row.Package = "examples"
 	return row
@@ -81,6 +81,24 @@ func TestMeasureSaysWhy(t *testing.T) {
 	assert.Equal(t, Passes, loads["ok_kprobe"].Runs)
 }
 
+// What the target's verifier refuses does not run.
+func TestMeasureVerifies(t *testing.T) {
+	obj, err := loader.Open("../../testdata/objects/clang-14/loads.o")
+	require.NoError(t, err)
+	row, err := Measure(context.Background(), obj, embeddedTarget(t), Config{Seed: 1, Types: kernel.NewTypes()})
+	require.NoError(t, err)
+	for _, p := range row.Programs {
+		if p.Name != "err_kprobe" {
+			continue
+		}
+		assert.Equal(t, machine.StatusRefused, p.Status)
+		assert.Contains(t, p.Why, "R0 invalid mem access 'scalar'")
+		assert.Zero(t, p.Runs)
+		return
+	}
+	assert.Fail(t, "no err_kprobe")
+}
+
 // table is a small corpus with every kind of cell.
 func table() []*Row {
 	ok := func(name string, executed int) Program {
@@ -125,11 +143,12 @@ func TestRefusals(t *testing.T) {
 	row := func(st machine.Status, marked bool) *Row {
 		return &Row{Package: "p", Object: "x.o", Target: "k", Programs: []Program{{Name: "f", Status: st, Why: "f insn 3: 4 bytes at 0x10", Refusal: marked, Insns: 5, Reads: 2}}}
 	}
-	assert.True(t, row(machine.StatusFault, true).Sound())
 	assert.True(t, row(machine.StatusRefused, true).Sound())
+	assert.False(t, row(machine.StatusFault, true).Sound(), "it was loaded")
+	assert.False(t, row(machine.StatusOK, true).Sound(), "it ran")
 	assert.False(t, row(machine.StatusNotSimulated, true).Sound(), "nothing is known of it")
 	assert.False(t, row(machine.StatusFault, false).Sound())
-	s := Summarise([]*Row{row(machine.StatusFault, true)})
+	s := Summarise([]*Row{row(machine.StatusRefused, true)})
 	assert.Equal(t, Summary{Package: "p", Target: "k", Objects: 1, Sound: 1, Programs: 1, Refusals: 1, Insns: 5, Reads: 2}, s[0])
 }
 
@@ -189,7 +208,7 @@ func TestCorpus(t *testing.T) {
 	if dir == "" {
 		t.Skip("BPFRUN_CORPUS is not set (make corpus)")
 	}
-	objects, err := filepath.Glob(filepath.Join(dir, "objects", "*", "libbpf-tools", "*.o"))
+	objects, err := filepath.Glob(filepath.Join(dir, "objects", "debian-bookworm", "libbpf-tools", "*.o"))
 	require.NoError(t, err)
 	if len(objects) == 0 {
 		t.Skip("the corpus has no libbpf-tools")

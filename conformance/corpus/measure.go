@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -27,6 +28,8 @@ type Config struct {
 	Optional bool
 	// Settings are what user space does with the object; nil for nothing.
 	Settings *ObjectSettings
+	// Unverified also runs programs that the target's verifier refuses.
+	Unverified bool
 	// Serve gives the programs of a machine a bpf(2) until drop; nil for none.
 	Serve func(linked *loader.Linked, m *machine.Machine) (drop func(), err error)
 }
@@ -81,9 +84,11 @@ func (r *Row) Sound() bool {
 
 func (p *Program) sound() bool {
 	switch p.Status {
-	case machine.StatusOK, machine.StatusAbsent, machine.StatusUnknownHook, machine.StatusDisabled:
+	case machine.StatusOK, machine.StatusUnknownHook:
+		return !p.Refusal
+	case machine.StatusAbsent, machine.StatusDisabled:
 		return true
-	case machine.StatusRefused, machine.StatusFault:
+	case machine.StatusRefused:
 		return p.Refusal
 	}
 	return false
@@ -161,7 +166,12 @@ func Measure(ctx context.Context, obj *loader.Object, target *loader.Target, cfg
 		}
 		row.Programs = append(row.Programs, p)
 	}
-	m, err := machine.New(linked, machine.Config{Seed: cfg.Seed, Types: cfg.Types})
+	setup := machine.Config{Seed: cfg.Seed, Types: cfg.Types}
+	if !cfg.Unverified {
+		checker := verifier.NewChecker(linked, verifier.Options{})
+		setup.Refuses = func(lp *loader.LinkedProgram) error { return checker.Refusal(ctx, lp) }
+	}
+	m, err := machine.New(linked, setup)
 	if err != nil {
 		return row.refused(obj, err, cfg), nil
 	}
