@@ -86,7 +86,7 @@ func laterKfunc(name string) bool {
 
 // Caller describes the program to the tables of helpers and kfuncs.
 func (lp *LinkedProgram) Caller() proto.Caller {
-	c := proto.Caller{Type: lp.Type, Attach: lp.Attach, Target: lp.AttachTo}
+	c := proto.Caller{Type: lp.Type, Attach: lp.Attach, Target: lp.AttachTo, Arch: lp.linked.Target.Arch}
 	if progtype.Of(lp.Type).Target == progtype.OpsMember {
 		typ, member, _ := strings.Cut(lp.AttachTo, ".")
 		c.Target, c.Member = btf.EssentialName(typ), member
@@ -127,6 +127,9 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 		return failf(ErrNotAllowed, "%s needs a GPL-compatible licence; this program's is %s", name, r.l.licence()).hint(licenceHint)
 	case p.Attr&proto.MightSleep != 0 && !r.sleeps:
 		return r.mightSleep(name)
+	case p.Only == proto.OneMeaning && !r.any(func(release uapi.Release) bool { return p.Only.Permits(release, r.caller) }):
+		return failf(ErrNotAllowed, "%s does not exist on %s, where an address may be the kernel's or the user's", name, r.caller.Arch).
+			hint("call %s_kernel or %[1]s_user, or their _str forms", uapi.FuncProbeRead)
 	case !r.any(func(release uapi.Release) bool { return p.Only.Permits(release, r.caller) }):
 		return failf(ErrNotAllowed, "%s may not be called by programs attached to %s", name, r.lp.AttachTo).
 			hint("%s", onlyHint(p.Only))

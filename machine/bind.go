@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
@@ -112,7 +112,7 @@ func (bin *binder) bind(lp *loader.LinkedProgram) *program {
 		return p
 	}
 	img, err := vm.Lower(vm.LowerConfig{
-		Name: lp.Name, Insns: lp.Insns, Fuse: true, Text: bin.text, Owner: p,
+		Name: lp.Name, Insns: lp.Insns, Fuse: true, Big: endian.IsBig(bin.mem.ByteOrder()), Text: bin.text, Owner: p,
 		Imm64:             func(pc int) (uint64, error) { return bin.imm64(p, pc) },
 		Call:              func(pc int, in decode.Insn) (*vm.Func, error) { return bin.function(p, pc, in) },
 		ExceptionCallback: lp.ExceptionCallback,
@@ -151,15 +151,9 @@ func (bin *binder) fillJumpTables(p *program) {
 	}
 }
 
-// BigEndian names something that no engine supports: running programs compiled for a big-endian processor.
-const BigEndian = "execution of big-endian programs"
-
 // missing names everything reachable in the program that is not simulated, so that the program is refused before it
 // runs instead of in the middle.
 func (bin *binder) missing(p *program) []string {
-	if bin.reg.linked.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
-		return []string{BigEndian}
-	}
 	var out []string
 	seen := map[string]bool{}
 	add := func(what string) {

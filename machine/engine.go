@@ -31,6 +31,9 @@ func (m *Machine) setEngine() error {
 	}
 	e, err := jit.New(m.mem)
 	if errors.Is(err, jit.ErrUnsupported) {
+		if jit.Supported() {
+			m.warnf("the interpreter runs this object: native code is for little-endian programs")
+		}
 		return nil
 	}
 	if err != nil {

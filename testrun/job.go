@@ -2,8 +2,6 @@ package testrun
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/shell"
 	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -105,23 +102,12 @@ func (j *Job) open() (*scenario.Runner, error) {
 		j.runner = nil
 		return r, nil
 	}
-	target, err := j.littleTarget()
+	target, err := j.target()
 	if err != nil {
 		return nil, err
 	}
 	return scenario.Open(j.Scenario, j.Object, target, j.opt)
 }
-
-// littleTarget is like target, but refuses a big-endian object, which cannot be executed.
-func (j *Job) littleTarget() (*loader.Target, error) {
-	target, err := j.target()
-	if err == nil && j.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
-		err = errBigEndian
-	}
-	return target, err
-}
-
-var errBigEndian = errors.New("not simulated: " + machine.BigEndian)
 
 // RunOptions configures a run of jobs.
 type RunOptions struct {
@@ -221,7 +207,7 @@ func (j *Job) openObject() (*intest.Runner, error) {
 	if j.Input.Err != nil {
 		return nil, j.Input.Err
 	}
-	target, err := j.littleTarget()
+	target, err := j.target()
 	if err != nil {
 		return nil, err
 	}
@@ -235,8 +221,6 @@ func (j *Job) fail(err error) {
 	j.Suite.Err, j.Suite.Exit = err, exitcode.Load
 	if code, ok := exitcode.Of(err); ok {
 		j.Suite.Exit = code
-	} else if errors.Is(err, errBigEndian) {
-		j.Suite.Exit = exitcode.NotSimulated
 	}
 	j.Doc = &report.RunDocument{
 		Schema: report.Schema, Exit: j.Suite.Exit, Error: report.NewError(err), Object: j.Suite.File, Programs: []report.Program{},

@@ -49,7 +49,7 @@ func (a *values) aluUnary(in *decode.Insn, op uint8, alu64 bool) {
 
 // bswap keeps the known bits; ranges follow from them.
 func (a *values) bswap(in *decode.Insn, r *reg, alu64 bool) {
-	swap := alu64 || isX(in) // to big endian on a little-endian machine
+	swap := alu64 || isX(in) != a.big() // to the byte order that is not the machine's
 	size := int(in.Imm) / 8
 	t := r.Var
 	if swap {

@@ -129,6 +129,8 @@ func (u *subject) onlyHook(o proto.Only) bool {
 			}
 		}
 		return false
+	case proto.OneMeaning:
+		return o.Permits(u.rel, u.prog.caller)
 	case proto.SleepableHooks:
 		return u.prog.typ != uapi.ProgTypeLSM || progtype.SleepableLSM(name, u.rel)
 	case proto.SockStorageTracing:

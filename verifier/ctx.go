@@ -76,16 +76,35 @@ func (x *contexts) ctxAccess(off, size int, t accessType, sx bool) (ctxValue, bo
 	return ctxValue{typ: scalar}, err == nil
 }
 
+// ptRegs is the size of struct pt_regs, by the kernel's types if they have it.
 func (x *contexts) ptRegs() int {
+	if n, ok := x.sizeOfStruct("pt_regs"); ok {
+		return n
+	}
 	if x.k.Arch == "arm64" {
 		return 272 + 64
 	}
 	return 21 * 8
 }
 
+func (x *contexts) sizeOfStruct(name string) (int, bool) {
+	if x.k.BTF == nil {
+		return 0, false
+	}
+	t, ok := x.k.BTF.Find(btf.KindStruct, name)
+	if !ok {
+		return 0, false
+	}
+	return int(t.Size), true
+}
+
+// samplePart checks a load from struct bpf_perf_event_data (pe_prog_is_valid_access).
 func (x *contexts) samplePart(off, size int) bool {
-	n := x.ptRegs()
-	if off >= n+16 || off%size != 0 {
+	n, ok := x.sizeOfStruct("bpf_perf_event_data")
+	if !ok {
+		n = x.ptRegs() + 16
+	}
+	if off >= n || off%size != 0 {
 		// sample_period and addr are words that may also be loaded in parts.
 		return false
 	}

@@ -46,7 +46,7 @@ func (h *attachment) setupProg() {
 		i.typ = p.AttachProg.Type
 	}
 	i.gpl = gplLicense(p.License)
-	i.caller = proto.Caller{Type: i.typ, Attach: p.Attach}
+	i.caller = proto.Caller{Type: i.typ, Attach: p.Attach, Arch: h.k.Arch}
 	switch {
 	case p.Type == uapi.ProgTypeLSM:
 		i.caller.Target = strings.TrimPrefix(p.AttachTo, "bpf_lsm_")

@@ -329,12 +329,16 @@ func (k *stack) isSpilled(s *slot) bool {
 	return s.t[0] == slotSpill
 }
 
+// fillFits reports whether a load gives the low bytes of a spilled register, whose ranges it keeps.
 func (k *stack) fillFits(off, size, width int) bool {
 	if !k.r.subreg {
 		return false
 	}
 	if k.rel < since.R(6, 8) {
 		return off%8 == 0 && width == size
+	}
+	if k.big() { // the low bytes come last (bpf_stack_narrow_access_ok)
+		off -= width - size
 	}
 	return size <= width && off%8 == 0
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/num"
 	"github.com/bpfrun/bpfrun/verifier/since"
@@ -176,12 +177,17 @@ func numRules(k *Kernel) num.Rules {
 
 func (u *subject) funcInfo() bool { return len(u.p.Funcs) > 0 && u.p.BTF != nil }
 
+// order is the kernel's byte order, or without its types that of the program's.
 func (u *subject) order() binary.ByteOrder {
-	if u.p.BTF != nil {
-		return u.p.BTF.ByteOrder()
+	for _, s := range []*btf.Spec{u.k.BTF, u.p.BTF} {
+		if s != nil {
+			return s.ByteOrder()
+		}
 	}
 	return binary.LittleEndian
 }
+
+func (u *subject) big() bool { return endian.IsBig(u.order()) }
 
 func (u *subject) nsubsOr0() int { return max(0, len(u.subs)-1) }
 

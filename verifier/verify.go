@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -28,9 +26,6 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	}
 	if k.Release < loader.FirstVerified {
 		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s (bpfrun has those from %s on)", k.Release, loader.FirstVerified)}, nil
-	}
-	if bigEndian(k.BTF) || bigEndian(p.BTF) {
-		return &Verdict{Insn: -1, Missing: "big-endian programs"}, nil
 	}
 	e := newExplorer(ctx, k, p, o)
 	v := &Verdict{Insn: -1}
@@ -271,8 +266,3 @@ func (e *explorer) reset() {
 		e.liveness.live.forget()
 	}
 }
-
-// bigEndian reports whether types are those of a big-endian processor. No such kernel was compared, so rules that
-// depend on the byte order (parts of spilled values, narrow loads of contexts, constants in read-only maps) give no
-// verdict there.
-func bigEndian(s *btf.Spec) bool { return s != nil && endian.IsBig(s.ByteOrder()) }

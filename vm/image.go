@@ -33,6 +33,9 @@ type LowerConfig struct {
 	// Call returns the function that the helper or kfunc call at slot pc calls. If it returns an error or nil, the call
 	// faults when it is reached.
 	Call func(pc int, in decode.Insn) (*Func, error)
+	// Big is set for a program that was compiled for a big-endian processor: its conversions of byte order keep the
+	// numbers that those of others swap.
+	Big bool
 	// Fuse enables superinstructions, which do not affect results and counts.
 	Fuse bool
 	// Text assigns addresses to the image; nil creates a private one.

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// loop is the interpreter. It runs t.seg.
+// loop is the interpreter for memory in the host's byte order. It runs t.seg.
 //
 // Invariant of ip: it points to a slot of the segment's code or just behind a slot that is not the
 // last one. Targets were checked by Lower, and code ends with markers that leave the loop.
@@ -24,7 +24,7 @@ func (t *Thread) loop() exit {
 		data   = t.data
 		shadow = t.shadow
 		base   = t.base
-		lim    = t.limit()
+		lim    = t.mem.Limit()
 		ip     = unsafe.Add(unsafe.Pointer(t.seg.code), t.seg.start*instSize)
 		left   = int(uintptr(ip)) + t.seg.room
 		in     *inst
@@ -282,7 +282,7 @@ func (t *Thread) loop() exit {
 		case uint16(decode.OpNeg32):
 			regs[in.dst] = uint64(-uint32(regs[in.dst]))
 			continue
-		// Byte order: programs are little endian here.
+		// Byte order, as in little-endian programs: Lower exchanges the conversions of others.
 		case uint16(decode.OpLE16):
 			regs[in.dst] = uint64(uint16(regs[in.dst]))
 			continue
@@ -2391,7 +2391,7 @@ func (t *Thread) loop() exit {
 		if !t.access(&t.img.plain[t.pc]) {
 			return exitFault
 		}
-		lim = t.limit() // a view may have allocated
+		lim = t.mem.Limit() // a view may have allocated
 		if t.suspend {
 			t.pc++
 			t.insns++
@@ -2409,7 +2409,7 @@ func (t *Thread) loop() exit {
 			r0, action := t.img.funcs[in.imm].Fn(t, (*[5]uint64)(regs[1:6]))
 			if action == nil && !t.suspend {
 				regs[0] = r0
-				lim = t.limit()
+				lim = t.mem.Limit()
 				left = t.seg.left
 				ip = t.seg.after(t.pc)
 				continue
@@ -2498,7 +2498,7 @@ func (t *Thread) loop() exit {
 		}
 		t.seg.left = left
 		t.patch.mark(t.img, t.pc)
-		lim = t.limit()
+		lim = t.mem.Limit()
 		left = t.seg.left
 		ip = unsafe.Add(t.seg.after(t.pc), -instSize)
 		continue

@@ -75,6 +75,9 @@ func (l *lowerer) lower() error {
 	for pc := 0; pc < len(insns); pc++ {
 		in := insns[pc]
 		op := in.Op()
+		if l.cfg.Big {
+			op = op.OtherByteOrder()
+		}
 		c := inst{op: uint16(op), dst: in.Dst, src: in.Src, off: int32(in.Off), imm: uint64(int64(in.Imm))}
 		if op != decode.OpInvalid && (in.Dst > 10 || in.Src > 10) {
 			op = decode.OpInvalid

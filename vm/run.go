@@ -9,16 +9,15 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// hostBig is true on big-endian hosts, where the loop's native accesses would be wrong.
+// hostBig is true on big-endian hosts.
 var hostBig = binary.NativeEndian.Uint16([]byte{1, 0}) != 1
 
-// limit returns the arena offset below which the loop may access memory itself: 0 if host or target is big-endian, so
-// that every access takes the precise path.
-func (t *Thread) limit() uint64 {
-	if hostBig || t.big {
-		return 0
+// run runs t.seg with the loop for the byte order of the memory.
+func (t *Thread) run() exit {
+	if t.swapped {
+		return t.loopSwapped()
 	}
-	return t.mem.Limit()
+	return t.loop()
 }
 
 // storeTrap is the shadow bit that loads ignore.
@@ -42,7 +41,7 @@ func (t *Thread) fast(left uint64) exit {
 	// which is most of the cost of a single step.
 	s := &t.seg
 	s.code, s.bias, s.start, s.room, s.insns, s.single = &code[0], 0, t.pc, room, t.insns, false
-	return t.loop()
+	return t.run()
 }
 
 // step executes exactly one instruction, unfused, or stops before it.
@@ -62,7 +61,7 @@ func (t *Thread) stepPlain() exit {
 	t.scratch[0] = t.img.plain[t.pc]
 	s := &t.seg
 	s.code, s.bias, s.start, s.room, s.insns, s.single = &t.scratch[0], t.pc, 0, 0, t.insns, true
-	return t.loop()
+	return t.run()
 }
 
 // code returns the instructions to run: with patches, the private copy.

@@ -118,7 +118,7 @@ type Thread struct {
 	reason     string
 	suspend    bool
 	altered    bool // see alter
-	big        bool // big-endian target
+	swapped    bool // host and memory differ in byte order
 	invoke     Action
 	tail       Action
 	cfg        ThreadConfig
@@ -138,7 +138,7 @@ type Thread struct {
 // NewThread returns a thread that works on m.
 func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
 	arena := m.Arena()
-	t := &Thread{mem: m, cfg: cfg, status: Idle, epoch: never, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base, track: cfg.Strict}
+	t := &Thread{mem: m, cfg: cfg, status: Idle, epoch: never, swapped: arena.Big != hostBig, data: arena.Data, shadow: arena.Shadow, base: arena.Base, track: cfg.Strict}
 	if cfg.Garbage != nil {
 		t.garbage = *cfg.Garbage
 	}

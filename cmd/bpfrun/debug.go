@@ -19,7 +19,6 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
-	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
@@ -123,9 +122,6 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 	obj, err := c.objects.open(path)
 	if err != nil {
 		return nil, err
-	}
-	if report.ByteOrderName(obj.ByteOrder) == "big" {
-		return nil, codeError{exitNotSimulated, errors.New(bigEndian)}
 	}
 	cfg.ELF = obj.ELF()
 	d := &debugged{linker: c.linker, obj: obj}

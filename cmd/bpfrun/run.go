@@ -244,11 +244,6 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	}
 	doc := report.NewRunDocument(linked, s.Path)
 	doc.Choose(c.progs)
-	if order := report.ByteOrderName(obj.ByteOrder); order == "big" {
-		doc.NotSimulated(bigEndian)
-		doc.Exit = report.RunExit(doc, len(c.progs) > 0, c.sim.strict)
-		return doc, nil
-	}
 	names := c.progs
 	if c.replays() {
 		if names, err = packetPrograms(obj, c.progs); err != nil {
@@ -363,6 +358,3 @@ func (c *runCommand) tryLine(s btfSource, flags []string) string {
 	}
 	return line + " " + strings.Join(flags, " ")
 }
-
-// bigEndian is the error for commands that would have to run a big-endian program.
-const bigEndian = "not simulated: " + machine.BigEndian + " (info, disasm and relo work)"

@@ -19,6 +19,7 @@ type Mode struct {
 	Slice uint64 // instructions per entry into the engine; 0 means no limit
 	JIT   bool   // compile to native code
 	Loops bool   // optimise loops from the first run on, not only after a program has run for long
+	Big   bool   // big-endian memory and programs: results differ from those of other modes
 }
 
 // Modes lists the modes of the interpreter. The first is the default.
@@ -28,6 +29,17 @@ var Modes = []Mode{
 	{Name: "step", Fuse: true, Slice: 1},
 	{Name: "slices", Fuse: true, Slice: 701},
 	{Name: "cover", Fuse: true, Cover: true},
+}
+
+// BigModes lists the modes of the interpreter for big-endian programs.
+var BigModes = bigModes()
+
+func bigModes() []Mode {
+	list := slices.Clone(Modes)
+	for i := range list {
+		list[i].Name, list[i].Big = "big-"+list[i].Name, true
+	}
+	return list
 }
 
 // JITModes lists the modes of native code, first without and then with optimised loops. The first mode of each half is
@@ -69,7 +81,11 @@ type Interpreter struct {
 
 // NewInterpreter creates an interpreter and its implicit map.
 func NewInterpreter(mode Mode) (*Interpreter, error) {
-	memory, err := mem.New(mem.Config{Size: 16 << 20})
+	cfg := mem.Config{Size: 16 << 20}
+	if mode.Big {
+		cfg.ByteOrder = binary.BigEndian
+	}
+	memory, err := mem.New(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +144,7 @@ func (it *Interpreter) Name() string { return it.Mode.Name }
 
 // Load sets the program that Run runs.
 func (it *Interpreter) Load(p *Program) error {
-	img, err := vm.Lower(vm.LowerConfig{Name: p.Name, Insns: p.Insns, Fuse: it.Mode.Fuse, Imm64: it.imm64(p.Insns), Call: it.call})
+	img, err := vm.Lower(vm.LowerConfig{Name: p.Name, Insns: p.Insns, Fuse: it.Mode.Fuse, Big: it.Mode.Big, Imm64: it.imm64(p.Insns), Call: it.call})
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type Layout struct {
 	ContextSize         uint64
 	Stacks              [vm.MaxFrames]uint64
 	Text                uint64
+	Big                 bool // a big-endian machine
 }
 
 // recursion is a function that calls itself.
@@ -36,7 +37,7 @@ var recursion = []decode.Insn{decode.OpCallLocal.Encode(0, 0, 0, -1), decode.OpE
 
 // Layout returns the addresses that programs see.
 func (it *Interpreter) Layout() (Layout, error) {
-	l := Layout{Map: it.handle.Base, Value: it.value.Base, Context: it.ctx.Base, ContextSize: it.ctx.Size}
+	l := Layout{Map: it.handle.Base, Value: it.value.Base, Context: it.ctx.Base, ContextSize: it.ctx.Size, Big: it.Mode.Big}
 	img, err := vm.Lower(vm.LowerConfig{Name: "recursion", Insns: recursion})
 	if err != nil {
 		return l, err
@@ -65,7 +66,7 @@ type Reference struct {
 func NewReference(l Layout) *Reference {
 	r := &Reference{}
 	r.m = reference.Machine{
-		MapAddr: l.Map, TextBase: l.Text, NetworkHeader: NetworkHeader,
+		Big: l.Big, MapAddr: l.Map, TextBase: l.Text, NetworkHeader: NetworkHeader,
 		Value:       reference.Segment{Addr: l.Value, Bytes: r.value[:]},
 		Context:     reference.Segment{Addr: l.Context, Bytes: make([]byte, l.ContextSize)},
 		Stacks:      l.Stacks,

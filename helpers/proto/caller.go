@@ -15,6 +15,8 @@ type Caller struct {
 	Target string
 	// Member is the function of the struct_ops type.
 	Member string
+	// Arch is the kernel's architecture, if known.
+	Arch string
 }
 
 // Class is a set of kinds of programs. Programs of one kind may call the same helpers on every release.

@@ -62,6 +62,9 @@ const (
 	DPathTargets
 	// SleepableHooks: LSM hooks that may sleep.
 	SleepableHooks
+	// OneMeaning: architectures where an address is the kernel's or the user's, not both (all but s390 of those known here;
+	// Kconfig ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE).
+	OneMeaning
 	// SockStorageTracing: not from programs that trace functions named bpf_sk_storage*, nor from those that trace other
 	// programs.
 	SockStorageTracing

@@ -13,6 +13,8 @@ func (o Only) Permits(release uapi.Release, c Caller) bool {
 	switch o {
 	case DPathTargets, SleepableHooks:
 		return c.Attach != uapi.AttachLSMMac || c.Target == "" || progtype.SleepableLSM(strings.TrimPrefix(c.Target, "bpf_lsm_"), release)
+	case OneMeaning:
+		return c.Arch != "s390" || !release.Has(uapi.R(5, 7))
 	case SockStorageTracing:
 		switch c.Attach {
 		case uapi.AttachModifyReturn:

@@ -5,13 +5,13 @@ import "github.com/bpfrun/bpfrun/uapi"
 // memoryRows are the helpers for memory and strings.
 var memoryRows = []Helper{
 	{ID: uapi.FuncProbeRead, Topic: "memory", Since: r(4, 1), Effects: Copies | CopiesUser, Protos: protos{
-		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: tracers}}},
+		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Only: OneMeaning, Uses: uses{{By: tracers}}},
 	}},
 	{ID: uapi.FuncProbeWriteUser, Topic: "memory", Since: r(4, 8), Protos: protos{
 		{Args: args{anything, memIn, size}, Attr: GPLOnly, Uses: uses{{By: tracers}}},
 	}},
 	{ID: uapi.FuncProbeReadStr, Topic: "memory", Since: r(4, 11), Effects: Copies | CopiesUser | CopiesString, Protos: protos{
-		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: tracers}}},
+		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Only: OneMeaning, Uses: uses{{By: tracers}}},
 	}},
 	{ID: uapi.FuncStrtol, Topic: "strings", Since: r(5, 2), Protos: protos{
 		{Args: args{memIn, size, anything, fixedOut(8)}, Uses: uses{{From: r(6, 1), By: base}}},

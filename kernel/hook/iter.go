@@ -110,7 +110,12 @@ func (h *Hooks) iterContext(c *Context) error {
 	add := func(args []Arg, seq int, last bool) {
 		data := make([]byte, 8*len(args))
 		for i := range args {
-			endian.PutUint(h.Order(), data[8*i:8*i+8], args[i].Value)
+			// A field narrower than its eight bytes is at their start.
+			n, err := args[i].Spec.Sizeof(args[i].Type)
+			if err != nil || n <= 0 || n > 8 {
+				n = 8
+			}
+			endian.PutUint(h.Order(), data[8*i:8*i+int(n)], args[i].Value)
 		}
 		c.steps = append(c.steps, step{data: data, seq: uint64(seq), last: last})
 	}

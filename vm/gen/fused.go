@@ -10,10 +10,10 @@ import (
 // shape returns the handler of a sequence and the conditions (vm's fuseCond) on its registers. Handlers forward the
 // result of the first instruction to the second, which is what saves time. An instruction that needs the precise path
 // runs on its own: those before it are complete, and execution continues after it.
-func shape(ops seq) (body string, cond []string) {
+func (g *generator) shape(ops seq) (body string, cond []string) {
 	a, b := ops[0].Info(), ops[1].Info()
 	if len(ops) == 3 {
-		return triple(a, b, ops[2].Info())
+		return g.triple(a, b, ops[2].Info())
 	}
 	switch {
 	case isMove(a) && isMove(b):
@@ -40,37 +40,37 @@ func shape(ops seq) (body string, cond []string) {
 		}
 		return "v := " + compute(a, low(a, dst)) + "\n" + advance + dst + " = " + extend(b, compute(b, "v")) + "\ncontinue\n", cond
 	case a.Op == decode.OpAdd64Reg && isLoad(b):
-		return "v := " + compute(a, dst) + "\n" + dst + " = v\n" + advance + check(b, "v", "o") + dst + " = " + loaded(b, "o") + "\ncontinue\n", []string{"srcIsDst"}
+		return "v := " + compute(a, dst) + "\n" + dst + " = v\n" + advance + check(b, "v", "o") + dst + " = " + g.loaded(b, "o") + "\ncontinue\n", []string{"srcIsDst"}
 	case isBranch(a) && b.Op == decode.OpJa:
 		return branch(a, dst) + advance + "goto taken\n", nil
 	case isBranch(a) && isLoad(b):
-		return branch(a, dst) + advance + load(b) + "continue\n", nil
+		return branch(a, dst) + advance + g.load(b) + "continue\n", nil
 	case isBranch(a) && isMove(b):
 		return branch(a, dst) + advance + move(b) + "continue\n", nil
 	case isLoad(a) && b.Op == decode.OpAdd64Imm:
-		return check(a, src, "o") + "v := " + loaded(a, "o") + "\n" + advance + dst + " = v + in.imm\ncontinue\n", []string{"sameDst"}
+		return check(a, src, "o") + "v := " + g.loaded(a, "o") + "\n" + advance + dst + " = v + in.imm\ncontinue\n", []string{"sameDst"}
 	case isLoad(a) && isBranch(b):
-		return loadValue(a) + advance + branch(b, "v") + "continue\n", []string{"sameDst"}
+		return g.loadValue(a) + advance + branch(b, "v") + "continue\n", []string{"sameDst"}
 	case isLoad(a) && b.Form == decode.FormALUReg:
 		result := fmt.Sprintf("%s %s %s", low(b, dst), binary[b.Text], low(b, "v"))
-		return loadValue(a) + advance + dst + " = " + extend(b, result) + "\ncontinue\n", []string{"srcIsDst", "otherDst"}
+		return g.loadValue(a) + advance + dst + " = " + extend(b, result) + "\ncontinue\n", []string{"srcIsDst", "otherDst"}
 	case isLoad(a) && isLoad(b):
-		return load(a) + advance + check(b, src, "p") + dst + " = " + loaded(b, "p") + "\ncontinue\n", nil
+		return g.load(a) + advance + check(b, src, "p") + dst + " = " + g.loaded(b, "p") + "\ncontinue\n", nil
 	case a.Form == decode.FormStoreReg && b.Form == decode.FormStoreReg:
-		return store(a) + advance + check(b, dst, "p") + cell(b, "p") + " = " + stored(b) + "\ncontinue\n", nil
+		return g.store(a) + advance + check(b, dst, "p") + cell(b, "p") + " = " + g.stored(b) + "\ncontinue\n", nil
 	}
 	panic(fmt.Sprintf("no handler for %s, %s", a.Name, b.Name))
 }
 
 // triple is shape for sequences of three.
-func triple(a, b, c *decode.Info) (body string, cond []string) {
+func (g *generator) triple(a, b, c *decode.Info) (body string, cond []string) {
 	switch {
 	case a.Op == decode.OpMov64Reg && b.Op == decode.OpAdd64Reg && (isLoad(c) || c.Form == decode.FormStoreReg):
 		body = fmt.Sprintf("v := %s + regs[(*inst)(ip).src]\n%s = v\nin = (*inst)(unsafe.Add(ip, instSize))\nip = unsafe.Add(ip, 2*instSize)\n", src, dst) + check(c, "v", "o")
 		if isLoad(c) {
-			return body + dst + " = " + loaded(c, "o") + "\ncontinue\n", []string{"sameDst", "otherSrc", "thirdSrcIsDst"}
+			return body + dst + " = " + g.loaded(c, "o") + "\ncontinue\n", []string{"sameDst", "otherSrc", "thirdSrcIsDst"}
 		}
-		return body + cell(c, "o") + " = " + stored(c) + "\ncontinue\n", []string{"sameDst", "otherSrc", "thirdDstIsDst"}
+		return body + cell(c, "o") + " = " + g.stored(c) + "\ncontinue\n", []string{"sameDst", "otherSrc", "thirdDstIsDst"}
 	case isALU(a) && isBranch(b) && c.Op == decode.OpJa:
 		return addBranch(a, b) + advance + "goto taken\n", []string{"sameDst"}
 	case isMove(a) && isBranch(b) && c.Op == decode.OpJa:
@@ -102,8 +102,8 @@ func isALUForm(i *decode.Info) bool {
 func move(i *decode.Info) string { return dst + " = " + extend(i, low(i, operand(i))) + "\n" }
 
 // loadValue loads into a register and also keeps the value in v.
-func loadValue(i *decode.Info) string {
-	return check(i, src, "o") + "v := " + loaded(i, "o") + "\n" + dst + " = v\n"
+func (g *generator) loadValue(i *decode.Info) string {
+	return check(i, src, "o") + "v := " + g.loaded(i, "o") + "\n" + dst + " = v\n"
 }
 
 // addBranch computes, and branches on the result.
@@ -125,7 +125,7 @@ func (g *generator) fused() {
 	g.comment("Superinstructions, see fuse.go. The slots they cover keep their operands; only the op of the",
 		"first one differs. A part that needs the precise path runs alone: what precedes it", "is done, and execution continues after it.")
 	for _, f := range fusions {
-		body, _ := shape(f.ops)
+		body, _ := g.shape(f.ops)
 		fmt.Fprintf(g, "case %s: // %s\n%s", f.name, f.ops.text(), body)
 	}
 }
@@ -149,7 +149,7 @@ func (g *generator) list() {
 			for i, op := range f.ops {
 				names[i] = "decode." + g.names[op]
 			}
-			_, cond := shape(f.ops)
+			_, cond := g.shape(f.ops)
 			if len(cond) == 0 {
 				cond = []string{"0"}
 			}

@@ -40,7 +40,7 @@ func TestConditionsOfFusions(t *testing.T) {
 		require.False(t, seen[f.name], "%s appears twice", f.name)
 		seen[f.name] = true
 		require.Contains(t, []int{2, 3}, len(f.ops), f.name)
-		body, cond := shape(f.ops)
+		body, cond := (&generator{}).shape(f.ops)
 		assert.NotEmpty(t, body, f.name)
 		second := f.ops[1].Info()
 		if second.Form == decode.FormALUReg && second.Text != "=" {
@@ -50,6 +50,6 @@ func TestConditionsOfFusions(t *testing.T) {
 }
 
 func TestUnknownSequencesAreRefused(t *testing.T) {
-	assert.Panics(t, func() { shape(seq{decode.OpExit, decode.OpExit}) })
-	assert.Panics(t, func() { shape(seq{decode.OpDiv64Imm, decode.OpAdd64Imm}) })
+	assert.Panics(t, func() { (&generator{}).shape(seq{decode.OpExit, decode.OpExit}) })
+	assert.Panics(t, func() { (&generator{}).shape(seq{decode.OpDiv64Imm, decode.OpAdd64Imm}) })
 }

@@ -1,4 +1,4 @@
-// Command gen generates the interpreter's loop (loop_gen.go) and its list of superinstructions (fuse_gen.go) in package
+// Command gen generates the interpreter's loop (loop_gen.go; swapped_gen.go for the other byte order) and its list of superinstructions (fuse_gen.go) in package
 // vm, and functions that compute ALU results and conditions (compute_gen.go) in package decode. Handlers of single
 // instructions follow from decode's table, those of superinstructions from the list in fusions.go; the code around them
 // is in the .txt files in this directory.
@@ -61,16 +61,15 @@ func generate(ops string) (map[string][]byte, error) {
 		return nil, err
 	}
 	g := &generator{names: names}
-	g.WriteString(banner + "import (\n\"math/bits\"\n\"unsafe\"\n\n\"github.com/bpfrun/bpfrun/decode\"\n)\n\n" + head)
-	g.plain()
-	g.WriteString("\n" + calls)
-	g.fused()
-	g.WriteString(tail)
-	loop, err := format.Source(g.Bytes())
+	loop, err := g.loop("loop")
 	if err != nil {
-		return nil, fmt.Errorf("loop_gen.go: %w", err)
+		return nil, err
 	}
-	g.Reset()
+	g.swapped = true
+	swapped, err := g.loop("loopSwapped")
+	if err != nil {
+		return nil, err
+	}
 	g.WriteString(banner + "import \"github.com/bpfrun/bpfrun/decode\"\n\n")
 	g.list()
 	fuse, err := format.Source(g.Bytes())
@@ -83,14 +82,34 @@ func generate(ops string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compute_gen.go: %w", err)
 	}
-	return map[string][]byte{"loop_gen.go": loop, "fuse_gen.go": fuse, "../decode/compute_gen.go": computed}, nil
+	return map[string][]byte{"loop_gen.go": loop, "swapped_gen.go": swapped, "fuse_gen.go": fuse, "../decode/compute_gen.go": computed}, nil
 }
 
 // generator collects the text of a file.
 type generator struct {
 	bytes.Buffer
-	names []string // names of decode's constants, by op
+	names   []string // names of decode's constants, by op
+	swapped bool     // the loop for memory in the byte order that the host does not have
 }
+
+// loop returns the source of the interpreter's loop under a name, and leaves g empty.
+func (g *generator) loop(name string) ([]byte, error) {
+	defer g.Reset()
+	g.WriteString(banner + "import (\n\"math/bits\"\n\"unsafe\"\n\n\"github.com/bpfrun/bpfrun/decode\"\n)\n\n")
+	g.WriteString(strings.NewReplacer("// loop is", "// "+name+" is", ") loop()", ") "+name+"()", "MEMORY", memories[g.swapped]).Replace(head))
+	g.plain()
+	g.WriteString("\n" + calls)
+	g.fused()
+	g.WriteString(tail)
+	text, err := format.Source(g.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return text, nil
+}
+
+// memories tells the loops apart in their comments.
+var memories = map[bool]string{false: "the host's byte order", true: "the byte order that the host does not have"}
 
 func (g *generator) blank() { g.WriteByte('\n') }
 

@@ -126,7 +126,7 @@ func divide(i *decode.Info) string {
 	return text + "\n"
 }
 
-// unary returns the handler of a negation, a sign-extending move or a change of byte order. Programs are little endian here.
+// unary returns the handler of a negation, a sign-extending move or a change of byte order, as in a little-endian program.
 func unary(i *decode.Info) string {
 	bits := i.SubValue
 	switch {
@@ -201,36 +201,47 @@ func cell(i *decode.Info, o string) string {
 	return fmt.Sprintf("*(*uint%d)(unsafe.Add(data, %s))", int(i.Size)*8, o)
 }
 
+// ordered converts a number in the size of an access between memory and registers.
+func (g *generator) ordered(i *decode.Info, x string) string {
+	if !g.swapped || i.Size == 1 {
+		return x
+	}
+	return fmt.Sprintf("bits.ReverseBytes%d(%s)", int(i.Size)*8, x)
+}
+
+// read returns the expression for the number in the memory of an access at offset o.
+func (g *generator) read(i *decode.Info, o string) string { return g.ordered(i, cell(i, o)) }
+
 // loaded returns the expression that a load at offset o puts into its register.
-func loaded(i *decode.Info, o string) string {
+func (g *generator) loaded(i *decode.Info, o string) string {
 	switch {
 	case i.Signed():
-		return fmt.Sprintf("uint64(int64(int%d(%s)))", int(i.Size)*8, cell(i, o))
+		return fmt.Sprintf("uint64(int64(int%d(%s)))", int(i.Size)*8, g.read(i, o))
 	case i.Size == 8:
-		return cell(i, o)
+		return g.read(i, o)
 	}
-	return "uint64(" + cell(i, o) + ")"
+	return "uint64(" + g.read(i, o) + ")"
 }
 
 // stored returns the expression that a store writes, in its size.
-func stored(i *decode.Info) string {
+func (g *generator) stored(i *decode.Info) string {
 	if i.Size == 8 {
-		return operand(i)
+		return g.ordered(i, operand(i))
 	}
-	return fmt.Sprintf("uint%d(%s)", int(i.Size)*8, operand(i))
+	return g.ordered(i, fmt.Sprintf("uint%d(%s)", int(i.Size)*8, operand(i)))
 }
 
-func load(i *decode.Info) string {
-	return check(i, src, "o") + dst + " = " + loaded(i, "o") + "\n"
+func (g *generator) load(i *decode.Info) string {
+	return check(i, src, "o") + dst + " = " + g.loaded(i, "o") + "\n"
 }
 
-func store(i *decode.Info) string {
-	return check(i, dst, "o") + cell(i, "o") + " = " + stored(i) + "\n"
+func (g *generator) store(i *decode.Info) string {
+	return check(i, dst, "o") + cell(i, "o") + " = " + g.stored(i) + "\n"
 }
 
 // atomicAdd returns the handler of an atomic addition, which may fetch.
-func atomicAdd(i *decode.Info) string {
-	s := check(i, dst, "o") + "v := " + cell(i, "o") + "\n" + cell(i, "o") + " = v + " + low(i, src) + "\n"
+func (g *generator) atomicAdd(i *decode.Info) string {
+	s := check(i, dst, "o") + "v := " + g.read(i, "o") + "\n" + cell(i, "o") + " = " + g.ordered(i, "v + "+low(i, src)) + "\n"
 	if i.Has(decode.FlagFetch) {
 		s += src + " = " + extend(i, "v") + "\n"
 	}
@@ -266,7 +277,7 @@ func (g *generator) plain() {
 			g.handler(unary(i), i.Op)
 		}
 	}
-	g.comment("Byte order: programs are little endian here.")
+	g.comment("Byte order, as in little-endian programs: Lower exchanges the conversions of others.")
 	g.byteOrder()
 	g.handler(dst+" = "+imm+"\nip = unsafe.Add(ip, instSize)\nleft += instSize // two slots, one instruction\n", decode.OpLdImm64)
 
@@ -283,7 +294,7 @@ func (g *generator) plain() {
 	g.comment("Loads. Invariant of every pointer below: o < lim, so data, shadow and the bytes of an access of",
 		"eight bytes from there are committed (mem.ArenaInfo); the shadow says that the bytes", "accessed are valid.")
 	for _, i := range forms(decode.FormLoad) {
-		g.handler(load(i), i.Op)
+		g.handler(g.load(i), i.Op)
 	}
 
 	g.blank()
@@ -291,14 +302,14 @@ func (g *generator) plain() {
 	stores := forms(decode.FormStoreImm, decode.FormStoreReg)
 	slices.SortStableFunc(stores, func(a, b *decode.Info) int { return int(a.Size) - int(b.Size) })
 	for _, i := range stores {
-		g.handler(store(i), i.Op)
+		g.handler(g.store(i), i.Op)
 	}
 
 	g.blank()
 	g.comment("The common atomics; a thread is alone on its memory, so plain operations are atomic.", "Misaligned ones go to the precise path, which refuses them.")
 	common := []decode.Op{decode.OpAtomicAddW, decode.OpAtomicFetchAddW, decode.OpAtomicAddDW, decode.OpAtomicFetchAddDW}
 	for _, op := range common {
-		g.handler(atomicAdd(op.Info()), op)
+		g.handler(g.atomicAdd(op.Info()), op)
 	}
 	var other []decode.Op
 	for _, i := range forms(decode.FormAtomic, decode.FormFetch, decode.FormXchg, decode.FormCmpXchg, decode.FormLoadAcq, decode.FormStoreRel) {

@@ -167,15 +167,15 @@ func (m *Machine) alu32(in decode.Insn) {
 	m.pc++
 }
 
-// byteOrder converts between host byte order, which is little endian, and the order that the source bit selects (RFC 9669 section 4.2).
+// byteOrder converts between the machine's byte order and the one that the source bit selects (RFC 9669 section 4.2).
 func (m *Machine) byteOrder(in decode.Insn) uint64 {
-	v, big := m.r[in.Dst], in.Code&0x08 != 0
+	v, swap := m.r[in.Dst], in.Code&0x08 != 0 != m.Big
 	switch {
-	case in.Imm == 16 && big:
+	case in.Imm == 16 && swap:
 		return uint64(bits.ReverseBytes16(uint16(v)))
-	case in.Imm == 32 && big:
+	case in.Imm == 32 && swap:
 		return uint64(bits.ReverseBytes32(uint32(v)))
-	case in.Imm == 64 && big:
+	case in.Imm == 64 && swap:
 		return bits.ReverseBytes64(v)
 	case in.Imm == 16:
 		return uint64(uint16(v))

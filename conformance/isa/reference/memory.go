@@ -35,14 +35,24 @@ func (m *Machine) bytes(addr uint64, size int) []byte {
 
 func (m *Machine) load(addr uint64, size int) uint64 {
 	var b [8]byte
+	if m.Big {
+		copy(b[8-size:], m.bytes(addr, size))
+		return binary.BigEndian.Uint64(b[:])
+	}
 	copy(b[:], m.bytes(addr, size))
 	return binary.LittleEndian.Uint64(b[:])
 }
 
 func (m *Machine) store(addr uint64, size int, v uint64) {
 	var b [8]byte
+	to := m.bytes(addr, size)
+	if m.Big {
+		binary.BigEndian.PutUint64(b[:], v)
+		copy(to, b[8-size:])
+		return
+	}
 	binary.LittleEndian.PutUint64(b[:], v)
-	copy(m.bytes(addr, size), b[:])
+	copy(to, b[:])
 }
 
 // signed sign-extends the low size bytes of v.

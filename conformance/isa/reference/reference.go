@@ -47,6 +47,7 @@ type Segment struct {
 // times.
 type Machine struct {
 	Insns []decode.Insn // the program
+	Big   bool          // a big-endian machine
 
 	MapAddr uint64  // the address that LD_IMM64 of the map yields; loads from it fault
 	Value   Segment // the map's only value
