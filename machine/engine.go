@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/jit"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Engine selects what executes programs. Results do not depend on it.
@@ -58,4 +59,13 @@ func (m *Machine) setEngine() error {
 	}
 	m.thread.SetEngine(e)
 	return nil
+}
+
+// countsDown reports whether the architecture's JIT hands the number of tail calls down to functions but not back: until 6.11 (x86 and arm64
+// "Fix tailcall hierarchy"), on s390 until 6.16.
+func countsDown(arch string, release uapi.Release) bool {
+	if arch == "s390" {
+		return !release.Has(uapi.R(6, 17))
+	}
+	return !release.Has(uapi.R(6, 12))
 }

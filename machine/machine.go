@@ -183,7 +183,7 @@ func (m *Machine) compose() (err error) {
 	})
 	m.mapEnv.FreeField = m.env.FreeField
 	m.text = vm.NewText(0)
-	m.thread = vm.NewThread(m.mem, vm.ThreadConfig{Strict: m.cfg.Strict, Garbage: garbage(m.kernel)})
+	m.thread = vm.NewThread(m.mem, vm.ThreadConfig{Strict: m.cfg.Strict, Garbage: garbage(m.kernel), CountsDown: countsDown(t.Arch, uapi.ReleaseOf(t.Version))})
 	if !m.cfg.Strict {
 		m.mem.OnUnset = m.unset
 	}

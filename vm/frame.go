@@ -163,9 +163,9 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 			t.pc++
 			return exitGo
 		}
-		t.tailCalls++
 		t.deep = true
 		t.descend()
+		t.tailCalls++
 		t.img, t.pc = a.Image, 0
 		t.frames[t.depth].may = MaxMayGoto
 		return exitGo

@@ -6,13 +6,19 @@ import "slices"
 // calls MaxFrames deep (the JIT pops the frame of the current function and jumps: arch/x86/net/bpf_jit_comp.c
 // emit_bpf_tail_call_indirect). The callers' frames are therefore set aside, and the program starts in place of their callee, as frame 0.
 
+// level is the frames that a tail call set aside, and how many tail calls the run had made until then.
+type level struct {
+	frames    []frame
+	tailCalls int
+}
+
 // descend sets aside the frames of the running function's callers.
 func (t *Thread) descend() {
 	d := t.depth
 	if d == 0 {
 		return
 	}
-	t.below = append(t.below, slices.Clone(t.frames[:d]))
+	t.below = append(t.below, level{slices.Clone(t.frames[:d]), t.tailCalls})
 	copy(t.frames[:], t.frames[d:])
 	clear(t.frames[MaxFrames-d:])
 	t.under += d
@@ -23,7 +29,10 @@ func (t *Thread) descend() {
 // ascend restores the callers' frames: the running function is again their callee. There must be frames set aside.
 func (t *Thread) ascend() {
 	last := len(t.below) - 1
-	callers := t.below[last]
+	callers := t.below[last].frames
+	if t.cfg.CountsDown {
+		t.tailCalls = t.below[last].tailCalls
+	}
 	t.below = t.below[:last]
 	d := len(callers)
 	for _, f := range t.frames[MaxFrames-d:] { // deeper than the callers' remaining frames allow
@@ -48,22 +57,20 @@ func (t *Thread) at(level int) *frame {
 	}
 	level -= t.depth + 1
 	for i := len(t.below) - 1; i >= 0; i-- {
-		if callers := t.below[i]; level < len(callers) {
+		callers := t.below[i].frames
+		if level < len(callers) {
 			return &callers[len(callers)-1-level]
 		}
-		level -= len(t.below[i])
+		level -= len(callers)
 	}
 	return nil
 }
 
 // cloneLevels copies the frames set aside, for Snapshot.
-func cloneLevels(below [][]frame) [][]frame {
-	if len(below) == 0 {
-		return nil
-	}
-	out := make([][]frame, len(below))
-	for i := range below {
-		out[i] = slices.Clone(below[i])
+func cloneLevels(below []level) []level {
+	out := slices.Clone(below)
+	for i := range out {
+		out[i].frames = slices.Clone(out[i].frames)
 	}
 	return out
 }

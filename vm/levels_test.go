@@ -184,3 +184,40 @@ func TestProgramsBelowTailCallsHaveTheLimitOfCalls(t *testing.T) {
 		assert.Equal(t, CallDepth, th.Fault().Kind)
 	}
 }
+
+// TestTailCallsOfFunctionsCount: every tail call of a run counts, or, in older JITs, those of a function are forgotten when it returns. A program
+// calls a function twice, which tail calls a program that tail calls itself for as long as it may.
+func TestTailCallsOfFunctionsCount(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cfg  ThreadConfig
+		want uint64
+		left int
+	}{
+		{"all of a run", ThreadConfig{}, MaxTailCalls, MaxTailCalls},
+		{"handed down", ThreadConfig{CountsDown: true}, 2 * MaxTailCalls, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := newEnv(t)
+			counter, err := e.m.Alloc(8, mem.Region{})
+			require.NoError(t, err)
+			var again *Image
+			e.funcs[12] = &Func{Name: "bpf_tail_call", Fn: func(*Thread, *[5]uint64) (uint64, *Action) { return 0, TailCall(again) }}
+			again = e.lower(t, loadDW(6, 1, 0), addImm(6, 1), storeDW(1, 0, 6), callHelper(12), movImm(0, 0), exitInsn)
+			first := e.lower(t, ins(0xbf, 6, 1, 0, 0), callLocal(3), ins(0xbf, 1, 6, 0, 0), callLocal(1), exitInsn, callHelper(12), movImm(0, 0), exitInsn)
+			for _, budget := range []uint64{1 << 20, 1} {
+				th := NewThread(e.m, tt.cfg)
+				require.Nil(t, e.m.Store(counter.Base, 8, 0))
+				th.Start(first, counter.Base)
+				stop := th.Run(budget)
+				for ; stop == Budget; stop = th.Run(budget) {
+				}
+				require.Equal(t, Done, stop, "%v", th.Fault())
+				n, mf := e.m.Load(counter.Base, 8)
+				require.Nil(t, mf)
+				assert.Equal(t, tt.want, n)
+				assert.Equal(t, tt.left, th.TailCalls())
+			}
+		})
+	}
+}

@@ -29,9 +29,9 @@ func (t *Thread) Unpark(p *Parked) {
 
 // Drop frees the stacks of a run that will not be continued.
 func (t *Thread) Drop(p *Parked) {
-	for _, frames := range append(p.state.below, p.state.frames[:]) {
-		for i := range frames {
-			if s := frames[i].stack; s != nil {
+	for _, l := range append(p.state.below, level{frames: p.state.frames[:]}) {
+		for i := range l.frames {
+			if s := l.frames[i].stack; s != nil {
 				t.mem.Free(s)
 			}
 		}

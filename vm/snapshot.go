@@ -12,7 +12,7 @@ type Snapshot struct {
 	insns     uint64
 	status    Stop
 	frames    [MaxFrames]frame
-	below     [][]frame
+	below     []level
 	under     int
 	tailCalls int
 	arena     [2]uint64

@@ -52,6 +52,9 @@ type ThreadConfig struct {
 	Strict bool
 	// Name prefixes the names of stack regions.
 	Name string
+	// CountsDown means that functions are told how many tail calls were made before, and their callers do not learn of those
+	// they make, as in JITs before Linux 6.12. Otherwise all tail calls of a run count.
+	CountsDown bool
 	// Garbage is the initial content of the stack; nil means zeros.
 	Garbage *[StackSize]byte
 }
@@ -91,8 +94,8 @@ type Thread struct {
 	starts    uint64
 	status    Stop
 	frames    [MaxFrames]frame
-	below     [][]frame // callers of functions that tail called, see descend; the last are the running program's
-	under     int       // how many these are
+	below     []level // callers of functions that tail called, see descend; the last are the running program's
+	under     int     // how many these are
 	tailCalls int
 	garbage   [StackSize]byte // see ThreadConfig
 
