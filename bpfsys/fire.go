@@ -152,7 +152,7 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 		f := Fired{Program: h.prog.name, Err: err}
 		if res != nil {
 			f.Ret = res.Ret
-			if isTC(h.place) && int32(uint32(res.Ret)) != tcNext {
+			if isTC(h.place) && int32(uint32(res.Ret)) != progtype.TCNext {
 				decided[h.place] = true
 			}
 		}
@@ -160,9 +160,6 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	}
 	return out, nil
 }
-
-// tcNext is the verdict after which the next program decides (TCX_NEXT, TC_ACT_UNSPEC). After any other, no more programs run.
-const tcNext = -1
 
 func isTC(p place) bool {
 	return p.kind == onDevice && (p.at == uapi.AttachTcxIngress || p.at == uapi.AttachTcxEgress)

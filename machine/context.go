@@ -55,6 +55,16 @@ func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 	return c, err
 }
 
+// contextFor returns the context of a run: a new one in place of the last, or that one as the last run left it.
+func (cs *contexts) contextFor(p *program, in Input) (*kernel.Context, error) {
+	if in.sameContext && cs.last != nil {
+		cs.last.Resume()
+		return cs.last, nil
+	}
+	cs.forgetLast()
+	return cs.newContext(p, in)
+}
+
 // forgetLast frees the context of the previous run. It is kept until the next run begins, so that debuggers and checks
 // can look at what the program left, but no longer: repeated runs need no additional memory.
 func (cs *contexts) forgetLast() {

@@ -51,6 +51,9 @@ type Input struct {
 	IgnoreUnset bool
 	// Trace receives the executed instructions one by one; nil runs at full speed.
 	Trace Tracer
+
+	// sameContext continues with the context that the previous run left.
+	sameContext bool
 }
 
 // Tracer receives every instruction of a traced run.

@@ -49,8 +49,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 		return nil, nil, err
 	}
 	m.thread.CPU = in.CPU
-	m.forgetLast()
-	kctx, err := m.newContext(p, in)
+	kctx, err := m.contextFor(p, in)
 	if err != nil {
 		res, err = m.contextRefused(res, err)
 		return nil, res, err

@@ -54,7 +54,7 @@ var networkRows = []Row{
 		Returns: anyReturn, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeSchedCls, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 1),
+		Type: uapi.ProgTypeSchedCls, Chain: UntilVerdict, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 1),
 		Sections: []Section{
 			{Name: "tc/ingress", Attach: uapi.AttachTcxIngress, Flags: OptionalAttach}, {Name: "tc/egress", Attach: uapi.AttachTcxEgress, Flags: OptionalAttach},
 			{Name: "tcx/ingress", Attach: uapi.AttachTcxIngress}, {Name: "tcx/egress", Attach: uapi.AttachTcxEgress},
@@ -157,7 +157,7 @@ var networkRows = []Row{
 		Takes: TakesBytes, Context: skLookupContext, Returns: from(0, 1), Vocabulary: SkActions, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeNetfilter, Needs: NetAdmin, Since: uapi.R(6, 4),
+		Type: uapi.ProgTypeNetfilter, Chain: UntilDrop, Needs: NetAdmin, Since: uapi.R(6, 4),
 		Sections: []Section{{Name: "netfilter", Attach: uapi.AttachNetfilter}},
 		Attach:   uapi.AttachNetfilter, Attaches: []Attach{{Type: uapi.AttachNetfilter, Since: uapi.R(6, 4)}},
 		Takes: TakesPacket, Context: netfilterContext, Layer: Network, Returns: from(0, 1), Vocabulary: NetfilterVerdicts,

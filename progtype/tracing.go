@@ -16,7 +16,7 @@ var (
 // tracingRows lists the program types that trace the kernel or user programs, and those that extend the kernel.
 var tracingRows = []Row{
 	{
-		Type: uapi.ProgTypeKprobe, Needs: Perfmon, Standard: true, Since: uapi.R(4, 1),
+		Type: uapi.ProgTypeKprobe, Chain: AllRun, Needs: Perfmon, Standard: true, Since: uapi.R(4, 1),
 		Sections: []Section{
 			{Name: "kprobe", Flags: HasTarget}, {Name: "kretprobe", Flags: HasTarget | AtReturn},
 			{Name: "uprobe", Flags: HasTarget | User}, {Name: "uprobe.s", Flags: HasTarget | User | Sleeps},
@@ -46,7 +46,7 @@ var tracingRows = []Row{
 		Args:   NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v60}, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypeTracepoint, Needs: Perfmon, Since: uapi.R(4, 7),
+		Type: uapi.ProgTypeTracepoint, Chain: AllRun, Needs: Perfmon, Since: uapi.R(4, 7),
 		Sections: []Section{
 			{Name: "tracepoint", Flags: HasTarget}, {Name: "tp", Flags: HasTarget},
 			{Name: "tracepoint.s", Flags: HasTarget | Sleeps}, {Name: "tp.s", Flags: HasTarget | Sleeps},
@@ -56,14 +56,14 @@ var tracingRows = []Row{
 		Args: NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v72}, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypePerfEvent, Needs: Perfmon, Standard: true, Since: uapi.R(4, 9),
+		Type: uapi.ProgTypePerfEvent, Chain: AllRun, Needs: Perfmon, Standard: true, Since: uapi.R(4, 9),
 		Sections: []Section{{Name: "perf_event"}},
 		Attaches: []Attach{{Type: uapi.AttachPerfEvent, Since: uapi.R(5, 15)}},
 		Takes:    TakesCookie | TakesSample, Context: sampleContext,
 		Args: NumberArgs, Returns: anyReturn, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypeRawTracepoint, Needs: Perfmon, Since: uapi.R(4, 17),
+		Type: uapi.ProgTypeRawTracepoint, Chain: AllRun, Needs: Perfmon, Since: uapi.R(4, 17),
 		Sections: []Section{
 			{Name: "raw_tracepoint", Flags: HasTarget}, {Name: "raw_tp", Flags: HasTarget},
 			{Name: "raw_tracepoint.s", Flags: HasTarget | Sleeps}, {Name: "raw_tp.s", Flags: HasTarget | Sleeps},
@@ -72,13 +72,13 @@ var tracingRows = []Row{
 		Args: NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v72}, PrivateStack: true, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeRawTracepointWritable, Needs: Perfmon, Since: uapi.R(5, 2),
+		Type: uapi.ProgTypeRawTracepointWritable, Chain: AllRun, Needs: Perfmon, Since: uapi.R(5, 2),
 		Sections: []Section{{Name: "raw_tracepoint.w", Flags: HasTarget}, {Name: "raw_tp.w", Flags: HasTarget}},
 		Takes:    TakesCookie | TakesTarget, Target: RawEvent, Context: numberContext,
 		Args: NumberArgs, Returns: anyReturn,
 	},
 	{
-		Type: uapi.ProgTypeTracing, Needs: Perfmon, Since: uapi.R(5, 5),
+		Type: uapi.ProgTypeTracing, Chain: AllRun, Needs: Perfmon, Since: uapi.R(5, 5),
 		Sections: []Section{
 			{Name: "tp_btf", Attach: uapi.AttachTraceRawTp, Flags: HasTarget},
 			{Name: "tp_btf.s", Attach: uapi.AttachTraceRawTp, Flags: HasTarget | Sleeps},
@@ -115,7 +115,7 @@ var tracingRows = []Row{
 		Args: PointerArgs, Returns: from(0, 0), Sleepable: Sleepable{Since: v510}, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypeLSM, Needs: Perfmon, Vocabulary: ErrorNames, Since: uapi.R(5, 7),
+		Type: uapi.ProgTypeLSM, Chain: UntilError, Needs: Perfmon, Vocabulary: ErrorNames, Since: uapi.R(5, 7),
 		Sections: []Section{
 			{Name: "lsm", Attach: uapi.AttachLSMMac, Flags: HasTarget}, {Name: "lsm.s", Attach: uapi.AttachLSMMac, Flags: HasTarget | Sleeps},
 			{Name: "lsm_cgroup", Attach: uapi.AttachLSMCgroup, Flags: HasTarget},
@@ -151,7 +151,7 @@ var tracingRows = []Row{
 		Returns: anyReturn, Sleepable: Sleepable{Since: uapi.R(5, 14), Always: true}, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeLircMode2, Since: uapi.R(4, 18),
+		Type: uapi.ProgTypeLircMode2, Chain: AllRun, Since: uapi.R(4, 18),
 		Sections: []Section{{Name: "lirc_mode2", Attach: uapi.AttachLircMode2}},
 		Attach:   uapi.AttachLircMode2, Attaches: []Attach{{Type: uapi.AttachLircMode2, Since: uapi.R(4, 18)}},
 		Context: lircContext, Returns: anyReturn,

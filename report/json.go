@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 )
@@ -58,11 +59,36 @@ type RunDocument struct {
 	Maps     map[string]Map    `json:"maps"`
 	Globals  map[string]Global `json:"globals"`
 	Warnings []string          `json:"warnings,omitempty"`
+	// Chain is what programs decided that ran one after the other on one hook.
+	Chain *Chain `json:"chain,omitempty"`
 	// Try is a command line whose flags let programs pass the branches that ended them, if flags can do that.
 	Try string `json:"try,omitempty"`
 
 	untyped    string // for tables: why records are shown as bytes
 	unverified string // for tables: why there are no verdicts of the verifier
+}
+
+// Chain is what the programs of one hook decided together.
+type Chain struct {
+	// Verdict is what the kernel does in the end; "" if the programs decide nothing, or one of them cannot run.
+	Verdict string `json:"verdict"`
+	// NotRun are the programs after the one that decided.
+	NotRun []string `json:"not_run"`
+	// Broken is the program that cannot run, so that there is no verdict.
+	Broken string `json:"broken,omitempty"`
+}
+
+// text describes the chain in a line.
+func (c *Chain) text() string {
+	switch {
+	case c.Broken != "":
+		return "no verdict, because " + c.Broken + " cannot run"
+	case c.Verdict == "":
+		return "all programs ran; they decide nothing for each other"
+	case len(c.NotRun) > 0:
+		return c.Verdict + "; not run: " + strings.Join(c.NotRun, ", ")
+	}
+	return c.Verdict
 }
 
 // Documents is the JSON of several targets.

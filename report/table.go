@@ -75,6 +75,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 		}
 		writeDetails(&b, p, s, opt)
 	}
+	if d.Chain != nil {
+		fmt.Fprintf(&b, "%s %s\n", s.bold("chain:"), d.Chain.text())
+	}
 	if d.Error != nil {
 		writeError(&b, d.Error, s, "")
 	}

@@ -24,6 +24,7 @@ import (
 type runOptions struct {
 	progs  []string
 	repeat int
+	chain  bool
 	trace  bool
 	ctx    string
 	packet string
@@ -78,10 +79,12 @@ global variables. Without -p all programs run.`,
 					return usagef("--pcap-index %d: packets count from 1", c.pcapIndex)
 				case cmd.Flags().Changed("dump-format") && len(c.dumpMaps) == 0:
 					return usagef("--dump-format sets the layout of --dump-map: add --dump-map NAME")
+				case c.chain && (c.repeat > 1 || c.pcap != "" || c.whyNot != "" || c.out != ""):
+					return usagef("--chain cannot be combined with --repeat, --pcap, --out or --why-not: it is one event")
 				}
 				return c.runObjects(args)
 			}
-			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
+			for _, name := range []string{"prog", "repeat", "chain", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s cannot be combined with -s: the scenario file sets it", name)
 				}
@@ -95,6 +98,7 @@ global variables. Without -p all programs run.`,
 	f.StringArrayVarP(&c.progs, "prog", "p", nil, "`PROGRAM` to run; repeatable")
 	f.StringVar(&c.whyNot, "why-not", "", "explain which branch kept the run from reaching `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
 	f.IntVar(&c.repeat, "repeat", 1, "run each program `N` times")
+	f.BoolVar(&c.chain, "chain", false, "run the programs as attached to one hook in the order of -p: on the same context, until one decides, with the hook's verdict")
 	f.BoolVar(&c.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
 	f.StringVar(&c.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types with such a context")
 	f.StringVar(&c.packet, "packet", "", "input `PACKET`: an expression such as eth/ip(ttl=63)/tcp(dport=80)/'GET /', hex digits, @FILE, or @CAPTURE#N")
@@ -281,6 +285,12 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	}
 	if c.replays() {
 		if err := c.replay(ctx, doc, m, names, in); err != nil {
+			return nil, err
+		}
+		names = nil
+	}
+	if c.chain {
+		if err := runChain(ctx, doc, m, names, in); err != nil {
 			return nil, err
 		}
 		names = nil

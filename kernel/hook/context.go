@@ -228,10 +228,8 @@ func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
 	if spec.Current != nil {
 		h.SetCurrent(spec.Current)
 	}
-	_, hook := tracepointName(spec.AttachTo)
-	hook, _, _ = strings.Cut(hook, "+")
-	h.enter(hook, spec.Nth, spec.Current == nil)
 	c := &Context{k: h, spec: spec}
+	c.Resume()
 	if spec.Iter != nil {
 		c.more = slices.Clone(spec.Iter.Regions)
 	}
@@ -306,6 +304,13 @@ func (c *Context) Arg(name string) *Arg {
 		return &c.Ret
 	}
 	return nil
+}
+
+// Resume begins the event that the context was created for, again after Leave: the hook's next program runs on the same context.
+func (c *Context) Resume() {
+	_, hook := tracepointName(c.spec.AttachTo)
+	hook, _, _ = strings.Cut(hook, "+")
+	c.k.enter(hook, c.spec.Nth, c.spec.Current == nil)
 }
 
 // Leave ends the event that the context was created for: the CPU runs its previous task again. After a run it must be
