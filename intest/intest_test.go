@@ -205,7 +205,7 @@ func TestFailuresSayWhatAndWhere(t *testing.T) {
 		{"too_long", Errored, 1, []string{"check (too_long_check): the kernel refuses to run it", "wire_len 3520", "EINVAL"}},
 		{"setup_fault", Errored, 4, []string{"setup (setup_fault_setup): fault:", "just past the end of packet", "intest_bad.bpf.c:105:9: return *(volatile __u8 *)p;", "hint: "}},
 		{"unknown_helper", Errored, 3, []string{"helper number 9999"}},
-		{"not_simulated", Errored, 5, []string{"not simulated: kfunc bpf_sk_assign_tcp_reqsk"}},
+		{"not_simulated", Errored, 5, []string{"not simulated: kfunc bpf_kfunc_call_memb_release"}},
 		{"torn_report", Errored, 1, []string{"the report in suite_result_map: field at byte 0", "truncated"}},
 		{"cut_report", Failed, 1, []string{"check returned 102"}},
 		{"plain_line", Failed, 1, []string{"returned 182: failed at\ntestdata/src/intest_bad.bpf.c:182"}},

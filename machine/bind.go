@@ -151,6 +151,9 @@ func (bin *binder) fillJumpTables(p *program) {
 	}
 }
 
+// SysBPFBigEndian names what is not simulated: attributes of bpf(2) in big-endian byte order.
+const SysBPFBigEndian = "bpf_sys_bpf from big-endian programs"
+
 // missing names everything reachable in the program that is not simulated, so that the program is refused before it
 // runs instead of in the middle.
 func (bin *binder) missing(p *program) []string {
@@ -176,8 +179,12 @@ func (bin *binder) missing(p *program) []string {
 			if _, _, poison := corerelo.ParsePoison(in); poison {
 				continue
 			}
-			if _, ok := helpers.Lookup(uapi.FuncID(in.Imm)); !ok {
-				add("helper " + uapi.FuncID(in.Imm).String())
+			id := uapi.FuncID(in.Imm)
+			switch _, ok := helpers.Lookup(id); {
+			case !ok:
+				add("helper " + id.String())
+			case id == uapi.FuncSysBpf && endian.IsBig(bin.mem.ByteOrder()):
+				add(SysBPFBigEndian)
 			}
 		case decode.OpCallKfunc:
 			ref := p.lp.Refs[pc]

@@ -202,7 +202,7 @@ func TestTailCallsOfFunctionsCount(t *testing.T) {
 			counter, err := e.m.Alloc(8, mem.Region{})
 			require.NoError(t, err)
 			var again *Image
-			e.funcs[12] = &Func{Name: "bpf_tail_call", Fn: func(*Thread, *[5]uint64) (uint64, *Action) { return 0, TailCall(again) }}
+			e.funcs[12] = &Func{Name: "bpf_tail_call", Fn: func(th *Thread, _ *[5]uint64) (uint64, *Action) { return 0, th.TailCall(again) }}
 			again = e.lower(t, loadDW(6, 1, 0), addImm(6, 1), storeDW(1, 0, 6), callHelper(12), movImm(0, 0), exitInsn)
 			first := e.lower(t, ins(0xbf, 6, 1, 0, 0), callLocal(3), ins(0xbf, 1, 6, 0, 0), callLocal(1), exitInsn, callHelper(12), movImm(0, 0), exitInsn)
 			for _, budget := range []uint64{1 << 20, 1} {
