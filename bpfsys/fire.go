@@ -76,16 +76,20 @@ func (s *System) fireSyscall(call string, e Event) ([]Fired, error) {
 	for k, v := range out {
 		both[k] = v
 	}
-	var all []Fired
-	for _, h := range []struct {
-		hook string
+	type hook struct {
+		name string
 		args map[string]any
-	}{
-		{"sys_enter", raw(in)}, {"raw_syscalls/sys_enter", raw(in)}, {"syscalls/sys_enter_" + call, in}, {s.syscallFunction(call), both},
-		{"sys_exit", raw(out)}, {"raw_syscalls/sys_exit", raw(out)}, {"syscalls/sys_exit_" + call, out},
-	} {
-		e.Hook, e.Args = h.hook, h.args
-		f, err := s.fireExact(e)
+	}
+	hooks, fits := []hook{{"sys_enter", raw(in)}, {"raw_syscalls/sys_enter", raw(in)}, {"syscalls/sys_enter_" + call, in}, {s.syscallFunction(call), both}}, exactly
+	if call == "exit" || call == "exit_group" { // they do not return
+		fits = func(a *attachment, name string) bool { return exactly(a, name) && !atReturn(a) }
+	} else {
+		hooks = append(hooks, hook{"sys_exit", raw(out)}, hook{"raw_syscalls/sys_exit", raw(out)}, hook{"syscalls/sys_exit_" + call, out})
+	}
+	var all []Fired
+	for _, h := range hooks {
+		e.Hook, e.Args = h.name, h.args
+		f, err := s.fireOn(e, fits)
 		if err != nil && !errors.Is(err, ErrNoHook) {
 			return all, err
 		}
@@ -102,9 +106,9 @@ func (s *System) syscallFunction(call string) string { return s.machine.Kernel()
 func (s *System) fire(e Event) ([]Fired, error) { return s.fireOn(e, matches) }
 
 // fireExact fires the hook with the given full name.
-func (s *System) fireExact(e Event) ([]Fired, error) {
-	return s.fireOn(e, func(h *attachment, hook string) bool { return h.hook.AttachTo == hook })
-}
+func (s *System) fireExact(e Event) ([]Fired, error) { return s.fireOn(e, exactly) }
+
+func exactly(h *attachment, hook string) bool { return h.hook.AttachTo == hook }
 
 func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, error) {
 	var entry, ret []*attachment
@@ -223,7 +227,7 @@ func (s *System) task(fields map[string]any) (*kernel.Object, error) {
 		return nil, nil
 	}
 	k := s.machine.Kernel()
-	key := fmt.Sprint(fields["pid"], "/", fields["tgid"])
+	key := taskKey(fields)
 	if s.tasks == nil {
 		s.tasks = map[string]*kernel.Object{}
 	}
@@ -249,6 +253,16 @@ func (s *System) task(fields map[string]any) (*kernel.Object, error) {
 		}
 	}
 	return t, nil
+}
+
+// taskKey identifies a task of events by its ids.
+func taskKey(fields map[string]any) string { return fmt.Sprint(fields["pid"], "/", fields["tgid"]) }
+
+// taskOf returns the task of a caller, in which a test run happens; nil, the CPU's current task, if there can be no more tasks.
+func (s *System) taskOf(c Caller) *kernel.Object {
+	tgid, tid, comm := c.Thread()
+	t, _ := s.task(map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": comm})
+	return t
 }
 
 // Pass advances simulated time by d and runs the timers and work items that become due.

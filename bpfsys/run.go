@@ -119,6 +119,7 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	if repeat > maxRepeat {
 		repeat, note = maxRepeat, fmt.Sprintf("a test run of %d repetitions was cut to %d", a.u32(testRepeat), maxRepeat)
 	}
+	in.Current = s.taskOf(c)
 	var res *machine.Result
 	start := time.Now()
 	for i := range repeat {

@@ -26,4 +26,6 @@ const (
 	sysPoll      = unix.SYS_POLL
 	sysSetrlimit = unix.SYS_SETRLIMIT
 	sysFstatat   = unix.SYS_NEWFSTATAT
+	sysFork      = unix.SYS_FORK
+	sysVfork     = unix.SYS_VFORK
 )

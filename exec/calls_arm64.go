@@ -23,6 +23,8 @@ const (
 	sysRmdir     = -9
 	sysRename    = -10
 	sysPoll      = -11
+	sysFork      = -12
+	sysVfork     = -13
 	sysRenameat  = unix.SYS_RENAMEAT
 	sysSetrlimit = unix.SYS_SETRLIMIT
 	sysFstatat   = unix.SYS_FSTATAT

@@ -38,7 +38,7 @@ func guard(path string, argv []string) error {
 				continue
 			}
 			if n <= 0 {
-				killAll(os.Getpid())
+				killAll()
 				os.Exit(128 + int(unix.SIGKILL))
 			}
 		}
@@ -56,7 +56,7 @@ func guard(path string, argv []string) error {
 		case p == pid && (ws.Exited() || ws.Signaled()):
 			if _, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD {
 				killed := make(chan struct{}) // in a thread without the filter
-				go func() { killAll(os.Getpid()); close(killed) }()
+				go func() { killAll(); close(killed) }()
 				<-killed
 			}
 			_ = tell(uint32(ws))
@@ -65,20 +65,21 @@ func guard(path string, argv []string) error {
 	}
 }
 
-// killAll kills the descendants of a process until none is left.
-func killAll(pid int) {
+// killAll kills this process's descendants until none is left. It is their subreaper, so none is left when it has no children: a listing can miss a process
+// whose parent ends while it is made.
+func killAll() {
 	for {
-		left := descendants(pid)
-		for _, p := range left {
+		for _, p := range descendants(os.Getpid()) {
 			_ = unix.Kill(p, unix.SIGKILL)
 		}
 		for {
-			if p, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); p <= 0 && err != unix.EINTR {
+			p, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if err == unix.ECHILD {
+				return
+			}
+			if p <= 0 && err != unix.EINTR {
 				break
 			}
-		}
-		if len(left) == 0 {
-			return
 		}
 		time.Sleep(time.Millisecond)
 	}

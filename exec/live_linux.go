@@ -11,9 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// unseen are calls that --live does not notify: they run while threads start, wait for each other or end, and in every signal handler.
+// unseen are calls that --live does not notify: they run while threads start and wait for each other, and in every signal handler.
 var unseen = []int{
-	unix.SYS_FUTEX, unix.SYS_RT_SIGRETURN, unix.SYS_RESTART_SYSCALL, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_RT_SIGPROCMASK, unix.SYS_SIGALTSTACK, unix.SYS_SCHED_YIELD,
+	unix.SYS_FUTEX, unix.SYS_RT_SIGRETURN, unix.SYS_RESTART_SYSCALL, unix.SYS_RT_SIGPROCMASK, unix.SYS_SIGALTSTACK, unix.SYS_SCHED_YIELD,
 	unix.SYS_MADVISE, unix.SYS_TGKILL, unix.SYS_GETTID,
 }
 

@@ -50,6 +50,7 @@ type supervisor struct {
 	mounts     []mountPoint // of bpffs, in the order in which the tool mounted them
 
 	quiet quiet
+	lives lives
 	step  int // index of the next step of the events
 	notes int
 }
@@ -413,6 +414,7 @@ func (s *supervisor) handle(n *notif) {
 		}
 	}()
 	c := &call{s: s, n: n}
+	c.lives()
 	c.live()
 	if h := handlers[int(n.NR)]; h != nil && (!s.cfg.Live || ruled(n)) {
 		h(c)

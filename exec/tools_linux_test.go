@@ -17,7 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/rewrite"
 )
 
-// varies is what differs from run to run: times of day, the load of the host, how long something took.
+// varies is what differs from run to run: times of day, the load of the host, how long something took; and addresses, which depend on what was allocated before.
 var varies = []struct {
 	is  *regexp.Regexp
 	put string
@@ -26,6 +26,7 @@ var varies = []struct {
 	{regexp.MustCompile(`loadavg: .*`), "loadavg: ..."},
 	{regexp.MustCompile(`loaded_at \S+`), "loaded_at ..."},
 	{regexp.MustCompile(`(average\)|duration): \d+ns`), "$1: ...ns"},
+	{regexp.MustCompile(`ffff8[0-9a-f]{11}\b`), "ffff8..........."},
 	{regexp.MustCompile(`(?m)[ \t]*\bpids .*\n`), "\n"},
 }
 

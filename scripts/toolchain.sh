@@ -78,7 +78,7 @@ done
 [ -e "$dir/dev/null" ] || mknod -m 666 "$dir/dev/null" c 1 3 2>/dev/null || : >"$dir/dev/null"
 for t in clang ld.lld llvm-objcopy llvm-objdump llvm-readelf llvm-strip llvm-mc; do
 	[ -e "$dir/usr/bin/$t" ] && continue
-	newest=$(cd "$dir/usr/bin" && ls -d "$t"-[0-9]* 2>/dev/null | sort -V | tail -1)
+	newest=$(cd "$dir/usr/bin" && ls -d "$t"-[0-9]* 2>/dev/null | sort -V | tail -1) || true
 	[ -z "$newest" ] || ln -s "$newest" "$dir/usr/bin/$t"
 done
 [ -e "$dir/bin/sh" ] || ln -s dash "$dir/bin/sh"

@@ -61,7 +61,7 @@ Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
 	f.StringVar(&c.events, "events", "", "`FILE` with events for the simulated kernel, - for standard input")
 	f.BoolVar(&c.keep, "keep", false, "leave the tool running after the last event")
 	f.BoolVar(&c.root, "fake-root", false, "make the tool believe that it runs as root")
-	f.BoolVar(&c.live, "live", false, "let the tool's real system calls fire the hooks of system calls")
+	f.BoolVar(&c.live, "live", false, "let the real system calls of the tool and its children fire the hooks of system calls, forks, execs and exits")
 	f.StringVar(&c.log, "log", "", "log each simulated system call to `FILE`")
 	f.StringVar(&c.socket, "socket", "", "listen for bpfrun fire on this `PATH`")
 	return cmd
