@@ -260,9 +260,13 @@ func taskKey(fields map[string]any) string { return fmt.Sprint(fields["pid"], "/
 
 // taskOf returns the task of a caller, in which a test run happens; nil, the CPU's current task, if there can be no more tasks.
 func (s *System) taskOf(c Caller) *kernel.Object {
-	tgid, tid, comm := c.Thread()
-	t, _ := s.task(map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": comm})
+	t, _ := s.task(callerTask(c))
 	return t
+}
+
+func callerTask(c Caller) map[string]any {
+	tgid, tid, comm := c.Thread()
+	return map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": comm}
 }
 
 // Pass advances simulated time by d and runs the timers and work items that become due.

@@ -70,8 +70,11 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 	if e != 0 {
 		return fail(e)
 	}
+	var innerTypes *btf.Spec
 	if inner != nil {
-		def.Inner = inner.def
+		if def.Inner = inner.def; inner.types != nil {
+			innerTypes = inner.types.spec
+		}
 	}
 	if typ == uapi.MapTypeStructOps {
 		if r := s.createOps(a, m); r.Errno != 0 {
@@ -82,7 +85,7 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 	if m.types != nil {
 		spec = m.types.spec
 	}
-	created, err := s.machine.AddMap(def, spec)
+	created, err := s.machine.AddMap(def, spec, innerTypes)
 	if err != nil {
 		return Result{Errno: envErrno(err), Note: noteOf(err)}
 	}

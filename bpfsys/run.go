@@ -251,20 +251,3 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 	}
 	return in, packet, 0
 }
-
-// testTracing test-runs fentry, fexit and fmod_ret programs: the kernel calls its own test functions, which such programs trace, and returns their
-// results in the two halves of retval (bpf_prog_test_run_tracing).
-func (s *System) testTracing(a *attr, p *Prog) Result {
-	if a.u32(testFlags) != 0 || a.u32(testCPU) != 0 || a.u32(testBatch) != 0 {
-		return fail(uapi.EINVAL)
-	}
-	switch p.expected {
-	case uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachModifyReturn:
-	default:
-		return fail(uapi.EINVAL)
-	}
-	if !a.put32(testRetval, 0) {
-		return fail(uapi.EFAULT)
-	}
-	return Result{Note: "a test run of program " + p.name + " traces none of the kernel's test functions (bpf_fentry_test1 ...), so BPF_PROG_TEST_RUN does not reach it: fire its hook instead"}
-}

@@ -61,8 +61,10 @@ type System struct {
 	noted   map[string]bool
 	groups  map[place]*attachGroup
 	tasks   map[string]*kernel.Object
-	process process              // of the syscall program that runs
-	tc      map[uint32]*tcDevice // by ifindex
+	// testArgs are what arguments of the kernel's test functions point to, by type.
+	testArgs map[string]*kernel.Object
+	process  process              // of the syscall program that runs
+	tc       map[uint32]*tcDevice // by ifindex
 }
 
 // New creates a kernel without maps and programs. Close releases its memory.

@@ -19,10 +19,10 @@ func (s *System) describe(p *Prog, raw *loader.Raw) {
 	best := ""
 	for i := range row.Sections {
 		sec := &row.Sections[i]
-		if sec.Attach != p.expected && len(row.Attaches) > 0 || sec.Flags.Has(progtype.Sleeps) != sleeps || sec.Flags&(progtype.AtReturn|progtype.User|progtype.SyscallName) != 0 {
+		if sec.Attach != p.expected && len(row.Attaches) > 0 || sec.Flags.Has(progtype.Sleeps) != sleeps || sec.Flags&(progtype.User|progtype.SyscallName) != 0 {
 			continue
 		}
-		if best == "" {
+		if best == "" { // probes at the entry come before those at the return, which only the link tells apart
 			best = sec.Name
 		}
 	}

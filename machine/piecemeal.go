@@ -26,10 +26,10 @@ func (m *Machine) take(lp *loader.LinkedProgram) *program {
 func (p *program) types() *btf.Spec { return p.lp.Linked().Object.BTF }
 
 // AddMap creates a map that no object defines, as BPF_MAP_CREATE does: sizes are used as given, and the map is empty.
-// types contains the key and value types of def, and may be nil. Programs refer to the map by def. The errors are those
+// types contains the key and value types of def, inner those of its template of inner maps; both may be nil. Programs refer to the map by def. The errors are those
 // of [maps.New].
-func (m *Machine) AddMap(def *loader.Map, types *btf.Spec) (maps.Map, error) {
-	spec := exactSpec(def, types)
+func (m *Machine) AddMap(def *loader.Map, types, inner *btf.Spec) (maps.Map, error) {
+	spec := exactSpec(def, types, inner)
 	created, err := maps.New(m.mapEnv, spec)
 	if err != nil {
 		return nil, err
@@ -39,13 +39,13 @@ func (m *Machine) AddMap(def *loader.Map, types *btf.Spec) (maps.Map, error) {
 }
 
 // exactSpec converts a definition without adjustments, as bpf(2) receives it.
-func exactSpec(def *loader.Map, types *btf.Spec) maps.Spec {
+func exactSpec(def *loader.Map, types, innerTypes *btf.Spec) maps.Spec {
 	s := maps.Spec{
 		Name: def.Name, Type: def.Type, KeySize: def.KeySize, ValueSize: def.ValueSize, MaxEntries: def.MaxEntries, Flags: def.Flags,
 		Extra: def.Extra, NumaNode: int32(def.NumaNode), BTF: types, KeyType: def.KeyType, ValueType: def.ValueType,
 	}
 	if def.Inner != nil {
-		inner := exactSpec(def.Inner, types)
+		inner := exactSpec(def.Inner, innerTypes, nil)
 		s.Inner = &inner
 	}
 	return s

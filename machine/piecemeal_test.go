@@ -59,7 +59,7 @@ func outputs(name string, def *loader.Map, target *loader.Target) *loader.Linked
 func TestMapsAndProgramsComeAndGo(t *testing.T) {
 	m := empty(t)
 	def := &loader.Map{Name: "rb", Type: uapi.MapTypeRingbuf, MaxEntries: 4096, Autocreate: true, Index: -1}
-	created, err := m.AddMap(def, nil)
+	created, err := m.AddMap(def, nil, nil)
 	require.NoError(t, err)
 	sink := &ring{}
 	created.(maps.RingBuffer).SetSink(sink)
@@ -82,7 +82,7 @@ func TestMapsAndProgramsComeAndGo(t *testing.T) {
 	assert.False(t, ok)
 
 	again := &loader.Map{Name: "rb", Type: uapi.MapTypeRingbuf, MaxEntries: 4096, Autocreate: true, Index: -1}
-	second, err := m.AddMap(again, nil)
+	second, err := m.AddMap(again, nil, nil)
 	require.NoError(t, err)
 	assert.Greater(t, second.ID(), created.ID(), "ids are not given twice")
 }
@@ -91,7 +91,7 @@ func TestMapsThatGoGiveTheirMemoryBack(t *testing.T) {
 	m := empty(t)
 	for range 500 {
 		def := &loader.Map{Name: "h", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 4096, MaxEntries: 16, Autocreate: true, Index: -1}
-		a, err := m.AddMap(def, nil)
+		a, err := m.AddMap(def, nil, nil)
 		require.NoError(t, err)
 		require.Equal(t, maps.OK, maps.UserUpdate(a, make([]byte, 4), make([]byte, 4096), 0))
 		m.RemoveMap(def)
@@ -102,7 +102,7 @@ func TestMapsThatGoGiveTheirMemoryBack(t *testing.T) {
 func TestARingWithASinkIsAsFullAsItsReaderSays(t *testing.T) {
 	m := empty(t)
 	def := &loader.Map{Name: "rb", Type: uapi.MapTypeRingbuf, MaxEntries: 4096, Autocreate: true, Index: -1}
-	created, err := m.AddMap(def, nil)
+	created, err := m.AddMap(def, nil, nil)
 	require.NoError(t, err)
 	sink := &ring{}
 	rb := created.(maps.RingBuffer)

@@ -71,7 +71,7 @@ func (t *table) newInner(key []byte, n *Node) (maps.Map, error) {
 	}
 	def := *t.def.Inner
 	def.Name = t.innerName(key)
-	b, err := t.m.AddMap(&def, t.spec)
+	b, err := t.m.AddMap(&def, t.spec, nil)
 	if err != nil {
 		return nil, n.wrap("map "+def.Name, err)
 	}
