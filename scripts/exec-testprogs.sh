@@ -2,12 +2,12 @@
 # exec-testprogs.sh LINUX [OUT]: builds test_progs of libbpf from the kernel sources in the directory LINUX (6.12), with the tests that use BPF_PROG_TEST_RUN, and
 # runs each under bpfrun exec. Prints the results of each test.
 #
-# OUT (default: a new directory) gets test_progs with its objects, static but for nothing: it also runs in a virtual machine's initramfs (VM=vmlinuz runs it there,
-# in qemu without KVM, for the comparison with that kernel). BTF is the kernel for --btf and for vmlinux.h, a raw BTF file. CLANG and CC are the compilers. Tests
-# that need the kernel module bpf_testmod skip themselves or fail in both.
+# OUT (default: a new directory) gets test_progs with its objects, linked statically. BTF is the kernel for --btf and for vmlinux.h, a raw BTF file. With VM, the vmlinuz of
+# that kernel, the tests also run natively: in a virtual machine, by qemu without KVM. CLANG and CC are the compilers, JOBS how many run at a time, TESTS a pattern
+# of tests. The kernel module bpf_testmod is not built: tests that need it fail or skip themselves in both.
 set -euo pipefail
 
-[ $# -ge 1 ] || { sed -n 's/^# \{0,1\}//; 2,9p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n 's/^# \{0,1\}//; 2,10p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")/.." && pwd)
 linux=$(cd "$1" && pwd)
 out=${2:-$(mktemp -d)}
