@@ -44,6 +44,8 @@ type Env struct {
 	Run     *Run
 	// Timers are the timers and work items in map values.
 	Timers deferred.Queue `snapshot:"part"`
+	// Schedule is the simulation that calls the programs; nil for none.
+	Schedule *Schedule `snapshot:"fixed"`
 
 	finder     `snapshot:"fixed"`                      // objects by address
 	mapTable                                           // maps by address

@@ -46,7 +46,7 @@ func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 		Iter:     iter,
 		ProgType: p.typ, Attach: lp.Attach, AttachTo: hook.AttachTo, Section: hook.Section, Nth: p.runs,
 		ContextType: contextType(p.types(), lp.FuncType), Packet: in.Packet, Bytes: in.Context,
-		Args: in.Args, Current: in.Current, NetSpec: in.Net, Unlisted: lp.Status == loader.StatusUnknownHook,
+		Args: in.Args, Values: in.Values, Current: in.Current, NetSpec: in.Net, Unlisted: lp.Status == loader.StatusUnknownHook,
 	})
 	p.runs++
 	if err == nil {

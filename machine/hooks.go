@@ -12,14 +12,18 @@ import (
 // refusedOps are struct_ops types whose programs make sense only within what they implement: a scheduler, a queueing
 // discipline, a device. Runs on made-up arguments would only look like answers.
 var refusedOps = map[string]string{
-	"sched_ext_ops": "sched_ext", "Qdisc_ops": "queueing disciplines", "hid_bpf_ops": "HID devices",
+	schedExtOps: "sched_ext outside of a schedule", "sched_ext_ops_cid": "sched_ext by cid", "Qdisc_ops": "queueing disciplines", "hid_bpf_ops": "HID devices",
 }
 
+// schedExtOps is the type of sched_ext schedulers, whose programs a schedule calls (see [Config.Schedules]).
+const schedExtOps = "sched_ext_ops"
+
 // hookNotSimulated names the part of a program's hook that is not simulated, although its type is.
-func hookNotSimulated(lp *loader.LinkedProgram) (what string, ok bool) {
+func hookNotSimulated(lp *loader.LinkedProgram, schedules bool) (what string, ok bool) {
 	if progtype.Of(lp.Type).Target == progtype.OpsMember {
 		typ, _, _ := strings.Cut(lp.AttachTo, ".")
-		if name := refusedOps[btf.EssentialName(typ)]; name != "" {
+		typ = btf.EssentialName(typ)
+		if name := refusedOps[typ]; name != "" && !(schedules && typ == schedExtOps) {
 			return "struct_ops of " + name + " (" + lp.AttachTo + ")", true
 		}
 		if lp.AttachTo == "" {

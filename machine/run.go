@@ -28,6 +28,8 @@ type Input struct {
 	// Args overrides arguments of the hook, or fields of a tracepoint's record, by name; "ret" is the return value.
 	// Values are those of [kernel.ContextSpec].
 	Args map[string]any
+	// Values overrides arguments by position; it has precedence.
+	Values []any
 	// Current is the task that the program runs in; nil is the CPU's current task.
 	Current *kernel.Object
 	// Net is what a program of the networking stack or a cgroup gets besides its packet.

@@ -89,8 +89,10 @@ type Run struct {
 	Repeat     int
 	Expect     Expect
 	// Since is the oldest kernel that the run is for, as KERNEL_VERSION; 0 means any. Arch is the architecture; "" means any.
-	Since   uint32
-	Arch    string
+	Since uint32
+	Arch  string
+	// Sched is the schedule that runs instead of one program, or nil.
+	Sched   *Sched
 	damaged bool // part of it could not be read
 
 	// Cookie is the attach cookie (bpf_get_attach_cookie).
@@ -115,7 +117,7 @@ type HelperAnswer struct {
 // Expect lists the expectations of a run. Nil nodes expect nothing.
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx        *Node
-	Output, Effects, Truncated, Others            *Node
+	Output, Effects, Truncated, Others, Sched     *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers []Pair
 	Reads                                         []*Node
 }

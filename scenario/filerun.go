@@ -34,6 +34,8 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	}
 	err := try(
 		func() error { return n.fields(runForm) },
+		func() error { return n.needsProg() },
+		with("sched", func(v *Node) error { return r.decodeSched(n, v) }),
 		with("prog", func(v *Node) (err error) { r.Prog, err = v.text("prog"); r.Name = r.Prog; return err }),
 		with("name", func(v *Node) (err error) { r.Name, err = v.text("name"); return err }),
 		with("cpu", func(v *Node) (err error) { r.CPU, err = v.int("cpu", 0, 1023); return err }),
@@ -58,6 +60,16 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 		with("expect", r.Expect.decode),
 	)
 	return r, err
+}
+
+// needsProg checks that a run has a program, or a schedule.
+func (n *Node) needsProg() error {
+	if n.lost || n.Get("prog") != nil || n.Get("sched") != nil || n.fields(runForm) != nil {
+		return nil
+	}
+	e := n.errorf("%s needs %q", runForm.name, "prog")
+	e.missing = "prog"
+	return e
 }
 
 // maxBytesFile limits the size of packet and context files, in bytes.
@@ -187,7 +199,7 @@ func (e *Expect) decode(n *Node) error {
 		return n.fields(expectForm)
 	}
 	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
-	e.Packet, e.Ctx = n.Get("packet"), n.Get("ctx")
+	e.Packet, e.Ctx, e.Sched = n.Get("packet"), n.Get("ctx"), n.Get("sched")
 	e.Output, e.Effects, e.Truncated, e.Others = n.Get("output"), n.Get("effects"), n.Get("truncated"), n.Get("others")
 	var wrong mistakes
 	wrong.add(n.fields(expectForm))

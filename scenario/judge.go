@@ -20,6 +20,8 @@ type judge struct {
 	validation *machine.Validation
 	verdicts   map[int32]int // packets of a capture by return value
 	checking   bool
+	sched      *schedView
+	why        error // why a schedule did not run, or not to its end
 	out        []Expectation
 }
 
@@ -48,7 +50,7 @@ func (j *judge) all() error {
 		return nil
 	}
 	var wrong mistakes
-	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.others} {
+	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.others} {
 		if err := step(e); !wrong.add(err) && !j.checking {
 			return err
 		}
@@ -84,7 +86,9 @@ func (j *judge) outcome() bool {
 	}
 	if !j.res.Ran {
 		why := ""
-		if err := j.r.m.ProgramError(j.run.Prog); err != nil {
+		if j.why != nil {
+			why = ": " + firstLine(j.why.Error())
+		} else if err := j.r.m.ProgramError(j.run.Prog); err != nil {
 			why = ": " + firstLine(err.Error())
 		} else if p := j.r.input[j.run]; p != nil && p.cannot != nil {
 			why = ": " + firstLine(p.cannot.Error())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/schedule"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -26,6 +27,8 @@ type Result struct {
 	Verdicts map[int32]int
 	// Truncated counts the runs on truncated packets by return value.
 	Truncated map[int32]int
+	// Schedule is what a schedule did; nil for runs of one program.
+	Schedule *schedule.Result
 }
 
 // Expectation is one checked expectation.
@@ -180,6 +183,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		if err := settle(run.After); err != nil {
 			return nil, err
 		}
+	}
+	if run.Sched != nil {
+		return res, r.scheduled(ctx, run, res, start, events, trace)
 	}
 	faults, err := r.cut(ctx, run, p, res)
 	if err != nil {

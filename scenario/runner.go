@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,6 +59,9 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	known := *f // do not check runs of unknown programs further
 	known.Runs = nil
 	for _, r := range f.Runs {
+		if r.Sched != nil && !wrong.add(r.choose(obj)) {
+			continue
+		}
 		if _, ok := obj.Program(r.Prog); ok {
 			known.Runs = append(known.Runs, r)
 			load.Also = append(load.Also, r.Prog) // naming an optional program chooses it
@@ -120,6 +124,7 @@ func programNames(obj *loader.Object) []string {
 func (f *File) config(opt Options) machine.Config {
 	cfg := opt.Config
 	cfg.Mode, cfg.Random = kernel.ModeScenario, f.Kernel.Random
+	cfg.Schedules = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Sched != nil })
 	if cfg.Boot != 0 { // otherwise the machine's value would override the file's
 		cfg.Clock.Boot, cfg.Boot = uint64(cfg.Boot), 0
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,6 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/schedule"
 )
 
 var update = rewrite.Flag
@@ -38,10 +40,17 @@ func embeddedTarget(t *testing.T) *loader.Target {
 	return loader.NewTarget(embedded.Name, spec)
 }
 
+// schedules reports whether an object is a scheduler, whose programs run only in schedules (schedule.TestDefaultSchedule).
+func schedules(path string) bool {
+	obj, err := loader.Open(path)
+	return err == nil && len(schedule.Schedulers(obj)) > 0
+}
+
 func TestEveryExampleIsSound(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*/*.bpf.o")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	files = slices.DeleteFunc(files, schedules)
 	target := embeddedTarget(t)
 	var rows []*Row
 	for _, f := range files {

@@ -79,6 +79,9 @@ func (h *Hooks) returnValue(c *Context, hook string, spec *btf.Spec, p *btf.Type
 // override sets an argument to the value that the user chose.
 func (h *Hooks) override(c *Context, a *Arg) error {
 	v, ok := c.spec.Args[a.Name]
+	if n := len(c.Args); n < len(c.spec.Values) {
+		v, ok = c.spec.Values[n], true
+	}
 	if !ok {
 		return nil
 	}

@@ -40,6 +40,8 @@ type ContextSpec struct {
 	NetSpec
 	// Args overrides arguments, or fields of a tracepoint record, by name; "ret" is the return value.
 	Args map[string]any
+	// Values overrides arguments by position; it has precedence.
+	Values []any
 	// Current is the task that the program runs in; nil = the CPU's current task.
 	Current *object.Object
 	// Nth is the number of earlier events of the hook. In default mode a repeated event is the next one: a task is

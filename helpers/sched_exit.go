@@ -1,0 +1,51 @@
+package helpers
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/helpers/printf"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// schedExitRows are the kfuncs with which schedulers end, or describe themselves.
+func schedExitRows() []kfuncRow {
+	return []kfuncRow{
+		ofSched("scx_bpf_error_bstr", false, func(c *Call, s *Schedule) (uint64, *vm.Action) {
+			text, f := c.formatted(s, 0)
+			if text != nil {
+				s.Fail(*text)
+			}
+			return 0, f
+		}, argPtr, argMem, argSize),
+		ofSched("scx_bpf_exit_bstr", false, func(c *Call, s *Schedule) (uint64, *vm.Action) {
+			text, f := c.formatted(s, 1)
+			if text != nil {
+				s.Unregister(int64(c.Args[0]), *text)
+			}
+			return 0, f
+		}, argAny, argPtr, argMem, argSize),
+		ofSched("scx_bpf_dump_bstr", false, func(c *Call, s *Schedule) (uint64, *vm.Action) {
+			s.Denied("scx_bpf_dump() must only be called from ops.dump() and friends")
+			return 0, nil
+		}, argPtr, argMem, argSize),
+	}
+}
+
+// formatted returns the text of a format with its data in the next two arguments; nil if the scheduler ends because
+// they are wrong (bstr_format).
+func (c *Call) formatted(s *Schedule, arg int) (*string, *vm.Action) {
+	format, f := c.constString(c.Args[arg])
+	if f != nil {
+		return nil, f
+	}
+	args, errno := printf.Args(c.guest.Order(), c.In(arg+1))
+	var text string
+	if errno == 0 {
+		text, errno = c.print.Print(format, args)
+	}
+	if errno != 0 {
+		s.Denied(fmt.Sprintf("format preparation failed (%d)", errno.Neg()))
+		return nil, nil
+	}
+	return &text, nil
+}

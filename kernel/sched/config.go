@@ -1,0 +1,209 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// Mask is a set of CPUs.
+type Mask uint64
+
+// MaxCPUs is the largest number of CPUs of a simulation.
+const MaxCPUs = 64
+
+// MaskOf returns the set of the given CPUs.
+func MaskOf(cpus ...int) (m Mask) {
+	for _, c := range cpus {
+		m |= 1 << c
+	}
+	return m
+}
+
+// Has reports whether the set has a CPU.
+func (m Mask) Has(cpu int) bool { return cpu >= 0 && cpu < MaxCPUs && m&(1<<cpu) != 0 }
+
+// First returns the lowest CPU of the set, or -1.
+func (m Mask) First() int {
+	if m == 0 {
+		return -1
+	}
+	return bits.TrailingZeros64(uint64(m))
+}
+
+// Count returns the number of CPUs in the set.
+func (m Mask) Count() int { return bits.OnesCount64(uint64(m)) }
+
+// CPU is the place of a CPU in the topology: CPUs with the same Core are SMT siblings, those with the same LLC share a
+// cache, those with the same Node its memory.
+type CPU struct{ Core, LLC, Node int }
+
+// Topology returns CPUs of which each core has smt, each cache llc and each node node CPUs; 0 means one CPU for a core,
+// and all of them for the others.
+func Topology(cpus, smt, llc, node int) []CPU {
+	in := func(i, n, otherwise int) int {
+		if n <= 0 {
+			n = otherwise
+		}
+		return i / n
+	}
+	out := make([]CPU, cpus)
+	for i := range out {
+		out[i] = CPU{Core: in(i, smt, 1), LLC: in(i, llc, cpus), Node: in(i, node, cpus)}
+	}
+	return out
+}
+
+// OpsFlags are the flags of struct sched_ext_ops (enum scx_ops_flags).
+type OpsFlags uint64
+
+// The flags that change what the kernel does.
+const (
+	KeepBuiltinIdle      OpsFlags = 1 << 0
+	EnqLast              OpsFlags = 1 << 1
+	EnqExiting           OpsFlags = 1 << 2
+	SwitchPartial        OpsFlags = 1 << 3
+	EnqMigrationDisabled OpsFlags = 1 << 4
+	AllowQueuedWakeup    OpsFlags = 1 << 5
+	BuiltinIdlePerNode   OpsFlags = 1 << 6
+	AlwaysEnqImmed       OpsFlags = 1 << 7
+	TidToTask            OpsFlags = 1 << 8
+)
+
+// Values are the numbers of flags that differ between releases: the enumerators of the kernel's BTF.
+type Values struct {
+	EnqWakeup, EnqHead, EnqSelected uint64
+}
+
+// DefaultValues are those of Linux 7.2.
+var DefaultValues = Values{EnqWakeup: 1, EnqHead: 1 << 16, EnqSelected: 1 << 20}
+
+// ValueNames are the enumerators' names.
+var ValueNames = []string{"SCX_ENQ_WAKEUP", "SCX_ENQ_HEAD", "SCX_ENQ_CPU_SELECTED"}
+
+// Set sets the number of an enumerator of the kernel, if the simulation depends on it.
+func (v *Values) Set(name string, to uint64) {
+	switch name {
+	case "SCX_ENQ_WAKEUP":
+		v.EnqWakeup = to
+	case "SCX_ENQ_HEAD":
+		v.EnqHead = to
+	case "SCX_ENQ_CPU_SELECTED":
+		v.EnqSelected = to
+	}
+}
+
+// Flags that no release changed (enum scx_enq_flags, scx_deq_flags, scx_wake_flags, scx_kick_flags,
+// scx_pick_idle_cpu_flags).
+const (
+	EnqPreempt  uint64 = 1 << 32
+	EnqImmed    uint64 = 1 << 33
+	EnqReenq    uint64 = 1 << 40
+	EnqLastTask uint64 = 1 << 41
+	enqInternal uint64 = 0xff << 56
+	enqPriq     uint64 = 1 << 57
+
+	deqSleep  uint64 = 1
+	deqChange uint64 = 1 << 33
+
+	wakeFork uint64 = 4
+	wakeTTWU uint64 = 8
+	WakeSync uint64 = 16
+
+	KickIdle    uint64 = 1
+	KickPreempt uint64 = 2
+	KickWait    uint64 = 4
+
+	PickIdleCore   uint64 = 1
+	PickIdleInNode uint64 = 2
+)
+
+// Slices of tasks, in nanoseconds.
+const (
+	SliceDefault  uint64 = 20_000_000
+	SliceInfinite        = ^uint64(0)
+)
+
+// The watchdog's limit, and how many tasks one call of dispatch may insert (enum scx_consts).
+const (
+	maxTimeout   = 30 * time.Second
+	defaultBatch = 32
+	maxDispatch  = 32 // calls of dispatch in one pass
+)
+
+// Limits of a simulation.
+const (
+	MaxDuration   = 10 * time.Minute // of simulated time
+	MaxTasks      = 4096
+	MaxSteps      = 10_000 // of a timeline
+	defaultEvents = 5_000_000
+	maxInstant    = 100_000 // events at one point of time
+)
+
+// Config describes what is simulated.
+type Config struct {
+	CPUs []CPU
+	// HZ is the number of ticks per second; 0 means 250.
+	HZ int
+	// Duration is the simulated time after which user space unregisters the scheduler.
+	Duration time.Duration
+	// Events limits the events of the simulation; 0 means five million.
+	Events int
+	// Flags, Timeout and Batch are those of the scheduler: flags, timeout_ms and dispatch_max_batch.
+	Flags   OpsFlags
+	Timeout time.Duration
+	Batch   int
+	Values  Values
+	Tasks   []TaskSpec
+}
+
+// ErrLimit means that a simulation has reached a limit on its events, which a scheduler that kicks CPUs without end
+// does at one point of time.
+var ErrLimit = errors.New("the simulation has too many events")
+
+// ConfigError means that a simulation cannot be set up as described.
+type ConfigError struct{ What string }
+
+// Error says what is wrong.
+func (e *ConfigError) Error() string { return "schedule: " + e.What }
+
+func bad(format string, args ...any) error { return &ConfigError{fmt.Sprintf(format, args...)} }
+
+// Check returns an error for a configuration that makes no sense.
+func Check(c Config) error { return c.check() }
+
+// check returns an error for what cannot be simulated.
+func (c *Config) check() error {
+	switch {
+	case len(c.CPUs) == 0 || len(c.CPUs) > MaxCPUs:
+		return bad("%d CPUs, want 1 to %d", len(c.CPUs), MaxCPUs)
+	case c.Duration <= 0 || c.Duration > MaxDuration:
+		return bad("a duration of %v, want more than 0 and at most %v", c.Duration, MaxDuration)
+	case c.HZ < 0 || c.HZ > 10_000:
+		return bad("%d ticks per second, want 1 to 10000", c.HZ)
+	case len(c.Tasks) > MaxTasks:
+		return bad("%d tasks, want at most %d", len(c.Tasks), MaxTasks)
+	}
+	for _, cpu := range c.CPUs {
+		if cpu.Core < 0 || cpu.LLC < 0 || cpu.Node < 0 || cpu.Node >= len(c.CPUs) {
+			return bad("a CPU of core %d, cache %d, node %d: want numbers from 0 on", cpu.Core, cpu.LLC, cpu.Node)
+		}
+	}
+	names := map[string]bool{}
+	for i := range c.Tasks {
+		t := &c.Tasks[i]
+		if names[t.Name] {
+			return bad("two tasks are called %s", t.Name)
+		}
+		names[t.Name] = true
+	}
+	for i := range c.Tasks {
+		if err := c.Tasks[i].check(names, c.all()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Config) all() Mask { return Mask(^uint64(0) >> (64 - len(c.CPUs))) }

@@ -1,0 +1,244 @@
+package sched
+
+import (
+	"container/heap"
+	"context"
+	"time"
+)
+
+// Sim is a simulation. Create it with [New]. While it runs, the functions that schedulers call are its methods.
+type Sim struct {
+	cfg    Config
+	ops    Ops
+	tick   uint64
+	end    uint64
+	now    uint64
+	events events
+	seq    uint64
+	count  int // events so far
+	still  int // events at this point of time
+
+	tasks  []*Task
+	byName map[string]*Task
+	cpus   []*rq
+	dsqs   map[uint64]*DSQ
+	global []*DSQ // by node
+	idle   idle
+	nodes  int
+
+	in      place // the operation that is running
+	waker   int   // the CPU that runs a wakeup, or -1
+	direct  *Task // the task that select_cpu or enqueue is about
+	spoiled bool  // it has chosen a queue
+	buffer  buffer
+	exit    *Exit
+	loaded  bool
+	err     error
+	result  *Result
+}
+
+// rq is the run queue of a CPU.
+type rq struct {
+	id        int
+	curr      *Task // nil when idle
+	local     DSQ
+	above     []*Task // of the class above
+	list      []*Task // tasks of the scheduler that wait to run (runnable_list)
+	deferred  []*Task // on their way to other CPUs' queues
+	balancing bool
+	pending   bool // an event will reschedule it
+	released  bool // cpu_release was called
+	vacant    bool // curr has just left it, for another CPU
+	gen       int
+	kicks     []kick
+	since     uint64 // when curr began to run, for the record
+}
+
+type kick struct {
+	cpu   int
+	flags uint64
+}
+
+// event is something that happens at a point of time.
+type event struct {
+	at, seq uint64
+	do      func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].seq < e[j].seq
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+
+// Push and Pop implement heap.Interface.
+func (e *events) Push(x any) { *e = append(*e, x.(event)) }
+
+// Pop implements heap.Interface.
+func (e *events) Pop() any {
+	last := len(*e) - 1
+	x := (*e)[last]
+	(*e)[last] = event{}
+	*e = (*e)[:last]
+	return x
+}
+
+// New prepares a simulation. The error is a [*ConfigError].
+func New(cfg Config, ops Ops) (*Sim, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if cfg.HZ == 0 {
+		cfg.HZ = 250
+	}
+	if cfg.Events == 0 {
+		cfg.Events = defaultEvents
+	}
+	if cfg.Batch == 0 {
+		cfg.Batch = defaultBatch
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = maxTimeout
+	}
+	if cfg.Values == (Values{}) {
+		cfg.Values = DefaultValues
+	}
+	s := &Sim{cfg: cfg, ops: ops, tick: uint64(time.Second) / uint64(cfg.HZ), end: uint64(cfg.Duration), byName: map[string]*Task{}, dsqs: map[uint64]*DSQ{}, waker: -1}
+	s.result = &Result{Calls: map[Op]int{}}
+	for i, cpu := range cfg.CPUs {
+		c := &rq{id: i}
+		c.local = DSQ{ID: DSQLocal, cpu: c}
+		s.cpus = append(s.cpus, c)
+		s.nodes = max(s.nodes, cpu.Node+1)
+	}
+	for range s.nodes {
+		s.global = append(s.global, &DSQ{ID: DSQGlobal})
+	}
+	for i := range cfg.Tasks {
+		spec := &s.cfg.Tasks[i]
+		t := &Task{Spec: spec, Number: i, Class: spec.Class, state: unborn, mirror: ops, sticky: -1, resetRunnable: true, Cgroup: spec.Cgroup}
+		t.Stats.ByCPU = map[int]uint64{}
+		s.tasks = append(s.tasks, t)
+		s.byName[spec.Name] = t
+	}
+	return s, nil
+}
+
+// Tasks returns the tasks in the order of the configuration.
+func (s *Sim) Tasks() []*Task { return s.tasks }
+
+// Now returns the simulated time since the scheduler was loaded, in nanoseconds.
+func (s *Sim) Now() uint64 { return s.now }
+
+// after schedules an event.
+func (s *Sim) after(d uint64, do func()) { s.at(s.now+d, do) }
+
+func (s *Sim) at(t uint64, do func()) {
+	s.seq++
+	heap.Push(&s.events, event{t, s.seq, do})
+}
+
+// Run loads the scheduler, lets the tasks run, and unregisters the scheduler. The error is that of ctx, of an operation
+// that could not be run, or [ErrLimit]; the result is what happened until then.
+func (s *Sim) Run(ctx context.Context) (*Result, error) {
+	for _, t := range s.tasks {
+		t.setNice(t.Spec.Nice)
+		t.setAllowed(s.allowed(t.Spec.Allowed))
+		t.setCPU(t.Spec.CPU)
+	}
+	if s.load() {
+		s.start()
+		s.loop(ctx)
+	}
+	s.unload()
+	return s.finish(), s.err
+}
+
+func (s *Sim) allowed(m Mask) Mask {
+	if m &= s.cfg.all(); m != 0 {
+		return m
+	}
+	return s.cfg.all()
+}
+
+// start creates the first events.
+func (s *Sim) start() {
+	s.flushKicks() // of init
+	for _, t := range s.tasks {
+		s.at(uint64(t.Spec.Start), func() { s.born(t) })
+	}
+	s.at(s.tick, s.ticks)
+	s.at(s.watchInterval(), s.watchdog)
+}
+
+func (s *Sim) loop(ctx context.Context) {
+	for s.err == nil && s.exit == nil && len(s.events) > 0 {
+		next := min(s.events[0].at, s.end)
+		if next > s.now {
+			if err := ctx.Err(); err != nil {
+				s.err = err
+				return
+			}
+			reached, err := s.ops.Pass(ctx, s.now, next)
+			if err != nil {
+				s.err = err
+				return
+			}
+			s.now, s.still = max(reached, s.now), 0
+			s.flushKicks()
+			if s.events[0].at > s.now && s.now < s.end {
+				continue // the machine's own event may have made others
+			}
+		}
+		if s.now >= s.end {
+			return
+		}
+		if s.events[0].at > s.now {
+			continue
+		}
+		s.count++
+		if s.still++; s.count > s.cfg.Events || s.still > maxInstant {
+			s.err = ErrLimit
+			return
+		}
+		e := heap.Pop(&s.events).(event)
+		e.do()
+		s.flushKicks()
+	}
+}
+
+// ticks is the timer interrupt of every CPU (scheduler_tick, task_tick_scx).
+func (s *Sim) ticks() {
+	s.after(s.tick, s.ticks)
+	for _, c := range s.cpus {
+		t := c.curr
+		switch {
+		case t == nil || s.err != nil:
+		case t.Class == Above:
+			s.account(c)
+			if len(c.above) > 0 {
+				s.resched(c)
+			}
+		default:
+			s.account(c)
+			s.call(c, OpTick, t)
+			if t.Slice() == 0 {
+				s.resched(c)
+			}
+		}
+	}
+}
+
+// resched makes a CPU choose what to run as soon as the current event is over (resched_curr).
+func (s *Sim) resched(c *rq) {
+	if c.pending {
+		return
+	}
+	c.pending = true
+	s.after(0, func() {
+		c.pending = false
+		s.schedule(c)
+	})
+}
