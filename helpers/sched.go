@@ -4,7 +4,6 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/kernel/sched"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -46,7 +45,7 @@ func ofSched(name string, wide bool, do schedImpl, args ...proto.Arg) kfuncRow {
 		if s == nil {
 			return 0, notSimulated(name + " outside of a schedule (a scenario with sched: runs one)")
 		}
-		if op := s.Op(); op != "" && !p.Grouped(uapi.R(7, 2), proto.Caller{Type: uapi.ProgTypeStructOps, Target: "sched_ext_ops", Member: string(op)}) {
+		if op := s.Op(); op != "" && !p.FromOp(string(op)) {
 			s.Denied(name + " called from ops." + string(op) + "(), which may not call it")
 			return 0, nil
 		}

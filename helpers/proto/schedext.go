@@ -59,6 +59,11 @@ func (k *Kfunc) Grouped(release uapi.Release, c Caller) bool {
 	return k.Group == "" || slices.ContainsFunc(strings.Fields(k.Group), func(g string) bool { return slices.Contains(groups, g) })
 }
 
+// FromOp reports whether a member of struct sched_ext_ops may call the function, on any release.
+func (k *Kfunc) FromOp(member string) bool {
+	return k.Grouped(schedextFilter, Caller{Type: uapi.ProgTypeStructOps, Target: schedextOps, Member: member})
+}
+
 // Members lists, in order, the functions of struct sched_ext_ops that may call the function on releases that check
 // them; nil for all.
 func (k *Kfunc) Members() []string {
