@@ -58,3 +58,9 @@ func (cs *contexts) matching(pattern string) string {
 	}
 	return best
 }
+
+// OfScheduler reports whether a program is an operation of a sched_ext scheduler.
+func OfScheduler(lp *loader.LinkedProgram) bool {
+	typ, _, _ := strings.Cut(lp.AttachTo, ".")
+	return progtype.Of(lp.Type).Target == progtype.OpsMember && btf.EssentialName(typ) == schedExtOps
+}

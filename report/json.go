@@ -61,6 +61,8 @@ type RunDocument struct {
 	Warnings []string          `json:"warnings,omitempty"`
 	// Chain is what programs decided that ran one after the other on one hook.
 	Chain *Chain `json:"chain,omitempty"`
+	// Schedules are what sched_ext schedulers did.
+	Schedules []Schedule `json:"schedules,omitempty"`
 	// Try is a command line whose flags let programs pass the branches that ended them, if flags can do that.
 	Try string `json:"try,omitempty"`
 

@@ -35,6 +35,9 @@ func newValidation(v machine.Validation) *Validation {
 
 // AddScenario adds a run of a scenario to its program. m must be in the state after the run.
 func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
+	if res.Schedule != nil {
+		d.AddSchedule(res.Run.Name, res.Schedule)
+	}
 	for i := range d.Programs {
 		p := &d.Programs[i]
 		if p.Name != res.Run.Prog {

@@ -78,6 +78,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	if d.Chain != nil {
 		fmt.Fprintf(&b, "%s %s\n", s.bold("chain:"), d.Chain.text())
 	}
+	for i := range d.Schedules {
+		writeSchedule(&b, &d.Schedules[i], s)
+	}
 	if d.Error != nil {
 		writeError(&b, d.Error, s, "")
 	}

@@ -32,6 +32,7 @@ type runOptions struct {
 	pcap      string
 	pcapIndex int
 	out       string
+	traceOut  string
 
 	dumpMaps   []string
 	dumpFormat string
@@ -105,6 +106,7 @@ global variables. Without -p all programs run.`,
 	f.StringVar(&c.pcap, "pcap", "", "run programs on every packet of `FILE`: pcap or pcapng, also .gz and .zst")
 	f.IntVar(&c.pcapIndex, "pcap-index", 0, "run only packet `N` of --pcap, counted from 1")
 	f.StringVar(&c.out, "out", "", "write the packets as the programs left them to `FILE`: pcapng with verdicts as comments, or .pcap")
+	f.StringVar(&c.traceOut, "trace-out", "", "write the schedules of sched_ext schedulers to `FILE`, for chrome://tracing and Perfetto")
 	f.StringArrayVar(&c.dumpMaps, "dump-map", nil, "print the elements of map `NAME` after the run, decoded by their types, as bpftool map dump does; repeatable")
 	f.StringVar(&c.dumpFormat, "dump-format", string(report.MapPlain), "`LAYOUT` of --dump-map: plain, json (bpftool -j) or pretty (bpftool -p)")
 	return cmd
@@ -174,6 +176,9 @@ func (c *runCommand) runObjects(paths []string) error {
 		}
 	}
 	c.code = all.Exit
+	if err := c.writeTrace(all.Results); err != nil {
+		return err
+	}
 	if !c.json {
 		return c.collected.finish(c.console, c.stdout)
 	}
@@ -257,6 +262,8 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	}
 	verdicts := c.sim.verdicts(ctx, linked, names)
 	cfg.Refuses = verdicts.refuses
+	schedulers := c.schedulers(obj)
+	cfg.Schedules = len(schedulers) > 0
 	m, err := machine.New(linked, cfg)
 	verdicts.addTo(doc, c.sim.noVerify)
 	if err != nil {
@@ -282,6 +289,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	}
 	if len(names) == 0 {
 		names = linked.KernelOrder(m.Names())
+	}
+	if names, err = c.schedule(ctx, doc, m, schedulers, names); err != nil {
+		return nil, err
 	}
 	if c.replays() {
 		if err := c.replay(ctx, doc, m, names, in); err != nil {
@@ -320,7 +330,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 	}
 	doc.Finish(m)
-	doc.Exit = report.RunExit(doc, len(c.progs) > 0, c.sim.strict)
+	doc.Exit = exitcode.Worse(doc.Exit, report.RunExit(doc, len(c.progs) > 0, c.sim.strict))
 	if err := c.writeMaps(m); err != nil {
 		return doc, err
 	}

@@ -185,6 +185,9 @@ func (c *runCommand) runScenario(objects []string, path string) error {
 		}
 	}
 	c.code = all.Exit
+	if err := c.writeTrace(all.Results); err != nil {
+		return err
+	}
 	if !c.json {
 		return c.collected.finish(c.console, c.stdout)
 	}
