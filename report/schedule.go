@@ -32,8 +32,10 @@ type Schedule struct {
 	Dropped  int               `json:"dropped_segments,omitempty"`
 	// Calls counts the calls of the scheduler's operations.
 	Calls map[string]int `json:"calls"`
-	Insns uint64         `json:"insns"`
-	Trace []string       `json:"trace,omitempty"`
+	// Progs are the programs by operation.
+	Progs map[string]string `json:"progs"`
+	Insns uint64            `json:"insns"`
+	Trace []string          `json:"trace,omitempty"`
 }
 
 // ScheduleExit is why a scheduler ended (struct scx_exit_info).
@@ -74,7 +76,10 @@ type ScheduleSegment struct {
 func (d *RunDocument) AddSchedule(run string, r *schedule.Result) {
 	out := Schedule{
 		Run: run, Ops: r.Ops, Scheduler: r.Name, Status: string(r.Status), Duration: r.End, Busy: r.Busy, Dropped: r.Dropped,
-		Tasks: []ScheduleTask{}, Segments: []ScheduleSegment{}, Calls: map[string]int{}, Insns: r.Insns, Trace: r.Trace,
+		Tasks: []ScheduleTask{}, Segments: []ScheduleSegment{}, Calls: map[string]int{}, Progs: r.Progs, Insns: r.Insns, Trace: r.Trace,
+	}
+	if out.Progs == nil {
+		out.Progs = map[string]string{}
 	}
 	if out.Busy == nil {
 		out.Busy = []uint64{}
@@ -96,6 +101,18 @@ func (d *RunDocument) AddSchedule(run string, r *schedule.Result) {
 		out.Calls[string(op)] = n
 	}
 	d.Schedules = append(d.Schedules, out)
+}
+
+// scheduled reports whether a program is an operation of a schedule's scheduler.
+func (d *RunDocument) scheduled(prog string) bool {
+	for i := range d.Schedules {
+		for _, p := range d.Schedules[i].Progs {
+			if p == prog {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ScheduleExitCode returns the exit code of a schedule that nothing is expected of.

@@ -459,7 +459,7 @@ func summary(d *RunDocument) string {
 	var order []string
 	for i := range d.Programs {
 		st := d.Programs[i].Status
-		if d.Programs[i].notRun() {
+		if d.Programs[i].notRun() && !d.scheduled(d.Programs[i].Name) {
 			st = "not chosen"
 		}
 		if counts[st] == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/schedule"
 )
 
 // Options configures runs where the file does not.
@@ -87,7 +88,7 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 
 // open creates a runner for a file without unknown programs.
 func (f *File) open(obj *loader.Object, target *loader.Target, load loader.LoadOptions, opt Options) (*Runner, error) {
-	linked, err := obj.Load(f.target(target), load)
+	linked, err := obj.Load(f.target(target), schedule.WithEnums(obj, target, load))
 	if err != nil {
 		return nil, err
 	}
