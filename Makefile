@@ -155,7 +155,7 @@ falsealarms: build
 
 # The test suite of cilium/ebpf, unmodified, as nobody on a simulated kernel (KERNEL=embedded, or what --btf takes).
 exec-suite:
-	scripts/exec-suite.sh $(or $(KERNEL),embedded)
+	scripts/exec-suite.sh $(or $(KERNEL),embedded) $(VMLINUZ) $(MODULES)
 
 # The packaged BPF tools, unmodified: with events, compared with their recorded output, and without events on each of KERNELS (names or BTF files).
 exec-tools:

@@ -159,6 +159,7 @@ func (s *System) linkCgroup(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 	if e != 0 {
 		return fail(e)
 	}
+	s.addStorage(p, pl)
 	return s.newLink(l, h)
 }
 
@@ -310,6 +311,7 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 	}
 	h := s.attach(&attachment{prog: p, place: pl, hook: machine.Hook{AttachTo: p.lp.AttachTo, Section: p.lp.Section}})
 	s.hold(p)
+	s.addStorage(p, pl)
 	g.list = slices.Insert(g.list, i, groupEntry{p, nil, h})
 	g.revision++
 	return Result{}

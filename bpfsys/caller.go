@@ -1,6 +1,10 @@
 package bpfsys
 
-import "github.com/bpfrun/bpfrun/uapi"
+import (
+	"net/netip"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // Caller gives access to the memory and descriptors of the task that makes a call. Its methods are called only during that call.
 type Caller interface {
@@ -51,9 +55,21 @@ type File struct {
 	Kind   FileKind
 	Object Object // set for an ObjectFile
 	Access uint32
-	// Inode identifies the host's cgroups, namespaces and sockets.
-	Inode uint64
-	Path  string // of a BPFFSFile
+	// Inode identifies the host's cgroups, namespaces and sockets; with Dev, the file system, any file of the host.
+	Inode, Dev uint64
+	Path       string      // of a BPFFSFile, and of a CgroupFile below its mount
+	PID        uint32      // of a PidFile
+	Socket     *SocketInfo // of a SocketFile
+}
+
+// SocketInfo describes a socket of the host. State is that of TCP (include/net/tcp_states.h); other connected sockets are established too.
+type SocketInfo struct {
+	Family, Type, Protocol uint16
+	State                  uint8
+	Local, Remote          netip.AddrPort
+	Cookie                 uint64
+	// Bound means that packets find it; Reuseport that SO_REUSEPORT is set.
+	Bound, Reuseport bool
 }
 
 // Result is the outcome of a call: a value or an errno. A call that opens a descriptor returns the new file, and the value to return to

@@ -148,7 +148,7 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 			continue
 		}
 		hook := h.hook
-		in := machine.Input{CPU: e.CPU, Args: args, Current: task, Cookie: h.cookie, Hook: &hook}
+		in := machine.Input{CPU: e.CPU, Args: args, Current: task, Cookie: h.cookie, Hook: &hook, CgroupStorage: storageFor(h.prog, h.place)}
 		if progtype.Of(h.prog.typ).Takes.Has(progtype.TakesPacket) {
 			in.Packet = e.Packet
 		}
@@ -237,7 +237,7 @@ func (s *System) task(fields map[string]any) (*kernel.Object, error) {
 			return nil, errors.New("more than 4096 tasks in events")
 		}
 		var err error
-		if t, err = k.NewTask("event-" + key); err != nil {
+		if t, err = k.NewTask(fmt.Sprint("event-", fields["pid"], "/", fields["tgid"])); err != nil {
 			return nil, err
 		}
 		s.tasks[key] = t
@@ -256,7 +256,13 @@ func (s *System) task(fields map[string]any) (*kernel.Object, error) {
 }
 
 // taskKey identifies a task of events by its ids.
-func taskKey(fields map[string]any) string { return fmt.Sprint(fields["pid"], "/", fields["tgid"]) }
+func taskKey(fields map[string]any) string {
+	tgid := fields["tgid"]
+	if tgid == nil {
+		tgid = fields["pid"] // a process's first thread
+	}
+	return fmt.Sprint(fields["pid"], "/", tgid)
+}
 
 // taskOf returns the task of a caller, in which a test run happens; nil, the CPU's current task, if there can be no more tasks.
 func (s *System) taskOf(c Caller) *kernel.Object {

@@ -21,6 +21,9 @@ type Map struct {
 	slots map[string]Object
 	owner *Prog // the first program in a program array; later ones must be compatible with it
 	ops   *structOps
+	// storages are the storages of cgroups in a map of the older kind, and storageOrder is their order of creation.
+	storages     map[uint64]bool
+	storageOrder []uint64
 }
 
 // Def returns the map's definition.

@@ -34,17 +34,13 @@ func (m *Map) key(c Caller, addr uint64) ([]byte, uapi.Errno) {
 	return b, 0
 }
 
-// ownersOnly reports whether this is a local storage map: callers name its elements by host descriptors of the kernel objects that own them.
-func (m *Map) ownersOnly() bool {
+// byOwner reports whether this is a local storage map: callers name its elements by the kernel objects that own them.
+func (m *Map) byOwner() bool {
 	switch m.def.Type {
-	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage, uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage:
+	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage:
 		return true
 	}
-	return false
-}
-
-func (m *Map) notServed() Result {
-	return Result{Errno: uapi.EOPNOTSUPP, Note: "elements of " + m.def.Type.String() + " maps cannot be accessed from user space here (map " + m.name + ")"}
+	return m.cgroupStorage()
 }
 
 func (s *System) mapLookup(c Caller, a *attr) Result {
@@ -59,8 +55,10 @@ func (s *System) mapLookup(c Caller, a *attr) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if m.ownersOnly() {
-		return m.notServed()
+	if m.byOwner() {
+		if key, e = s.owner(c, m, key); e != 0 {
+			return fail(e)
+		}
 	}
 	value := make([]byte, maps.UserValueSize(m.m))
 	if m.def.Type == uapi.MapTypeBloomFilter && !c.Read(a.u64(16), value) {
@@ -79,11 +77,8 @@ func (s *System) mapLookup(c Caller, a *attr) Result {
 // lookup returns a copy of an element's value, or the id of the object that it refers to.
 func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
 	s.pull(m)
-	if t := m.def.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash { // sock_map_lookup_sys
-		if m.def.ValueSize != 8 {
-			return nil, uapi.ENOSPC
-		}
-		return nil, uapi.ENOENT
+	if t := m.def.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash || t == uapi.MapTypeReuseportSockarray {
+		return m.socketCookie(key)
 	}
 	if m.ops != nil { // bpf_struct_ops_map_sys_lookup_elem
 		if le.Uint32(key) != 0 {
@@ -119,8 +114,10 @@ func (s *System) elemToChange(c Caller, a *attr) (m *Map, key []byte, refused *R
 	if key, e = m.key(c, a.u64(8)); e != 0 {
 		return no(fail(e))
 	}
-	if m.ownersOnly() {
-		return no(m.notServed())
+	if m.byOwner() {
+		if key, e = s.owner(c, m, key); e != 0 {
+			return no(fail(e))
+		}
 	}
 	return m, key, nil
 }
@@ -142,15 +139,29 @@ func (s *System) update(c Caller, m *Map, key, value []byte, flags uint64) Resul
 	switch m.def.Type {
 	case uapi.MapTypePerfEventArray, uapi.MapTypeProgArray, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps:
 		return fail(s.updateRef(c, m, key, value, flags))
-	case uapi.MapTypeCgroupArray, uapi.MapTypeSockmap, uapi.MapTypeSockhash, uapi.MapTypeXskmap, uapi.MapTypeReuseportSockarray:
-		return m.notServed()
+	case uapi.MapTypeXskmap:
+		return Result{Errno: uapi.EOPNOTSUPP, Note: "elements of xskmap maps are AF_XDP sockets, which are not simulated (map " + m.name + ")"}
 	case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap:
 		return fail(s.updateDev(c, m, key, value, flags))
 	case uapi.MapTypeStructOps:
 		return s.updateOps(c, m, key, value, flags)
 	}
-	e := maps.UserUpdate(m.m, key, value, flags)
-	s.push(m)
+	var e uapi.Errno
+	switch t := m.m.(type) {
+	case maps.SockMap:
+		e = s.updateSock(c, m, t, key, value, flags)
+	case maps.LocalStorage:
+		e = t.Update(maps.AllCPUs, key, value, flags)
+	case maps.RefArray:
+		if m.def.Type == uapi.MapTypeCgroupArray {
+			e = s.updateCgroups(c, m, t, key, value, flags)
+		} else {
+			e = s.updateReuseport(c, m, t, key, value, flags)
+		}
+	default:
+		e = maps.UserUpdate(m.m, key, value, flags)
+		s.push(m)
+	}
 	return fail(e)
 }
 
@@ -273,10 +284,15 @@ func (s *System) mapNextKey(c Caller, a *attr) Result {
 			return fail(e)
 		}
 	}
-	if m.ownersOnly() {
-		return fail(uapi.ENOTSUPP)
+	var next []byte
+	switch {
+	case m.cgroupStorage():
+		next, e = m.nextStorage(key)
+	case m.byOwner(): // notsupp_get_next_key
+		e = uapi.ENOTSUPP
+	default:
+		next, e = m.m.NextKey(key)
 	}
-	next, e := m.m.NextKey(key)
 	if e != 0 {
 		return fail(e)
 	}

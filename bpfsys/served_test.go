@@ -3,6 +3,7 @@ package bpfsys_test
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -35,6 +36,10 @@ func newCaller(t *testing.T, spec *btf.Spec) *caller {
 	for fd, kind := range map[int32]bpfsys.FileKind{cgroupFD: bpfsys.CgroupFile, netnsFD: bpfsys.NetnsFile, socketFD: bpfsys.SocketFile, bpffsFD: bpfsys.BPFFSFile, pidFD: bpfsys.PidFile} {
 		k.files[fd] = bpfsys.File{Kind: kind, Inode: uint64(fd)}
 	}
+	k.files[pidFD] = bpfsys.File{Kind: bpfsys.PidFile, PID: 1}
+	k.files[socketFD] = bpfsys.File{Kind: bpfsys.SocketFile, Inode: socketFD, Socket: &bpfsys.SocketInfo{
+		Family: 2, Type: 2, Protocol: 17, State: 7, Bound: true, Reuseport: true, Cookie: 77, Local: netip.MustParseAddrPort("127.0.0.1:53"),
+	}}
 	return &caller{k, spec}
 }
 
@@ -600,6 +605,9 @@ func elementSubjects() []subject {
 				return r
 			}
 			at := key(k)
+			if typ == uapi.MapTypeCgroupStorage || typ == uapi.MapTypePercpuCgroupStorage { // an element exists once a program that uses the map is attached
+				at = k.put(k.cgroupStorageKey(int(fd)))
+			}
 			if shapeOf(typ).key == 0 {
 				at = 0
 			}
@@ -608,6 +616,17 @@ func elementSubjects() []subject {
 		}})
 	}
 	return out
+}
+
+// cgroupStorageKey attaches a program that uses a map to the cgroup and returns the key of its storage.
+func (k *caller) cgroupStorageKey(m int) []byte {
+	p := k.must(k.load(uapi.ProgTypeCgroupSkb, []decode.Insn{{Code: 0x18, Dst: 1, Src: 1, Imm: int32(m)}, {}, {Code: 0xb7, Imm: 1}, {Code: 0x95}}))
+	_, r := k.try(uapi.CmdProgAttach, field{0, cgroupFD}, field{4, p}, field{8, int(uapi.AttachCgroupInetEgress)}, field{12, 0})
+	k.must(0, r.errno)
+	key := make([]byte, 16)
+	le.PutUint64(key, cgroupFD)
+	le.PutUint32(key[8:], uint32(uapi.AttachCgroupInetEgress))
+	return key
 }
 
 func programSubjects() []subject {

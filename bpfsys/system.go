@@ -61,6 +61,7 @@ type System struct {
 	noted   map[string]bool
 	groups  map[place]*attachGroup
 	tasks   map[string]*kernel.Object
+	stand   map[fileID]*kernel.Object // objects that stand for files of the host
 	// testArgs are what arguments of the kernel's test functions point to, by type.
 	testArgs map[string]*kernel.Object
 	process  process              // of the syscall program that runs

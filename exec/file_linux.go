@@ -25,9 +25,11 @@ type file struct {
 	cgroup uint64 // id of a simulated cgroup
 	// context is set for what fsopen(2) returned.
 	context *fsContext
-	read    bool // a directory has been listed to its end
-	kept    bool // kept when no descriptor is left
-	event   int  // eventfd that stands for the object in epoll, -1 if none
+	// listed is the position that the last listing of a directory ended at, and last the name before it.
+	listed int64
+	last   string
+	kept   bool // kept when no descriptor is left
+	event  int  // eventfd that stands for the object in epoll, -1 if none
 	// epolled is set once the eventfd was put into an epoll instance.
 	epolled bool
 	level   bool

@@ -4,7 +4,6 @@ package exec
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/fnv"
 	"path"
 	"strconv"
@@ -260,6 +259,9 @@ func (c *call) attributes(p string) (unix.Stat_t, pathKind) {
 		st.Mode, st.Size = unix.S_IFREG|0o444, int64(len(b))
 	case directory:
 		st.Mode, st.Nlink = unix.S_IFDIR|0o755, 2
+		if id := c.s.cgroups[p]; id != 0 {
+			st.Ino = id
+		}
 	case pinned:
 		st.Mode = unix.S_IFREG | 0o600
 	}
@@ -448,56 +450,6 @@ func (c *call) readlink(dir int32, addr, to, size uint64) {
 		return
 	}
 	c.s.reply(c.n, int64(len(b)), 0)
-}
-
-// getdents lists a simulated directory.
-func (c *call) getdents() {
-	s := c.s
-	f := s.fileAt(c.n, c.fd(0))
-	if f == nil || !f.dir {
-		s.host(c.n)
-		return
-	}
-	if f.read {
-		f.read = false
-		s.reply(c.n, 0, 0)
-		return
-	}
-	var out []byte
-	entry := func(name string, typ byte) bool {
-		n := (19 + len(name) + 1 + 7) &^ 7
-		if uint64(len(out)+n) > c.arg(2) {
-			return false
-		}
-		b := make([]byte, n)
-		h := fnv.New64a()
-		fmt.Fprint(h, f.path, "/", name)
-		le.PutUint64(b, h.Sum64()>>16)
-		le.PutUint64(b[8:], uint64(len(out)+n))
-		le.PutUint16(b[16:], uint16(n))
-		b[18] = typ
-		copy(b[19:], name)
-		out = append(out, b...)
-		return true
-	}
-	entry(".", unix.DT_DIR)
-	entry("..", unix.DT_DIR)
-	for _, name := range s.sys.ReadDir(f.path) {
-		typ := byte(unix.DT_REG)
-		if e, ok := s.sys.Stat(f.path + "/" + name); ok && e.Dir {
-			typ = unix.DT_DIR
-		}
-		if !entry(name, typ) {
-			s.note("the buffer is too small for the whole bpffs directory; the listing is incomplete")
-			break
-		}
-	}
-	if !c.Write(c.arg(1), out) {
-		s.reply(c.n, 0, unix.EFAULT)
-		return
-	}
-	f.read = true
-	s.reply(c.n, int64(len(out)), 0)
 }
 
 // inFS reads a path and reports whether it is in the simulated bpffs; otherwise it lets the host serve the call.

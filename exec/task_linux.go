@@ -223,10 +223,10 @@ func (c *call) File(fd int32) bpfsys.File {
 	}
 	var fs unix.Statfs_t
 	_ = unix.Fstatfs(g, &fs)
-	out := bpfsys.File{Kind: bpfsys.OtherFile, Inode: st.Ino}
+	out := bpfsys.File{Kind: bpfsys.OtherFile, Inode: st.Ino, Dev: st.Dev}
 	switch {
 	case uint32(fs.Type) == magicCgroup2 && st.Mode&unix.S_IFMT == unix.S_IFDIR:
-		out.Kind = bpfsys.CgroupFile
+		out.Kind, out.Path = bpfsys.CgroupFile, cgroupPath(g)
 	case uint32(fs.Type) == magicNSFS:
 		out.Kind = bpfsys.NetnsFile
 		var own unix.Stat_t
@@ -234,7 +234,11 @@ func (c *call) File(fd int32) bpfsys.File {
 			out.Inode = 0 // commands without a descriptor mean inode 0
 		}
 	case st.Mode&unix.S_IFMT == unix.S_IFSOCK:
-		out.Kind = bpfsys.SocketFile
+		out.Kind, out.Socket = bpfsys.SocketFile, socketInfo(g)
+	default:
+		if pid := pidOf(g); pid > 0 {
+			out.Kind, out.PID = bpfsys.PidFile, pid
+		}
 	}
 	return out
 }

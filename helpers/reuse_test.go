@@ -18,10 +18,10 @@ import (
 // TestResetForgetsAll holds that a run that was reset is a fresh one but for what says which program it is of: every field, those that are added too.
 func TestResetForgetsAll(t *testing.T) {
 	kept := map[string]bool{
-		"ProgType": true, "Attach": true, "FuncIP": true, "Cookie": true, "FuncArgs": true, "FuncReturns": true, "Context": true, "Packet": true, "Host": true, "OnLimit": true, "Here": true,
+		"ProgType": true, "Attach": true, "FuncIP": true, "Cookie": true, "CgroupStorage": true, "FuncArgs": true, "FuncReturns": true, "Context": true, "Packet": true, "Host": true, "OnLimit": true, "Here": true,
 	}
 	r := &Run{
-		ProgType: uapi.ProgTypeXDP, Attach: 1, FuncIP: 2, Cookie: 3, FuncArgs: 4, FuncReturns: true, Context: &kernel.Context{}, Packet: func() []byte { return nil },
+		ProgType: uapi.ProgTypeXDP, Attach: 1, FuncIP: 2, Cookie: 3, CgroupStorage: 4, FuncArgs: 4, FuncReturns: true, Context: &kernel.Context{}, Packet: func() []byte { return nil },
 		Retval: 5, SessionReturn: true, sessionCookie: 8,
 		Output: Output{Trace: []string{"t"}, Text: []byte{6}, SeqStart: 7, SeqFull: true, Events: []Event{{Number: 9}}, target: 13, kept: 14, Host: &mem.Host{}, OnLimit: func(error) {}},
 		Held:   held.Ledger{Here: func() (*vm.Image, int) { return nil, 0 }},

@@ -16,6 +16,8 @@ type Run struct {
 	Attach   uapi.AttachType
 	// FuncIP is the address of the traced function, Cookie the attach cookie.
 	FuncIP, Cookie uint64
+	// CgroupStorage identifies the attachment's storage (bpf_get_local_storage); 0 means that of the current task's cgroup.
+	CgroupStorage uint64
 	// FuncArgs is the number of arguments of the traced function; FuncReturns means that
 	// the context holds its return value after them.
 	FuncArgs    int

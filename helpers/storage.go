@@ -57,7 +57,10 @@ func storageDelete(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 
 // getLocalStorage returns the older cgroup storage, which exists from attachment on and is never NULL.
 func getLocalStorage(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
-	owner := c.Kernel.CgroupID()
+	owner := c.Run.CgroupStorage
+	if owner == 0 {
+		owner = c.Kernel.CgroupID()
+	}
 	if _, errno := s.Get(owner, nil, true); errno != 0 {
 		return 0, badArg("bpf_get_local_storage: %v", errno)
 	}

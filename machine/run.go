@@ -38,6 +38,8 @@ type Input struct {
 	Hook *Hook
 	// Cookie is the cookie that user space attached the program with.
 	Cookie uint64
+	// CgroupStorage identifies the value that bpf_get_local_storage returns; 0 is that of the current task's cgroup.
+	CgroupStorage uint64
 	// Elements overrides what an iterator visits: the arguments of each call by name. Map is the map whose elements it
 	// visits.
 	Elements []map[string]any

@@ -61,7 +61,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in}
 	m.useArena(p)
 	if !isUSDT(p) { // for those the cookie is the number of the spec, 0
-		m.env.Run.Cookie = in.Cookie
+		m.env.Run.Cookie, m.env.Run.CgroupStorage = in.Cookie, in.CgroupStorage
 	}
 	m.thread.Start(p.img, kctx.Addr)
 	return s, res, nil

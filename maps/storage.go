@@ -146,7 +146,7 @@ func (s *storage) Lookup(cpu int, key []byte) (uint64, uapi.Errno) {
 }
 
 // Update takes an owner's address as key.
-func (s *storage) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
+func (s *storage) Update(cpu int, key, value []byte, flags uint64) uapi.Errno {
 	owner, ok := s.keyOwner(key)
 	if !ok || len(value) < int(s.spec.ValueSize) || flags&^uapi.Lock > uapi.Exist || flags&uapi.Lock != 0 && !s.hasLock() {
 		return uapi.EINVAL
@@ -164,11 +164,33 @@ func (s *storage) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 		_, e := s.Get(owner, value, true)
 		return e
 	}
+	step := int(round8(s.spec.ValueSize))
 	for c := range int(s.copies) {
-		s.copyValue(s.bytes(slot, c), value)
+		v := value
+		if cpu == AllCPUs && len(value) >= int(s.copies)*step { // user space passes the value of each CPU
+			v = value[c*step:]
+		}
+		s.copyValue(s.bytes(slot, c), v)
 		s.note(slot, c)
 	}
 	return OK
+}
+
+// userRead takes an owner's address as key.
+func (s *storage) userRead(key []byte) ([]byte, uapi.Errno) {
+	slot := s.find(hashKey(key), key)
+	if slot == noSlot {
+		return nil, uapi.ENOENT
+	}
+	if s.copies == 1 {
+		return s.userCopy(s.bytes(slot, 0)), OK
+	}
+	step := int(round8(s.spec.ValueSize))
+	out := make([]byte, int(s.copies)*step)
+	for c := range int(s.copies) {
+		copy(out[c*step:], s.userCopy(s.bytes(slot, c)))
+	}
+	return out, OK
 }
 
 // Delete takes an owner's address as key.

@@ -48,7 +48,7 @@ func UserLookup(m Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
 		}
 		return out, OK
 	}
-	if len(key) < int(m.Spec().KeySize) {
+	if !isStorage(m) && len(key) < int(m.Spec().KeySize) {
 		return nil, uapi.EFAULT
 	}
 	if r, ok := m.(userReader); ok {
@@ -56,6 +56,12 @@ func UserLookup(m Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
 	}
 	_, e := m.Lookup(AllCPUs, key)
 	return nil, e
+}
+
+// isStorage reports whether the map's keys are owners, 8 bytes, whatever its key size.
+func isStorage(m Map) bool {
+	_, ok := m.(LocalStorage)
+	return ok
 }
 
 // UserUpdate implements BPF_MAP_UPDATE_ELEM. Maps whose elements are file descriptors take a map's id (maps of maps) or
@@ -80,7 +86,7 @@ func UserDelete(m Map, key []byte) uapi.Errno {
 	switch {
 	case m.Spec().Flags&uapi.MapRdonly != 0:
 		return uapi.EPERM
-	case len(key) < int(m.Spec().KeySize):
+	case !isStorage(m) && len(key) < int(m.Spec().KeySize):
 		return uapi.EFAULT
 	}
 	return m.Delete(key)

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Command vminit is the init process of a virtual machine that records the behaviour of its kernel. It mounts the file systems that
-// programs need, runs the command line in /command (one word per line), and powers the machine off. See scripts/verdicts-vm.sh.
+// programs need, loads the kernel modules in /modules in the order of their names, runs the command line in /command (one word per line), and powers
+// the machine off. See scripts/verdicts-vm.sh and scripts/exec-suite.sh.
 package main
 
 import (
@@ -23,7 +24,8 @@ func main() {
 }
 
 func run() error {
-	for _, m := range []struct{ kind, dir string }{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"bpf", "/sys/fs/bpf"}, {"cgroup2", "/sys/fs/cgroup"}} {
+	for _, m := range []struct{ kind, dir string }{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"bpf", "/sys/fs/bpf"}, {"cgroup2", "/sys/fs/cgroup"},
+		{"tracefs", "/sys/kernel/tracing"}, {"debugfs", "/sys/kernel/debug"}, {"tmpfs", "/tmp"}, {"tmpfs", "/run"}} {
 		_ = os.MkdirAll(m.dir, 0o755)
 		if err := unix.Mount(m.kind, m.dir, m.kind, 0, ""); err != nil {
 			fmt.Printf("vminit: mount %s: %v\n", m.dir, err)
@@ -35,6 +37,7 @@ func run() error {
 	}
 	_ = os.WriteFile("/proc/sys/net/core/bpf_jit_enable", []byte("1"), 0)
 	_ = os.WriteFile("/proc/sys/kernel/kptr_restrict", []byte("0"), 0)
+	loadModules()
 	text, err := os.ReadFile("/command")
 	if err != nil {
 		return err
@@ -43,4 +46,19 @@ func run() error {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
+}
+
+// loadModules loads the modules in /modules.
+func loadModules() {
+	list, _ := os.ReadDir("/modules")
+	for _, m := range list {
+		f, err := os.Open("/modules/" + m.Name())
+		if err == nil {
+			err = unix.FinitModule(int(f.Fd()), "", 0)
+			f.Close()
+		}
+		if err != nil {
+			fmt.Printf("vminit: module %s: %v\n", m.Name(), err)
+		}
+	}
 }
