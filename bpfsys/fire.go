@@ -111,6 +111,7 @@ func (s *System) fireExact(e Event) ([]Fired, error) { return s.fireOn(e, exactl
 func exactly(h *attachment, hook string) bool { return h.hook.AttachTo == hook }
 
 func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, error) {
+	s.closedSockets()
 	var entry, ret []*attachment
 	for _, h := range s.hooks {
 		if h.event != nil && !h.event.enabled || !fits(h, e.Hook) {

@@ -33,6 +33,8 @@ type Config struct {
 	Note func(text string)
 	// HasDevice reports whether a network device exists; if it is nil, only device 1 exists.
 	HasDevice func(ifindex uint32) bool
+	// OpenSockets lists the inodes of the host's sockets that callers have open; nil means that sockets are never closed.
+	OpenSockets func() []uint64
 	// Time limits the verification of one program; 0 means 30 seconds.
 	Time time.Duration
 }
@@ -62,6 +64,7 @@ type System struct {
 	groups  map[place]*attachGroup
 	tasks   map[string]*kernel.Object
 	stand   map[fileID]*kernel.Object // objects that stand for files of the host
+	sockets map[filtered]*attachment  // programs of sockets
 	// testArgs are what arguments of the kernel's test functions point to, by type.
 	testArgs map[string]*kernel.Object
 	process  process              // of the syscall program that runs

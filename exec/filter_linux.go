@@ -45,6 +45,7 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_SOCKET, when: equal, arg: 0, val: unix.AF_XDP},
 		{nr: unix.SYS_SENDTO}, {nr: unix.SYS_SENDMSG}, {nr: unix.SYS_SENDMMSG}, {nr: unix.SYS_RECVMSG}, {nr: unix.SYS_RECVFROM},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachBPF}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachReuseportBPF},
+		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachFilter}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachReuseportBPF},
 		// Its operations would bypass the filter.
 		{nr: unix.SYS_IO_URING_SETUP, when: refused, val: uint32(unix.ENOSYS)},
 	}
@@ -57,11 +58,6 @@ func rules(asRoot bool) []rule {
 	}
 	return list
 }
-
-const (
-	soAttachBPF          = 50
-	soAttachReuseportBPF = 52
-)
 
 // filter compiles the rules to classic BPF: each rule is one comparison that skips the rule's instructions when it does not match. The rules of one
 // call are adjacent, so that a condition that does not hold falls through to the next. rest is the action for calls that no rule is about.

@@ -43,7 +43,7 @@ func init() {
 		unix.SYS_CLOCK_NANOSLEEP: (*call).sleep,
 		unix.SYS_SENDTO:          (*call).sendto, unix.SYS_SENDMSG: (*call).sendmsg, unix.SYS_RECVMSG: (*call).recvmsg, unix.SYS_RECVFROM: (*call).recvfrom,
 		unix.SYS_SENDMMSG: (*call).sendmmsg, unix.SYS_SOCKET: (*call).socket,
-		unix.SYS_SETSOCKOPT: (*call).setsockopt, unix.SYS_CAPGET: (*call).capget, unix.SYS_CAPSET: func(c *call) { c.s.reply(c.n, 0, 0) },
+		unix.SYS_SETSOCKOPT: (*call).setsockopt, unix.SYS_CAPGET: (*call).capget, unix.SYS_CAPSET: (*call).capset,
 	}
 }
 
@@ -165,6 +165,15 @@ func (c *call) mmap() {
 	c.s.host(c.n)
 }
 
+// capset accepts any capabilities of a tool that runs as simulated root.
+func (c *call) capset() {
+	if c.namespace("user") != 0 {
+		c.s.host(c.n)
+		return
+	}
+	c.s.reply(c.n, 0, 0)
+}
+
 func (c *call) prlimit() {
 	if c.arg(2) == 0 { // a query
 		c.s.host(c.n)
@@ -177,8 +186,12 @@ func (c *call) prlimit() {
 	c.s.reply(c.n, 0, 0)
 }
 
-// capget reports all capabilities to a tool that runs as simulated root.
+// capget reports all capabilities to a tool that runs as simulated root. In a user namespace of its own, a process has real ones.
 func (c *call) capget() {
+	if c.namespace("user") != 0 {
+		c.s.host(c.n)
+		return
+	}
 	head := make([]byte, 8)
 	if !c.Read(c.arg(0), head) {
 		c.s.reply(c.n, 0, unix.EFAULT)
@@ -204,23 +217,4 @@ func (c *call) capget() {
 func (c *call) socket() {
 	c.s.note("AF_XDP sockets are not simulated")
 	c.s.reply(c.n, 0, unix.EAFNOSUPPORT)
-}
-
-// setsockopt serves SO_ATTACH_BPF and SO_ATTACH_REUSEPORT_EBPF.
-func (c *call) setsockopt() {
-	if uint32(c.arg(1)) != unix.SOL_SOCKET {
-		c.s.host(c.n)
-		return
-	}
-	b := make([]byte, 4)
-	if c.arg(4) < 4 || !c.Read(c.arg(3), b) {
-		c.s.reply(c.n, 0, unix.EINVAL)
-		return
-	}
-	if _, ok := c.File(int32(le.Uint32(b))).Object.(*bpfsys.Prog); !ok {
-		c.s.reply(c.n, 0, unix.EBADF)
-		return
-	}
-	c.s.note("SO_ATTACH_BPF is not simulated: packets on the host's sockets do not pass through the simulated kernel")
-	c.s.reply(c.n, 0, unix.EOPNOTSUPP)
 }

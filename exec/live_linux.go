@@ -14,7 +14,7 @@ import (
 // unseen are calls that --live does not notify: they run while threads start and wait for each other, and in every signal handler.
 var unseen = []int{
 	unix.SYS_FUTEX, unix.SYS_RT_SIGRETURN, unix.SYS_RESTART_SYSCALL, unix.SYS_RT_SIGPROCMASK, unix.SYS_SIGALTSTACK, unix.SYS_SCHED_YIELD,
-	unix.SYS_MADVISE, unix.SYS_TGKILL, unix.SYS_GETTID,
+	unix.SYS_MADVISE, unix.SYS_TGKILL,
 }
 
 // allow is a rule for a call that goes to the host without a notification.

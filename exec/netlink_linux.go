@@ -74,7 +74,8 @@ func (c *call) sendto() {
 		c.s.reply(c.n, 0, unix.EFAULT)
 		return
 	}
-	c.netlink(g, ino, msg)
+	n, e := c.netlink(g, ino, msg)
+	c.s.reply(c.n, n, e)
 }
 
 func (c *call) sendmsg() {
@@ -84,43 +85,74 @@ func (c *call) sendmsg() {
 		return
 	}
 	defer unix.Close(g)
-	h := make([]byte, 56) // struct msghdr
-	if !c.Read(c.arg(1), h) {
-		c.s.reply(c.n, 0, unix.EFAULT)
-		return
+	msg, e := c.gather(c.arg(1))
+	n := int64(0)
+	if e == 0 {
+		n, e = c.netlink(g, ino, msg)
+	}
+	c.s.reply(c.n, n, e)
+}
+
+// gather reads the message of a struct msghdr.
+func (c *call) gather(addr uint64) ([]byte, unix.Errno) {
+	h := make([]byte, msghdrSize)
+	if !c.Read(addr, h) {
+		return nil, unix.EFAULT
 	}
 	var msg []byte
 	for i := range min(le.Uint64(h[24:]), 64) {
 		v := make([]byte, 16)
 		if !c.Read(le.Uint64(h[16:])+16*i, v) {
-			c.s.reply(c.n, 0, unix.EFAULT)
-			return
+			return nil, unix.EFAULT
 		}
 		n := le.Uint64(v[8:])
 		if n > maxNetlink-uint64(len(msg)) {
-			c.s.reply(c.n, 0, unix.EMSGSIZE)
-			return
+			return nil, unix.EMSGSIZE
 		}
 		part := make([]byte, n)
 		if !c.Read(le.Uint64(v), part) {
-			c.s.reply(c.n, 0, unix.EFAULT)
-			return
+			return nil, unix.EFAULT
 		}
 		msg = append(msg, part...)
 	}
-	c.netlink(g, ino, msg)
+	return msg, 0
 }
 
-// sendmmsg refuses messages to NETLINK_ROUTE: no BPF loader sends several in one call.
+// Sizes in bytes of struct msghdr and struct mmsghdr, and the most messages that sendmmsg(2) sends.
+const (
+	msghdrSize, mmsghdrSize = 56, 64
+	maxMessages             = 1024
+)
+
+// sendmmsg sends messages until one fails; its error is the call's only if it is the first (__sys_sendmmsg).
 func (c *call) sendmmsg() {
-	g, _, ok := c.route(c.fd(0))
+	g, ino, ok := c.route(c.fd(0))
 	if !ok {
 		c.s.host(c.n)
 		return
 	}
-	unix.Close(g)
-	c.s.note("sendmmsg(2) on a NETLINK_ROUTE socket is not served; use sendmsg(2)")
-	c.s.reply(c.n, 0, unix.EOPNOTSUPP)
+	defer unix.Close(g)
+	sent := int64(0)
+	for i := range min(uint64(uint32(c.arg(2))), maxMessages) {
+		at := c.arg(1) + mmsghdrSize*i
+		msg, e := c.gather(at)
+		n := int64(0)
+		if e == 0 {
+			n, e = c.netlink(g, ino, msg)
+		}
+		if e == 0 && !c.Write(at+msghdrSize, le.AppendUint32(nil, uint32(n))) {
+			e = unix.EFAULT
+		}
+		if e != 0 {
+			if sent == 0 {
+				c.s.reply(c.n, 0, e)
+				return
+			}
+			break
+		}
+		sent++
+	}
+	c.s.reply(c.n, sent, 0)
 }
 
 // routeWay is what happens to a message of NETLINK_ROUTE.
@@ -146,28 +178,37 @@ func howRoute(m uapi.RouteMessage) routeWay {
 	return routeRefused
 }
 
-// netlink serves a message: XDP programs of devices here, queries at the host, sent from the checked copy of the bytes. What would change the host is refused.
-func (c *call) netlink(g int, ino uint64, msg []byte) {
-	s := c.s
-	if len(msg) < nlmsgHdrSize {
-		s.reply(c.n, 0, unix.EINVAL)
-		return
+// netlink serves the messages in a buffer, one by one (netlink_rcv_skb), and returns the number of bytes sent.
+func (c *call) netlink(g int, ino uint64, b []byte) (int64, unix.Errno) {
+	if len(b) < nlmsgHdrSize {
+		return 0, unix.EINVAL
 	}
+	for rest := b; len(rest) >= nlmsgHdrSize; {
+		n := int(le.Uint32(rest))
+		if n < nlmsgHdrSize || n > len(rest) {
+			break
+		}
+		if e := c.netlinkMessage(g, ino, rest[:n:n]); e != 0 {
+			return 0, e
+		}
+		rest = rest[min(len(rest), (n+3)&^3):]
+	}
+	return int64(len(b)), 0
+}
+
+// netlinkMessage serves a message: XDP programs of devices here, queries at the host, sent from the checked copy of the bytes. What would change the host is refused.
+func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
+	s := c.s
 	typ := uapi.RouteMessage(le.Uint16(msg[4:]))
 	how := howRoute(typ)
 	query := typ == uapi.RouteGetlink || typ == uapi.RouteGetqdisc
 	if query && c.getLink(g, ino, msg) {
-		s.reply(c.n, int64(len(msg)), 0)
-		return
+		return 0
 	}
 	if how == routeAsked || query {
-		n, err := unix.SendmsgN(g, msg, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0)
-		if e, ok := err.(unix.Errno); ok {
-			s.reply(c.n, 0, e)
-			return
-		}
-		s.reply(c.n, int64(n), 0)
-		return
+		_, err := unix.SendmsgN(g, msg, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0)
+		e, _ := err.(unix.Errno)
+		return e
 	}
 	errno, served := unix.EPERM, false
 	switch {
@@ -178,15 +219,14 @@ func (c *call) netlink(g int, ino uint64, msg []byte) {
 	}
 	flags := le.Uint16(msg[6:])
 	if served && errno == 0 && (flags&unix.NLM_F_ACK == 0 || typ == uapi.RouteGettfilter && flags&unix.NLM_F_DUMP != 0) {
-		s.reply(c.n, int64(len(msg)), 0) // a dump ends by itself
-		return
+		return 0 // a dump ends by itself
 	}
 	if !served {
 		errno = unix.EPERM
 		s.note(fmt.Sprintf("refused netlink message %s, which would change the host's network", typ))
 	}
 	s.answerNetlink(g, ino, msg, errno)
-	s.reply(c.n, int64(len(msg)), 0)
+	return 0
 }
 
 // attributes calls f for each netlink attribute in b.

@@ -108,6 +108,13 @@ func (c *call) openPath(p string, flags uint64) {
 		c.giveText(p, b, flags)
 		return
 	}
+	if b, ok := c.memoryMaps(p); ok {
+		c.giveText(p, b, flags)
+		return
+	}
+	if c.openIDMap(p, flags) {
+		return
+	}
 	if !simulated(p) {
 		s.host(c.n)
 		return

@@ -79,6 +79,7 @@ func Run(cfg Config) (int, error) {
 	if sys.UID = uint32(os.Getuid()); cfg.Root {
 		sys.UID = 0
 	}
+	sys.OpenSockets = s.openSockets
 	if sys.HasDevice == nil {
 		sys.HasDevice = hasDevice
 	}

@@ -4,14 +4,14 @@
 # Runs the test suite of cilium/ebpf, at the version of go.mod, on a simulated kernel. When started as root, the tests run as nobody.
 # Prints the counts of each package and the tests that fail. Sources, test binaries and outputs are kept in DIR.
 #
-# With VMLINUZ, a kernel of the same release, the suite also runs natively as root, in qemu without KVM, after the modules are loaded, and every
-# test that passes natively but not on the simulated kernel is listed. KERNEL and VMLINUZ should have the same types:
+# With VMLINUZ, a kernel of the same release, the suite first runs natively as root, in qemu without KVM, after the modules are loaded. The simulated kernel gets
+# the symbols of the machine's kernel and the types of its modules. Every test that passes natively but not on the simulated kernel is listed. KERNEL and
+# VMLINUZ should have the same types:
 #
 #     apt-get download linux-binary-7.2.13+deb14-amd64 linux-modules-7.2.13+deb14-amd64 && for d in linux-*.deb; do dpkg-deb -x $d k; done
 #     scripts/exec-suite.sh linux-7.2.13-amd64.btf k/usr/lib/modules/*/vmlinuz k/usr/lib/modules/*/kernel/net/ipv4/netfilter/nf_defrag_ipv4.ko.xz ...
 #
-# MODULE_BTF has the split BTF of modules for the simulated kernel, separated by blanks. PACKAGES and LIMIT (3600 seconds for the machine) can be set. Needs
-# qemu-system-x86_64 and cpio.
+# PACKAGES and LIMIT (3600 seconds for the machine) can be set. Needs qemu-system-x86_64 and cpio.
 set -euo pipefail
 kernel=${1:-embedded}
 vmlinuz=${2:-}
@@ -42,15 +42,18 @@ build() {
 }
 
 served() {
-	local as=() modules=() m p n
+	local as=() given=() m p n
 	if [ "$(id -u)" = 0 ]; then
 		chmod -R a+rX "$DIR"
 		as=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all env HOME=/tmp)
 	fi
-	for m in ${MODULE_BTF:-}; do modules+=(--module-btf "$m"); done
+	if [ -n "$vmlinuz" ]; then
+		given+=(--kallsyms "$DIR/kernel/kallsyms")
+		for m in "$DIR"/kernel/btf/*; do given+=(--module-btf "$m"); done
+	fi
 	for p in $packages; do
 		n=$(name "$p")
-		(cd "$DIR/ebpf/$p" && GOROOT=$goroot timeout 600 "${as[@]}" "$DIR/bpfrun" exec --fake-root --live --btf "$kernel" "${modules[@]}" -- "$DIR/$n.test" -test.v -test.timeout 500s) \
+		(cd "$DIR/ebpf/$p" && GOROOT=$goroot timeout 600 "${as[@]}" "$DIR/bpfrun" exec --fake-root --live --btf "$kernel" "${given[@]}" -- "$DIR/$n.test" -test.v -test.timeout 500s) \
 			>"$DIR/$n.served" 2>"$DIR/$n.served.err" </dev/null || true
 	done
 }
@@ -69,7 +72,7 @@ native() {
 	rm -rf "$fs"
 	mkdir -p "$fs/modules" "$fs/suite" "$fs$goroot/bin"
 	CGO_ENABLED=0 go build -o "$fs/init" ./scripts/vminit
-	copy /bin/bash "$fs"
+	for m in bash gzip base64; do copy "/bin/$m" "$fs"; done
 	cp "$goroot/bin/go" "$fs$goroot/bin/"
 	cp "$goroot"/go.env "$goroot"/VERSION "$fs$goroot/"
 	for m in "$@"; do
@@ -87,13 +90,19 @@ native() {
 			cp "$DIR/$n.test" "$fs/suite/"
 			echo "cd /suite/ebpf/$p; echo '@package $n' >/dev/ttyS1; /suite/$n.test -test.v -test.timeout 1800s >/dev/ttyS1 2>&1 </dev/null"
 		done
+		echo "exec >/dev/ttyS2; echo '@file kallsyms'; gzip -c </proc/kallsyms | base64"
+		echo "for m in /sys/kernel/btf/*; do [ \${m##*/} = vmlinux ] || { echo @file btf/\${m##*/}; gzip -c <\$m | base64; }; done"
 	} >"$fs/suite.sh"
 	printf '%s\n' /bin/bash /suite.sh >"$fs/command"
 	(cd "$fs" && find . -print0 | cpio -0 -o -H newc --quiet) >"$DIR/initramfs"
 	timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 3G -nographic -no-reboot -nodefaults -serial "file:$DIR/console" \
-		-serial "file:$DIR/native" -kernel "$vmlinuz" -initrd "$DIR/initramfs" \
+		-serial "file:$DIR/native" -serial "file:$DIR/files" -kernel "$vmlinuz" -initrd "$DIR/initramfs" \
 		-append "console=ttyS0 panic=1 loglevel=4 mitigations=off lsm=capability,bpf" </dev/null
 	tail -n 1 "$DIR/console"
+	rm -rf "$DIR/kernel"
+	mkdir -p "$DIR/kernel/btf"
+	tr -d '\r' <"$DIR/files" | awk -v dir="$DIR/kernel" '/^@file /{out = dir "/" $2 ".gz64"; next} out {print >out}'
+	find "$DIR/kernel" -name '*.gz64' | while read -r m; do base64 -d <"$m" | gzip -dc >"${m%.gz64}"; rm "$m"; done
 	tr -d '\r' <"$DIR/native" | awk -v dir="$DIR" '/^@package /{out = dir "/" $2 ".native"; printf "" >out; next} out {print >out}'
 }
 
@@ -123,10 +132,10 @@ compare() {
 }
 
 build
+[ -z "$vmlinuz" ] || native "$@"
 served
 report served
 if [ -n "$vmlinuz" ]; then
-	native "$@"
 	report native
 	compare
 fi
