@@ -152,8 +152,7 @@ func (s *System) mapRange(m *Map, access uint32, off, end uint64, write bool) ua
 		}
 		return 0
 	case maps.Arena:
-		s.note("mapping map %s: %s is not shared with user space", m.name, m.def.Type)
-		return uapi.EOPNOTSUPP
+		return uapi.EINVAL // see MapArena
 	}
 	if m.def.Flags&uapi.MapMmapable == 0 {
 		return uapi.EOPNOTSUPP
@@ -189,6 +188,10 @@ func (m *Map) stride() int { return int(m.def.ValueSize+7) &^ 7 }
 
 // pull copies into the map what user space stored through its mapping of an array.
 func (s *System) pull(m *Map) {
+	if m.def.Type == uapi.MapTypeArena {
+		s.pullArena(m)
+		return
+	}
 	if m.views == 0 || m.mem == nil || m.copied == nil || m.frozen {
 		return
 	}
@@ -208,6 +211,10 @@ func (s *System) pull(m *Map) {
 // push copies what programs stored to the shared memory. It writes only the words that changed, so that concurrent stores by user space
 // survive.
 func (s *System) push(m *Map) {
+	if m.def.Type == uapi.MapTypeArena {
+		s.pushArena(m)
+		return
+	}
 	if m.views == 0 && m.copied == nil || m.mem == nil || m.copied == nil {
 		return
 	}

@@ -24,6 +24,7 @@ type Map struct {
 	// storages are the storages of cgroups in a map of the older kind, and storageOrder is their order of creation.
 	storages     map[uint64]bool
 	storageOrder []uint64
+	arena        arenaView
 }
 
 // Def returns the map's definition.
@@ -197,6 +198,7 @@ func (s *System) freeMap(m *Map) {
 		s.emptySlot(m, k)
 	}
 	s.machine.RemoveMap(m.def)
+	s.dropArena(m)
 	if m.types != nil {
 		s.put(m.types)
 	}

@@ -579,6 +579,9 @@ func elementSubjects() []subject {
 				fd, r := k.create(typ)
 				k.must(fd, r.errno)
 				before := len(k.notes)
+				if typ == uapi.MapTypeArena {
+					return result{k.s.MapArena(k.files[int32(fd)].Object.(*bpfsys.Map), 0, 0, 4*uapi.PageSize, false), k.notes[before:]}
+				}
 				off := uint64(0)
 				if typ == uapi.MapTypeUserRingbuf { // the first page is the kernel's to write
 					off = uapi.PageSize

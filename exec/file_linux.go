@@ -28,8 +28,10 @@ type file struct {
 	// listed is the position that the last listing of a directory ended at, and last the name before it.
 	listed int64
 	last   string
-	kept   bool // kept when no descriptor is left
-	event  int  // eventfd that stands for the object in epoll, -1 if none
+	// arena is set when the tool maps an arena, until it is known where.
+	arena bool
+	kept  bool // kept when no descriptor is left
+	event int  // eventfd that stands for the object in epoll, -1 if none
 	// epolled is set once the eventfd was put into an epoll instance.
 	epolled bool
 	level   bool

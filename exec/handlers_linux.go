@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // handlers are the served calls by number.
@@ -73,6 +74,7 @@ func (c *call) bpf() {
 	}
 	if !bpfsys.OnElements(cmd) { // element commands do not depend on which objects still exist
 		s.drain()
+		c.findArenas()
 	}
 	r := s.sys.Call(c, cmd, addr, size, c.arg(3), uint32(c.arg(4)))
 	if s.cfg.Log != nil {
@@ -148,14 +150,24 @@ func (c *call) mmap() {
 		return
 	}
 	prot, length, off := c.arg(2), c.arg(1), c.arg(5)
+	if length > 1<<40 {
+		c.s.reply(c.n, 0, unix.ENOMEM)
+		return
+	}
 	length = (length + 4095) &^ 4095
 	file, err := c.s.fileOf(f.Object)
 	if err != nil {
 		c.s.reply(c.n, 0, unix.ENOMEM)
 		return
 	}
+	var e uapi.Errno
 	c.s.sharing = file
-	e := c.s.sys.MapRange(f.Object, f.Access, off, length, prot&unix.PROT_WRITE != 0, prot&unix.PROT_EXEC != 0)
+	if m, ok := f.Object.(*bpfsys.Map); ok && m.Def().Type == uapi.MapTypeArena {
+		e = c.s.sys.MapArena(m, c.arg(0), off, length, c.arg(3)&(unix.MAP_FIXED|unix.MAP_FIXED_NOREPLACE) != 0)
+		file.arena = e == 0
+	} else {
+		e = c.s.sys.MapRange(f.Object, f.Access, off, length, prot&unix.PROT_WRITE != 0, prot&unix.PROT_EXEC != 0)
+	}
 	c.s.sharing = nil
 	c.s.logf("[%d] mmap %s %s offset %d length %d", c.n.PID, f.Object.Kind(), f.Object.Name(), off, length)
 	if e != 0 {

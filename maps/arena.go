@@ -74,6 +74,35 @@ func newArena(b base) (Map, error) {
 
 func (a *arena) UserBase() uint64 { return a.user }
 
+// SetUserBase mirrors arena_map_mmap, which sets user_vm_start.
+func (a *arena) SetUserBase(addr uint64) uapi.Errno {
+	size := uint64(a.pages) * uint64(a.env.pageSize())
+	switch {
+	case addr == 0, addr%uint64(a.env.pageSize()) != 0, addr>>32 != (addr+size-1)>>32:
+		return uapi.EINVAL
+	case a.spec.Extra != 0, len(a.free) != 1, a.free[0].n != a.pages:
+		return uapi.EBUSY
+	}
+	a.user = addr
+	a.first = a.kern + addr%arenaSpan
+	return OK
+}
+
+func (a *arena) Pages(f func(off uint64, data []byte)) {
+	page := uint64(a.env.pageSize())
+	buf := make([]byte, page)
+	next := uint32(0)
+	for _, r := range append(slices.Clone(a.free), pageRange{a.pages, 0}) { // between free ranges
+		for ; next < r.start; next++ {
+			at := a.first + uint64(next)*page
+			if a.win.Mapped(at) && a.win.Peek(at, buf) == nil {
+				f(uint64(next)*page, buf)
+			}
+		}
+		next = r.start + r.n
+	}
+}
+
 func (a *arena) KernelBase() uint64 { return a.kern }
 
 func (a *arena) ToKernel(addr uint64) uint64 {

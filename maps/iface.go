@@ -222,4 +222,9 @@ type Arena interface {
 	// bits are 0.
 	UserBase() uint64
 	KernelBase() uint64
+	// SetUserBase moves the user addresses, as the first mmap of an arena without map_extra does: EBUSY once pages are allocated, EINVAL if the arena would cross a
+	// 4 GiB boundary there.
+	SetUserBase(addr uint64) uapi.Errno
+	// Pages calls f for each allocated page with its offset and contents, which are valid during the call.
+	Pages(f func(off uint64, data []byte))
 }
