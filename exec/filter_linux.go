@@ -19,6 +19,7 @@ const (
 	always    condition = iota
 	equal               // the low word of the argument is val
 	byte1               // bits 8 to 15 of the low word of the argument are val
+	bits                // the low word of the argument has a bit of val
 	sharedMap           // mmap of a file, MAP_SHARED
 	refused             // not notified: fails with errno val
 )
@@ -46,6 +47,10 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_SENDTO}, {nr: unix.SYS_SENDMSG}, {nr: unix.SYS_SENDMMSG}, {nr: unix.SYS_RECVMSG}, {nr: unix.SYS_RECVFROM},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachBPF}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachReuseportBPF},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachFilter}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachReuseportBPF},
+		// A network namespace of the tool's own could be changed by calls that are let through. The flags of clone3 are in memory, where they can change after a
+		// check: libraries use clone when there is no clone3.
+		{nr: unix.SYS_UNSHARE, when: bits, arg: 0, val: unix.CLONE_NEWNET}, {nr: unix.SYS_CLONE, when: bits, arg: 0, val: unix.CLONE_NEWNET},
+		{nr: unix.SYS_CLONE3, when: refused, val: uint32(unix.ENOSYS)},
 		// Its operations would bypass the filter.
 		{nr: unix.SYS_IO_URING_SETUP, when: refused, val: uint32(unix.ENOSYS)},
 	}
@@ -97,6 +102,8 @@ func filter(list []rule, rest uint32) []unix.SockFilter {
 			body = []unix.SockFilter{{Code: ret, K: unix.SECCOMP_RET_ERRNO | r.val}}
 		case equal:
 			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: jeq, Jf: 1, K: r.val}, notify, reload}
+		case bits:
+			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: jset, Jf: 1, K: r.val}, notify, reload}
 		case byte1:
 			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: and, K: 0xff00}, {Code: jeq, Jf: 1, K: r.val << 8}, notify, reload}
 		case sharedMap:

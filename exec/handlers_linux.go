@@ -34,7 +34,7 @@ func init() {
 		unix.SYS_RENAMEAT2: func(c *call) { c.rename(c.fd(0), c.arg(1), c.fd(2), c.arg(3), c.arg(4)) },
 		unix.SYS_MOUNT:     (*call).mount, unix.SYS_FSOPEN: (*call).fsopen,
 		unix.SYS_UMOUNT2: (*call).umount, unix.SYS_FSCONFIG: (*call).fsconfig, unix.SYS_FSMOUNT: (*call).fsmount, unix.SYS_MOVE_MOUNT: (*call).moveMount,
-		unix.SYS_UNAME:     (*call).uname,
+		unix.SYS_UNAME: (*call).uname, unix.SYS_UNSHARE: (*call).newNetwork, unix.SYS_CLONE: (*call).newNetwork,
 		unix.SYS_PRLIMIT64: (*call).prlimit, sysSetrlimit: func(c *call) { c.s.reply(c.n, 0, 0) },
 		unix.SYS_IOCTL: (*call).ioctl, unix.SYS_MMAP: (*call).mmap,
 		unix.SYS_EPOLL_CTL: (*call).epollCtl, unix.SYS_EPOLL_PWAIT: (*call).epollWait, unix.SYS_EPOLL_PWAIT2: (*call).epollWait, sysEpollWait: (*call).epollWait,
@@ -184,6 +184,12 @@ func (c *call) capset() {
 		return
 	}
 	c.s.reply(c.n, 0, 0)
+}
+
+// newNetwork refuses a network namespace of the tool's own.
+func (c *call) newNetwork() {
+	c.s.note("refused a new network namespace (CLONE_NEWNET): calls that are let through could change its network")
+	c.s.reply(c.n, 0, unix.EPERM)
 }
 
 func (c *call) prlimit() {

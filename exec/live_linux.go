@@ -49,6 +49,10 @@ func ruled(n *notif) bool {
 			if word == r.val {
 				return true
 			}
+		case bits:
+			if word&r.val != 0 {
+				return true
+			}
 		case byte1:
 			if word>>8&0xff == r.val {
 				return true
