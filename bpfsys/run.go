@@ -114,6 +114,9 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	if p.typ == uapi.ProgTypeTracing {
 		return s.testTracing(a, p)
 	}
+	if a.u32(testFlags)&testLive != 0 {
+		return s.testLiveFrames(c, a, p, in)
+	}
 	repeat := max(a.u32(testRepeat), 1)
 	note := ""
 	if repeat > maxRepeat {
@@ -201,10 +204,6 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 	if flags&^allowed != 0 || cpu != 0 && flags&testOnCPU == 0 || a.u32(testBatch) != 0 && flags&testLive == 0 {
 		return in, packet, uapi.EINVAL
 	}
-	if flags&testLive != 0 {
-		s.note("test runs of live frames are not simulated")
-		return in, packet, uapi.EOPNOTSUPP
-	}
 	if !packet && (size != 0 || a.u64(testIn) != 0 || a.u32(testSizeOut) != 0 || a.u64(testOut) != 0 || a.u32(testRepeat) != 0 && !row.Takes.Has(progtype.TakesBytes)) {
 		return in, packet, uapi.EINVAL
 	}
@@ -228,6 +227,11 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 			return in, packet, uapi.EINVAL
 		case size > limit:
 			return in, packet, uapi.EINVAL
+		}
+		if flags&testLive != 0 {
+			if e := checkLive(a, most); e != 0 {
+				return in, packet, e
+			}
 		}
 		in.Packet = make([]byte, size)
 		if !c.Read(a.u64(testIn), in.Packet) {

@@ -1,0 +1,75 @@
+package bpfsys
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Limits of test runs of live frames (net/bpf/test_run.c): frames of one batch, and what describes a frame takes from its page.
+const (
+	liveBatch    = 256
+	livePageHead = 112
+)
+
+// Verdicts of XDP programs.
+const (
+	xdpPass, xdpTx, xdpRedirect = 2, 3, 4
+)
+
+// checkLive checks what is special about the attributes of BPF_F_TEST_XDP_LIVE_FRAMES (bpf_prog_test_run_xdp).
+func checkLive(a *attr, most uint32) uapi.Errno {
+	switch {
+	case a.u32(testBatch) > liveBatch:
+		return uapi.E2BIG
+	case a.u64(testCtx) != 0 && (a.u64(testOut) != 0 || a.u64(testCtxTo) != 0), a.u32(testSizeIn) > most-livePageHead:
+		return uapi.EINVAL
+	}
+	return 0
+}
+
+// testLiveFrames runs a program on frames that the device then has really received: each is a copy of the input. Those that pass go to the tc programs of
+// the device; frames that are sent or redirected leave the simulated kernel (bpf_test_run_xdp_live). The verdicts are not reported.
+func (s *System) testLiveFrames(c Caller, a *attr, p *Prog, in machine.Input) Result {
+	const loopback = 1
+	repeat := min(max(a.u32(testRepeat), 1), maxRepeat)
+	device := uint64(loopback)
+	if len(in.Context) >= 16 && le.Uint32(in.Context[12:]) != 0 { // ingress_ifindex
+		device = uint64(le.Uint32(in.Context[12:]))
+	}
+	frame := in.Packet
+	start := time.Now()
+	for i := range repeat {
+		in.Packet = append([]byte(nil), frame...)
+		res, err := s.run(c, p, in)
+		if err != nil {
+			return s.testFailed(p, err)
+		}
+		switch uint32(res.Ret) {
+		case xdpPass:
+			_, _ = s.fireOn(Event{Hook: uapi.AttachTcxIngress.String(), Packet: res.DataOut, CPU: in.CPU}, func(h *attachment, _ string) bool {
+				return h.place == place{kind: onDevice, id: device, at: uapi.AttachTcxIngress}
+			})
+		case xdpTx, xdpRedirect:
+			s.note("frames that a test run of live frames sends or redirects leave the simulated kernel: programs of devmaps and cpumaps do not see them")
+		}
+		if i%64 == 63 && c.Interrupted() {
+			return fail(uapi.EINTR)
+		}
+		if time.Since(start) > maxRun {
+			return Result{Errno: uapi.EINTR, Note: "the repetitions of a test run took too long and were stopped"}
+		}
+	}
+	duration := uint32(min(time.Since(start)/time.Duration(repeat), 1<<31))
+	if !a.put32(testRetval, 0) || !a.put32(testDuration, duration) {
+		return fail(uapi.EFAULT)
+	}
+	r := Result{}
+	if a.u32(testRepeat) > maxRepeat {
+		r.Note = fmt.Sprintf("a test run of %d repetitions was cut to %d", a.u32(testRepeat), maxRepeat)
+	}
+	r.Errno = give(a, frame, a.u64(testOut), a.u32(testSizeOut), testSizeOut)
+	return r
+}
