@@ -39,6 +39,7 @@ type PerfEvent struct {
 	paused  bool
 	// sampling means that the event was opened with a sample period or frequency.
 	sampling bool
+	filter   string
 	lost     uint64
 	data     uint64 // bytes of the data ring
 	leader   *PerfEvent
@@ -278,6 +279,8 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 		s.hold(p)
 		e.bpf = p
 		e.at = s.attach(&attachment{prog: p, hook: e.hook, event: e})
+	case uapi.PerfIoctlSetFilter:
+		return s.setFilter(c, e, arg)
 	case uapi.PerfIoctlQueryBPF:
 		return s.queryEvent(c, e, arg)
 	default:
