@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/hid"
 	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/net"
@@ -49,6 +50,8 @@ type Kernel struct {
 	*model.Model    `snapshot:"part"`
 	*net.Host       `snapshot:"part"`
 	*hook.Hooks     `snapshot:"part"`
+	// HID has the HID devices.
+	HID *hid.Bus `snapshot:"part"`
 
 	clock  *clock.Clock
 	rand   random
@@ -97,7 +100,8 @@ func New(cfg Config) (*Kernel, error) {
 	}
 	k.Model = model.NewModel(k.Space, k.User)
 	k.Host = net.New(k.Space)
-	k.Hooks = hook.New(k.Space, k.User, k.Symbols, k.Model, k.Host)
+	k.HID = hid.New(k.Space)
+	k.Hooks = hook.New(k.Space, k.User, k.Symbols, k.Model, k.Host, k.HID)
 	return k, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/hid"
 	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/net"
@@ -25,6 +26,7 @@ type Snapshot struct {
 	model   *model.ModelSnapshot
 	host    *net.Snapshot
 	hooks   *hook.Snapshot
+	hid     *hid.Snapshot
 }
 
 // Snapshot records clock, random state, and the state of each part: objects with their bytes, user memory, tasks, sockets and packets,
@@ -33,7 +35,7 @@ func (k *Kernel) Snapshot() *Snapshot {
 	return &Snapshot{
 		k: k, clock: *k.clock, rand: k.rand, stacks: maps.Clone(k.stacks),
 		space: k.Space.Snapshot(), user: k.User.Snapshot(), percpu: k.PerCPU.Snapshot(), symbols: k.Symbols.Snapshot(),
-		model: k.Model.Snapshot(), host: k.Host.Snapshot(), hooks: k.Hooks.Snapshot(),
+		model: k.Model.Snapshot(), host: k.Host.Snapshot(), hooks: k.Hooks.Snapshot(), hid: k.HID.Snapshot(),
 	}
 }
 
@@ -50,4 +52,5 @@ func (k *Kernel) Restore(s *Snapshot) {
 	k.Model.Restore(s.model)
 	k.Host.Restore(s.host)
 	k.Hooks.Restore(s.hooks)
+	k.HID.Restore(s.hid)
 }

@@ -111,6 +111,9 @@ func syscallContextSize(spec *btf.Spec, fn btf.ID) int {
 	return least
 }
 
+// ContextStruct names the struct that a function's first parameter points to; "" if it is not a struct pointer.
+func ContextStruct(spec *btf.Spec, fn btf.ID) string { return contextType(spec, fn) }
+
 // contextType names the struct that a program's first parameter points to, without flavor suffix; "" if it is not a
 // struct pointer.
 func contextType(spec *btf.Spec, fn btf.ID) string {

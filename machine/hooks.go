@@ -12,7 +12,7 @@ import (
 // refusedOps are struct_ops types whose programs make sense only within what they implement: a scheduler, a queueing
 // discipline, a device. Runs on made-up arguments would only look like answers.
 var refusedOps = map[string]string{
-	schedExtOps: "sched_ext outside of a schedule", "sched_ext_ops_cid": "sched_ext by cid", "Qdisc_ops": "queueing disciplines", "hid_bpf_ops": "HID devices",
+	schedExtOps: "sched_ext outside of a schedule", "sched_ext_ops_cid": "sched_ext by cid", "Qdisc_ops": "queueing disciplines",
 }
 
 // schedExtOps is the type of sched_ext schedulers, whose programs a schedule calls (see [Config.Schedules]).

@@ -239,6 +239,15 @@ func (m *Machine) Close() {
 	}
 }
 
+// Entry returns the address of a program's code; ok is false if the program cannot run.
+func (m *Machine) Entry(name string) (addr uint64, ok bool) {
+	p := m.byName[name]
+	if p == nil || p.img == nil {
+		return 0, false
+	}
+	return p.img.FuncAddr(0), true
+}
+
 // Kernel returns the simulated kernel, which can be configured before a run.
 func (m *Machine) Kernel() *kernel.Kernel { return m.kernel }
 

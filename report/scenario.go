@@ -53,6 +53,9 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 		}
 		r := &p.Runs[len(p.Runs)-1]
 		r.Name, r.titled = res.Run.Name, true
+		if res.HID != nil {
+			d.AddHID(res.Run.Name, res.HID)
+		}
 		for _, e := range res.Expectations {
 			r.Expectations = append(r.Expectations, Expectation{What: e.What, OK: e.OK, Want: e.Want, Got: e.Got, Place: e.Pos.String()})
 		}

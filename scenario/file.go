@@ -101,6 +101,8 @@ type Run struct {
 	// Elements are the arguments for each call of an iterator; Map is the map that it visits. Both may be unset.
 	Elements *Node
 	Map      *Node
+	// HID is the HID device that the program runs on; nil for none.
+	HID *HIDSpec
 }
 
 // ExpectsNothing reports whether the run has no expectations, so that it checks only that the program does not fault.
@@ -116,10 +118,10 @@ type HelperAnswer struct {
 
 // Expect lists the expectations of a run. Nil nodes expect nothing.
 type Expect struct {
-	Ret, Fault, Status, Trace, Packet, Ctx        *Node
-	Output, Effects, Truncated, Others, Sched     *Node
-	Maps, Globals, Ringbuf, Perf, Kernel, Helpers []Pair
-	Reads                                         []*Node
+	Ret, Fault, Status, Trace, Packet, Ctx         *Node
+	Output, Effects, Truncated, Others, Sched, HID *Node
+	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []Pair
+	Reads                                          []*Node
 }
 
 // readFile reads at most most+1 bytes of a file, since it may be an endless device.

@@ -57,6 +57,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 			r.Ctx, err = f.bytes("ctx", v)
 			return err
 		}),
+		with("hid", func(v *Node) (err error) { r.HID, err = f.decodeHID(v); return err }),
 		with("expect", r.Expect.decode),
 	)
 	return r, err
@@ -199,7 +200,7 @@ func (e *Expect) decode(n *Node) error {
 		return n.fields(expectForm)
 	}
 	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
-	e.Packet, e.Ctx, e.Sched = n.Get("packet"), n.Get("ctx"), n.Get("sched")
+	e.Packet, e.Ctx, e.Sched, e.HID = n.Get("packet"), n.Get("ctx"), n.Get("sched"), n.Get("hid")
 	e.Output, e.Effects, e.Truncated, e.Others = n.Get("output"), n.Get("effects"), n.Get("truncated"), n.Get("others")
 	var wrong mistakes
 	wrong.add(n.fields(expectForm))

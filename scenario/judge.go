@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/device"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
@@ -19,6 +20,7 @@ type judge struct {
 	res        *machine.Result
 	validation *machine.Validation
 	verdicts   map[int32]int // packets of a capture by return value
+	hid        *device.HID   // the device it ran on, or nil
 	checking   bool
 	sched      *schedView
 	why        error // why a schedule did not run, or not to its end
@@ -50,7 +52,7 @@ func (j *judge) all() error {
 		return nil
 	}
 	var wrong mistakes
-	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.others} {
+	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.device, j.others} {
 		if err := step(e); !wrong.add(err) && !j.checking {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/bpfrun/bpfrun/device"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/schedule"
@@ -25,6 +26,8 @@ type Result struct {
 	Took       time.Duration
 	// Verdicts counts the packets of a capture by return value.
 	Verdicts map[int32]int
+	// HID is the device that the program ran on, if the run has one.
+	HID *device.HID
 	// Truncated counts the runs on truncated packets by return value.
 	Truncated map[int32]int
 	// Schedule is what a schedule did; nil for runs of one program.
@@ -197,9 +200,12 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		if i == run.Repeat-1 {
 			once.in.Settle = run.Settle // callbacks that fall due belong to the run
 		}
-		if run.PcapNode != nil {
+		switch {
+		case run.HID != nil:
+			res.Result, res.HID, err = r.runHID(ctx, run)
+		case run.PcapNode != nil:
 			res.Result, res.Verdicts, err = r.replay(ctx, run, p)
-		} else {
+		default:
 			res.Result, err = r.execute(ctx, run, &once)
 		}
 		if err != nil {
@@ -230,7 +236,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		res.Err = r.m.ProgramError(run.Prog)
 	}
 	res.Validation = r.m.Validate(res.Result)
-	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts}
+	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: res.HID}
 	if !res.Skipped {
 		if err := j.all(); err != nil {
 			return nil, err

@@ -53,8 +53,10 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 		}
 	case k.prog.opsStruct == "bpf_dummy_ops" && name == "bpf_dummy_ops_state":
 		return true
+	case k.prog.opsStruct == "hid_bpf_ops" && name == "hid_bpf_ctx":
+		return allow("retval")
 	case k.prog.opsStruct == "hid_bpf_ops" && name == "hid_device":
-		return allow("name", "uniq", "phys", "quirks")
+		return allow("name", "uniq", "phys")
 	case strings.HasPrefix(name, "nf_conn"):
 		switch k.prog.typ {
 		case uapi.ProgTypeXDP, uapi.ProgTypeSchedCls:

@@ -305,6 +305,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 		names = nil
 	}
+	if names, err = c.runDevice(ctx, doc, m, names); err != nil {
+		return nil, err
+	}
 	why := debug.Questions{Place: c.whyNot, Off: cfg.Cover != nil || c.repeat > 1 || c.trace}
 	for _, name := range names {
 		lp, _ := linked.Program(name)

@@ -32,10 +32,24 @@ func (h *Hooks) structOpsContext(c *Context) error {
 	if p == nil {
 		return &object.AbsentError{Hook: c.spec.AttachTo, What: "function pointer " + member + " in struct " + typ}
 	}
+	if typ == "hid_bpf_ops" && c.spec.Values == nil && c.spec.Args == nil {
+		if c.spec.Values, err = h.hidArguments(member); err != nil {
+			return err
+		}
+	}
 	if err := h.arguments(c, member, f.Spec, named(f.Spec, p), 0); err != nil {
 		return err
 	}
 	return h.arrayContext(c)
+}
+
+// hidArguments returns the arguments of a program of a HID device that runs alone: those of a call on a default device.
+func (h *Hooks) hidArguments(member string) ([]any, error) {
+	w, ok, err := h.hid.DefaultCall(member)
+	if !ok || w == nil || err != nil {
+		return nil, err
+	}
+	return w.Values(), nil
 }
 
 // named gives the parameters of a function pointer, which have no names in BTF, the names that functions usually use

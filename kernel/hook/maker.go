@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/kernel/hid"
 	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -18,6 +19,7 @@ type Hooks struct {
 	*window.Symbols `snapshot:"fixed"`
 	*model.Model    `snapshot:"fixed"`
 	*net.Host       `snapshot:"fixed"`
+	hid             *hid.Bus `snapshot:"fixed"`
 
 	event  event
 	traced uint64     // address of the traced function
@@ -25,8 +27,8 @@ type Hooks struct {
 }
 
 // New returns Hooks without any events.
-func New(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *net.Host) *Hooks {
-	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h}
+func New(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *net.Host, d *hid.Bus) *Hooks {
+	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h, hid: d}
 }
 
 // Snapshot is the state of [Hooks] at one point in time.

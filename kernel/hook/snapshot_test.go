@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/snaptest"
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/hid"
 	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -34,7 +35,7 @@ func hooksOn(t *testing.T, types *btf.Spec) *Hooks {
 	c := clock.New(clock.Config{})
 	y, err := window.NewSymbols(s, p, &c, nil)
 	require.NoError(t, err)
-	return New(s, u, y, model.NewModel(s, u), net.New(s))
+	return New(s, u, y, model.NewModel(s, u), net.New(s), hid.New(s))
 }
 
 func snapshot(h *Hooks) func() func() {

@@ -9,7 +9,8 @@ import (
 
 // writable lists the fields of kernel types that struct_ops programs may store to, by type and path
 // (net/ipv4/bpf_tcp_ca.c bpf_tcp_ca_btf_struct_access, kernel/sched/ext.c bpf_scx_btf_struct_access,
-// net/bpf/bpf_dummy_struct_ops.c bpf_dummy_ops_btf_struct_access).
+// net/bpf/bpf_dummy_struct_ops.c bpf_dummy_ops_btf_struct_access, drivers/hid/bpf
+// hid_bpf_ops_btf_struct_access).
 var writable = map[string][]string{
 	"task_struct":          {"scx.slice", "scx.dsq_vtime", "scx.disallow"},
 	"sock":                 {"sk_pacing_rate", "sk_pacing_status"},
@@ -17,6 +18,8 @@ var writable = map[string][]string{
 	"tcp_sock":             {"snd_cwnd", "snd_cwnd_cnt", "snd_cwnd_stamp", "snd_ssthresh", "ecn_flags", "app_limited"},
 	"sk_buff":              {"tstamp", "cb"},
 	"bpf_dummy_ops_state":  {"val"},
+	"hid_bpf_ctx":          {"retval"},
+	"hid_device":           {"name", "uniq", "phys"},
 }
 
 // SetProgType sets the type of the running program, which determines the kernel fields that stores may change.
