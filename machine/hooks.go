@@ -2,6 +2,7 @@ package machine
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -10,13 +11,17 @@ import (
 )
 
 // refusedOps are struct_ops types whose programs make sense only within what they implement: a scheduler, a queueing
-// discipline, a device. Runs on made-up arguments would only look like answers.
+// discipline. Runs on made-up arguments would only look like answers.
 var refusedOps = map[string]string{
 	schedExtOps: "sched_ext outside of a schedule", "sched_ext_ops_cid": "sched_ext by cid", "Qdisc_ops": "queueing disciplines",
 }
 
 // schedExtOps is the type of sched_ext schedulers, whose programs a schedule calls (see [Config.Schedules]).
 const schedExtOps = "sched_ext_ops"
+
+// hidFuncs are the functions that programs of HID devices modified before struct hid_bpf_ops (Linux 6.3 to 6.10); hid_bpf_attach_prog
+// attached them to a device.
+var hidFuncs = []string{"hid_bpf_device_event", "hid_bpf_rdesc_fixup"}
 
 // hookNotSimulated names the part of a program's hook that is not simulated, although its type is.
 func hookNotSimulated(lp *loader.LinkedProgram, schedules bool) (what string, ok bool) {
@@ -29,6 +34,9 @@ func hookNotSimulated(lp *loader.LinkedProgram, schedules bool) (what string, ok
 		if lp.AttachTo == "" {
 			return "a struct_ops program that no struct_ops map uses", true
 		}
+	}
+	if slices.Contains(hidFuncs, lp.AttachTo) {
+		return "HID programs that hid_bpf_attach_prog attaches (" + lp.AttachTo + ")", true
 	}
 	return "", false
 }
