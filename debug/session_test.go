@@ -29,9 +29,15 @@ func openBytes(t testing.TB, path string, data []byte) *Session {
 	t.Helper()
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
+	return openOn(t, loader.NewTarget("linux-6.12.107-amd64", spec), path, data)
+}
+
+// openOn is openBytes on another kernel.
+func openOn(t testing.TB, target *loader.Target, path string, data []byte) *Session {
+	t.Helper()
 	obj, err := loader.OpenBytes(filepath.Base(path), data)
 	require.NoError(t, err)
-	linked, err := obj.Load(loader.NewTarget("linux-6.12.107-amd64", spec), loader.LoadOptions{})
+	linked, err := obj.Load(target, loader.LoadOptions{})
 	require.NoError(t, err)
 	s, err := New(linked, Config{ELF: data, SourceDirs: []string{".."}})
 	require.NoError(t, err)

@@ -6,6 +6,13 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// withoutErrorPathsOf is withoutErrorPaths for functions whose names begin alike.
+var withoutErrorPathsOf = map[string]string{
+	"scx_bpf_":      "the recorded kernel is built without sched_ext; schedule's tests and sched_test.go call it",
+	"bpf_iter_scx_": "the recorded kernel is built without sched_ext; sched_test.go calls it",
+	"hid_bpf_":      "the recorded kernel is built without HID-BPF; hid_test.go calls it",
+}
+
 // withoutErrorPaths says why generated programs do not call a function, beside what the prototypes tell.
 var withoutErrorPaths = map[string]string{
 	"bpf_send_signal":          "signals the process that records",

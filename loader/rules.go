@@ -86,7 +86,10 @@ func laterKfunc(name string) bool {
 
 // Caller describes the program to the tables of helpers and kfuncs.
 func (lp *LinkedProgram) Caller() proto.Caller {
-	c := proto.Caller{Type: lp.Type, Attach: lp.Attach, Target: lp.AttachTo, Arch: lp.linked.Target.Arch}
+	c := proto.Caller{Type: lp.Type, Attach: lp.Attach, Target: lp.AttachTo}
+	if lp.linked != nil { // not one that a test made
+		c.Arch = lp.linked.Target.Arch
+	}
 	if progtype.Of(lp.Type).Target == progtype.OpsMember {
 		typ, member, _ := strings.Cut(lp.AttachTo, ".")
 		c.Target, c.Member = btf.EssentialName(typ), member

@@ -60,7 +60,7 @@ func (k *kernelMem) walkStruct(spec uint8, id btf.ID, off, size int, flags regTy
 	}
 again:
 	if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
-		return fail(uapi.EINVAL, "Type '%s' is not a struct", t.Name)
+		return fail(uapi.EINVAL, "Type '%s' is not a struct", anon(t.Name))
 	}
 	if t.Kind == btf.KindUnion && len(t.Members) != 1 && k.rel >= since.R(6, 3) {
 		flags |= ptrUntrusted
@@ -83,7 +83,7 @@ again:
 				}
 			}
 		}
-		return fail(uapi.EACCES, "access beyond struct %s at off %d size %d", t.Name, off, size)
+		return fail(uapi.EACCES, "access beyond struct %s at off %d size %d", anon(t.Name), off, size)
 	}
 	for i := range t.Members {
 		m := &t.Members[i]
@@ -105,7 +105,7 @@ again:
 		mt := s.SkipMods(m.Type)
 		n, err := s.Sizeof(m.Type)
 		if err != nil {
-			return fail(uapi.EFAULT, "field %s doesn't have size", m.Name)
+			return fail(uapi.EFAULT, "field %s doesn't have size", anon(m.Name))
 		}
 		msize := int(n)
 		end := moff + msize
@@ -134,16 +134,16 @@ again:
 		}
 		if mt.Kind == btf.KindPtr {
 			if msize != size || off != moff {
-				return fail(uapi.EACCES, "cannot access ptr member %s with moff %d in struct %s with off %d size %d", m.Name, moff, t.Name, off, size)
+				return fail(uapi.EACCES, "cannot access ptr member %s with moff %d in struct %s with off %d size %d", anon(m.Name), moff, anon(t.Name), off, size)
 			}
 			return k.walkPointer(s, mt, m.Name, flags)
 		}
 		if off+size > end && flags&ptrUntrusted == 0 {
-			return fail(uapi.EACCES, "access beyond the end of member %s (mend:%d) in struct %s with off %d size %d", m.Name, end, t.Name, off, size)
+			return fail(uapi.EACCES, "access beyond the end of member %s (mend:%d) in struct %s with off %d size %d", anon(m.Name), end, anon(t.Name), off, size)
 		}
 		return walked{kind: walkScalar}
 	}
-	return fail(uapi.EINVAL, "struct %s doesn't have field at offset %d", t.Name, off)
+	return fail(uapi.EINVAL, "struct %s doesn't have field at offset %d", anon(t.Name), off)
 }
 
 // walkPointer reads the type tags of a pointer member.
@@ -355,4 +355,12 @@ func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 	default:
 		v.unknown()
 	}
+}
+
+// anon returns a name as the kernel's log has it (kernel/bpf/btf.c __btf_name_by_offset).
+func anon(name string) string {
+	if name == "" {
+		return "(anon)"
+	}
+	return name
 }
