@@ -44,9 +44,11 @@ func schedQueueRows() []kfuncRow {
 	add(ofSched("bpf_iter_scx_dsq_new", false, iterDsqNew, argIter, argAny, argAny))
 	add(ofSched("bpf_iter_scx_dsq_next", true, iterDsqNext, argIter))
 	add(ofSched("bpf_iter_scx_dsq_destroy", false, iterDsqDestroy, argIter))
-	for _, n := range []string{"scx_bpf_reenqueue_local", "scx_bpf_reenqueue_local___v2"} {
-		add(ofSched(n, false, func(_ *Call, s *Schedule) (uint64, *vm.Action) { return intRet(s.Reenqueue(s.CPU())), nil }))
-	}
+	add(ofSched("scx_bpf_reenqueue_local", false, func(_ *Call, s *Schedule) (uint64, *vm.Action) { return intRet(s.Reenqueue(s.CPU())), nil }))
+	add(ofSched("scx_bpf_reenqueue_local___v2", false, func(_ *Call, s *Schedule) (uint64, *vm.Action) {
+		s.ReenqueueLater(s.CPU())
+		return 0, nil
+	}))
 	return rows
 }
 

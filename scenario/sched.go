@@ -117,6 +117,10 @@ func (s *Sched) decodeTask(name string, n *Node) error {
 		wrong.add(err)
 		t.Steps = append(t.Steps, step)
 	}
+	if len(s.Tasks)+max(count, 1) > sched.MaxTasks {
+		wrong.add(n.errorf("task %s: a schedule has at most %d tasks", name, sched.MaxTasks))
+		return wrong.err()
+	}
 	if count == 0 {
 		s.groups[name] = []string{name}
 		s.Tasks = append(s.Tasks, t)

@@ -108,9 +108,11 @@ func linkedOps(l *loader.Linked, name string) *loader.LinkedStructOps {
 }
 
 // Flags that schedulers may set, and the longest timeout (SCX_OPS_ALL_FLAGS, SCX_WATCHDOG_MAX_TIMEOUT).
+// A kernel has no memory for larger batches: it allocates them for each CPU.
 const (
 	knownFlags = sched.TidToTask<<1 - 1
 	maxTimeout = 30_000
+	maxBatch   = 1 << 16
 )
 
 // readOps reads the numbers of the struct (bpf_scx_init_member).
@@ -142,7 +144,10 @@ func (d *driver) readOps(ops *loader.LinkedStructOps) error {
 		return fmt.Errorf("timeout_ms of %d is more than %d", timeout, maxTimeout)
 	}
 	c.Timeout = time.Duration(timeout) * time.Millisecond
-	c.Batch = int(num("dispatch_max_batch") & 0x7fffffff)
+	if batch := num("dispatch_max_batch"); batch > maxBatch {
+		return fmt.Errorf("dispatch_max_batch of %d is more than %d", batch, maxBatch)
+	}
+	c.Batch = int(num("dispatch_max_batch"))
 	d.res.Name = string(nameOf(spec, ops))
 	if d.res.Name == "" {
 		return errors.New("it has no name")

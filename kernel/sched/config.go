@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"strings"
 	"time"
 )
 
@@ -137,6 +138,8 @@ const (
 	MaxDuration   = 10 * time.Minute // of simulated time
 	MaxTasks      = 4096
 	MaxSteps      = 10_000 // of a timeline
+	maxCgroups    = 4096
+	maxPath       = 4096 // PATH_MAX
 	defaultEvents = 5_000_000
 	maxInstant    = 100_000 // events at one point of time
 )
@@ -203,7 +206,38 @@ func (c *Config) check() error {
 			return err
 		}
 	}
+	return c.checkCgroups()
+}
+
+// checkCgroups returns an error for cgroups that cannot exist, or too many.
+func (c *Config) checkCgroups() error {
+	seen := map[string]bool{}
+	for i := range c.Tasks {
+		t := &c.Tasks[i]
+		if t.Cgroup != "" && !isPath(t.Cgroup) {
+			return bad("task %s: the cgroup %.40q is no absolute path of less than %d bytes", t.Name, t.Cgroup, maxPath)
+		}
+		addCgroup(seen, t.Cgroup)
+		for _, s := range t.Steps {
+			if s.Kind == DoMove && !isPath(s.To) {
+				return bad("task %s: the cgroup %.40q is no absolute path of less than %d bytes", t.Name, s.To, maxPath)
+			}
+			addCgroup(seen, s.To)
+		}
+		if len(seen) > maxCgroups {
+			return bad("%d cgroups, want at most %d", len(seen), maxCgroups)
+		}
+	}
 	return nil
+}
+
+func isPath(p string) bool { return strings.HasPrefix(p, "/") && len(p) < maxPath }
+
+// addCgroup adds a cgroup and those around it to a set of paths.
+func addCgroup(to map[string]bool, p string) {
+	for p = strings.TrimRight(p, "/"); p != "" && !to[p]; p = strings.TrimRight(p[:strings.LastIndexByte(p, '/')], "/") {
+		to[p] = true
+	}
 }
 
 func (c *Config) all() Mask { return Mask(^uint64(0) >> (64 - len(c.CPUs))) }

@@ -276,8 +276,10 @@ func (s *Sim) Kick(cpu int, flags uint64) {
 			return
 		}
 	}
-	c := s.cpus[s.in.cpu]
-	c.kicks = append(c.kicks, kick{cpu, flags})
+	c, k := s.cpus[s.in.cpu], kick{cpu, flags & (KickIdle | KickPreempt | KickWait)}
+	if !slices.Contains(c.kicks, k) {
+		c.kicks = append(c.kicks, k)
+	}
 }
 
 // flushKicks does what operations of the last event asked for. A kick that waits needs nothing else: all CPUs
@@ -300,10 +302,29 @@ func (s *Sim) flushKicks() {
 	}
 }
 
-// Reenqueue is scx_bpf_reenqueue_local: the tasks in the CPU's queue go back to the scheduler.
+// Reenqueue is scx_bpf_reenqueue_local: the tasks in the CPU's queue go back to the scheduler. It returns how many these
+// are.
 func (s *Sim) Reenqueue(cpu int) int {
+	list := slices.Clone(s.cpus[cpu].local.tasks)
+	s.late = append(s.late, func() { s.reenqueue(cpu, list) })
+	return len(list)
+}
+
+// ReenqueueLater is the same by irq work: it can be used anywhere (scx_bpf_reenqueue_local___v2).
+func (s *Sim) ReenqueueLater(cpu int) {
 	c := s.cpus[cpu]
-	list := slices.Clone(c.local.tasks)
+	if c.reenqueues {
+		return
+	}
+	c.reenqueues = true
+	s.after(0, func() {
+		c.reenqueues = false
+		s.reenqueue(cpu, slices.Clone(c.local.tasks))
+	})
+}
+
+func (s *Sim) reenqueue(cpu int, list []*Task) {
+	c := s.cpus[cpu]
 	for _, t := range list {
 		s.dispatchDequeue(t)
 	}
@@ -312,7 +333,6 @@ func (s *Sim) Reenqueue(cpu int) int {
 		s.doEnqueue(c, t, EnqReenq)
 		s.direct, s.spoiled = outer, spoiled
 	}
-	return len(list)
 }
 
 // SelectDefault is scx_bpf_select_cpu_dfl and scx_bpf_select_cpu_and: an idle CPU for the task among some, or -EBUSY.

@@ -3,7 +3,6 @@ package sched
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Kinds of exits (enum scx_exit_kind).
@@ -115,14 +114,9 @@ func (s *Sim) load() bool {
 func (s *Sim) cgroups() []string {
 	seen := map[string]bool{"/": true}
 	for i := range s.cfg.Tasks {
-		paths := []string{s.cfg.Tasks[i].Cgroup}
+		addCgroup(seen, s.cfg.Tasks[i].Cgroup)
 		for _, step := range s.cfg.Tasks[i].Steps {
-			paths = append(paths, step.To)
-		}
-		for _, p := range paths {
-			for p = strings.TrimRight(p, "/"); p != ""; p = p[:strings.LastIndexByte(p, '/')] {
-				seen[p] = true
-			}
+			addCgroup(seen, step.To)
 		}
 	}
 	var out []string

@@ -87,13 +87,56 @@ func (s *Sim) callOn(cpu int, c *rq, op Op, args ...any) int64 {
 	if s.err != nil || !s.ops.Has(op) {
 		return 0
 	}
+	if s.running {
+		s.late = append(s.late, func() { s.callOn(cpu, c, op, args...) })
+		return 0
+	}
 	outer := s.in
-	s.in = place{op, cpu, c}
+	s.in, s.running = place{op, cpu, c}, true
 	ret, err := s.ops.Call(cpu, op, args)
-	s.in = outer
+	s.in, s.running = outer, false
 	if err != nil && s.err == nil {
 		s.err = err
 	}
 	s.result.Calls[op]++
+	s.catchUp()
 	return ret
+}
+
+// pass lets time pass until a point of simulated time, or until the machine did something of its own, which counts as
+// an event.
+func (s *Sim) pass(ctx context.Context, until uint64) {
+	s.running = true
+	reached, err := s.ops.Pass(ctx, s.now, until)
+	s.running = false
+	if err != nil {
+		s.err = err
+		return
+	}
+	if reached > s.now {
+		s.still = 0
+	}
+	if s.now = max(reached, s.now); reached < until {
+		s.happens()
+	}
+	s.catchUp()
+}
+
+// catchUp does what had to wait until the running program returned: programs do not nest. The kernel calls an operation
+// that a function of a program causes, such as dequeue in scx_bpf_dsq_move_to_local, before the function returns.
+func (s *Sim) catchUp() {
+	list := s.late
+	s.late = nil
+	for _, do := range list {
+		do()
+	}
+}
+
+// happens counts an event, and reports whether there may be one.
+func (s *Sim) happens() bool {
+	s.count++
+	if s.still++; s.err == nil && (s.count > s.cfg.Events || s.still > maxInstant) {
+		s.err = ErrLimit
+	}
+	return s.err == nil
 }

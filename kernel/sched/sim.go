@@ -31,6 +31,8 @@ type Sim struct {
 	direct  *Task // the task that select_cpu or enqueue is about
 	spoiled bool  // it has chosen a queue
 	buffer  buffer
+	running bool     // a program runs
+	late    []func() // what waits until it returns
 	exit    *Exit
 	loaded  bool
 	err     error
@@ -51,7 +53,9 @@ type rq struct {
 	vacant    bool // curr has just left it, for another CPU
 	gen       int
 	kicks     []kick
-	since     uint64 // when curr began to run, for the record
+	// An event will give the tasks of the local queue back to the scheduler.
+	reenqueues bool
+	since      uint64 // when curr began to run, for the record
 }
 
 type kick struct {
@@ -181,12 +185,9 @@ func (s *Sim) loop(ctx context.Context) {
 				s.err = err
 				return
 			}
-			reached, err := s.ops.Pass(ctx, s.now, next)
-			if err != nil {
-				s.err = err
+			if s.pass(ctx, next); s.err != nil {
 				return
 			}
-			s.now, s.still = max(reached, s.now), 0
 			s.flushKicks()
 			if s.events[0].at > s.now && s.now < s.end {
 				continue // the machine's own event may have made others
@@ -198,9 +199,7 @@ func (s *Sim) loop(ctx context.Context) {
 		if s.events[0].at > s.now {
 			continue
 		}
-		s.count++
-		if s.still++; s.count > s.cfg.Events || s.still > maxInstant {
-			s.err = ErrLimit
+		if !s.happens() {
 			return
 		}
 		e := heap.Pop(&s.events).(event)

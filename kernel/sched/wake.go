@@ -122,7 +122,7 @@ func (s *Sim) advance(t *Task) {
 				return
 			}
 		}
-		if s.step(c, t) {
+		if s.step(c, t) || !s.happens() {
 			return
 		}
 	}
