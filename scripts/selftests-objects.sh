@@ -42,6 +42,10 @@ done <<-END
 	test_subskeleton test_subskeleton_lib2 test_subskeleton_lib test_subskeleton
 	test_subskeleton_lib test_subskeleton_lib2 test_subskeleton_lib
 	test_usdt test_usdt test_usdt_multispec
+	tracing_multi tracing_multi_attach tracing_multi_check
+	tracing_multi_module tracing_multi_attach_module tracing_multi_check
+	tracing_multi_intersect tracing_multi_intersect_attach tracing_multi_check
+	tracing_multi_session tracing_multi_session_attach tracing_multi_check
 END
-for p in test_static_linked{1,2} linked_{funcs,vars,maps}{1,2} test_subskeleton{,_lib,_lib2} test_usdt{,_multispec}; do rm -f "$out/$p.o"; done
+for p in test_static_linked{1,2} linked_{funcs,vars,maps}{1,2} test_subskeleton{,_lib,_lib2} test_usdt{,_multispec} tracing_multi_{attach,attach_module,intersect_attach,session_attach,check}; do rm -f "$out/$p.o"; done
 ls "$out"/*.o | wc -l

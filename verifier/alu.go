@@ -190,15 +190,16 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 	case isX(in) && d.precise:
 		a.precision.precise(int(in.Src))
 	}
-	src := *s
+	src, word := *s, d.UMax <= math.MaxUint32
 	a.scalarMath(in, d, &src, op, alu64, signed)
-	a.linkSum(in, d, &src, op, alu64)
+	a.linkSum(in, d, &src, op, alu64, word)
 }
 
 var aluSign = [16]string{"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=", "endian", "", ""}
 
-// linkSum keeps a scalar plus a constant linked to the original scalar.
-func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64 bool) {
+// linkSum keeps a scalar plus a constant linked to the original scalar; word: that one has no more than 32 bits, without which 32-bit sums say nothing
+// about it.
+func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64, word bool) {
 	if !a.r.linked || d.id == 0 || !(op == opAdd || op == opSub && a.r.linkedNeg) || !s.isConst() || isX(in) && in.Src == in.Dst || !alu64 && !a.r.linkedNeg {
 		d.clearID()
 		return
@@ -211,7 +212,7 @@ func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64 bool) {
 		if op == opSub {
 			v = -v
 		}
-		if d.id&addConst != 0 || v > math.MaxInt32 || v < math.MinInt32 {
+		if d.id&addConst != 0 || v > math.MaxInt32 || v < math.MinInt32 || !alu64 && !word {
 			d.clearID()
 			return
 		}

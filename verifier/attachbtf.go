@@ -14,9 +14,12 @@ func (h *attachment) attachBTF() {
 	p := h.p
 	s := h.moduleSpec(p.AttachModule)
 	id := p.AttachID
-	if p.AttachProg != nil {
+	switch {
+	case tracesMany(p.Attach):
+		s, id = h.multiFunc()
+	case p.AttachProg != nil:
 		s = p.AttachProg.BTF
-	} else if id == 0 {
+	case id == 0:
 		s, id = h.attachByName()
 	}
 	if id == 0 {
@@ -50,9 +53,33 @@ func (h *attachment) attachBTF() {
 	case uapi.AttachModifyReturn, uapi.AttachLSMMac, uapi.AttachLSMCgroup, uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachTraceFsession:
 		i.attachProto = h.funcProto(s, t)
 		h.attachFunc(s, t)
+	case uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
+		// Which functions it may trace, and whether it may sleep there, is decided when it is attached.
+		i.attachProto = h.funcProto(s, t)
 	default:
 		panic(refusal{uapi.EINVAL})
 	}
+}
+
+// tracesMany reports whether a program of an attach type is attached to many functions at once (is_tracing_multi).
+func tracesMany(a uapi.AttachType) bool {
+	return a == uapi.AttachTraceFentryMulti || a == uapi.AttachTraceFexitMulti || a == uapi.AttachTraceFsessionMulti
+}
+
+// multiFunc is the function that stands for those that such a program is attached to later (bpf_multi_func): it has no arguments.
+func (h *attachment) multiFunc() (*btf.Spec, btf.ID) {
+	const name = "bpf_multi_func"
+	if h.rel < since.R(7, 2) {
+		panic(refusal{uapi.EINVAL}) // an attach type that it does not know
+	}
+	if h.k.BTF == nil {
+		h.unknown("the kernel's BTF")
+	}
+	id, ok := h.k.BTF.FindID(btf.KindFunc, name)
+	if !ok {
+		h.unknown("function %s in the kernel's BTF", name)
+	}
+	return h.k.BTF, id
 }
 
 // attachByName finds the target named by the section, as libbpf does.

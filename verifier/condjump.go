@@ -258,7 +258,7 @@ func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, o
 			}
 		}
 	}
-	if !w32 && !isX(in) && in.Imm == 0 && (op == num.Eq || op == num.Ne) && d.typ.mayBeNull() {
+	if !w32 && (op == num.Eq || op == num.Ne) && d.typ.mayBeNull() && c.comparesNull(in, s) {
 		c.nullCheck(c.cur, int(in.Dst), op == num.Ne)
 		c.nullCheck(other, int(in.Dst), op == num.Eq)
 		return
@@ -266,6 +266,18 @@ func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, o
 	if isX(in) && !w32 {
 		c.packetCompare(in, d, s, other, op)
 	}
+}
+
+// comparesNull reports whether a branch compares with 0: as a constant, and since 7.2 in a register, which has to be exact then.
+func (c *conditions) comparesNull(in *decode.Insn, s *reg) bool {
+	if !isX(in) {
+		return in.Imm == 0
+	}
+	if !c.has(since.NullRegisters) || s.typ != scalar || !s.isConst() || s.Var.Value != 0 {
+		return false
+	}
+	c.precision.precise(int(in.Src))
+	return true
 }
 
 // nullCheck marks all copies of a pointer as null, or as not null (mark_ptr_or_null_regs).

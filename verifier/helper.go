@@ -184,8 +184,12 @@ func (c *helpers) checkFuncIP(h *proto.Helper) {
 	switch c.prog.typ {
 	case uapi.ProgTypeTracing:
 		switch c.p.Attach {
-		case uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachModifyReturn:
+		case uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachModifyReturn, uapi.AttachTraceFsession,
+			uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
 		default:
+			if c.rel >= since.R(7, 0) {
+				c.refuse(uapi.ENOTSUPP, "func %s#%d supported only for fentry/fexit/fsession/fmod_ret programs", h.Name(), int32(h.ID))
+			}
 			c.refuse(uapi.ENOTSUPP, "func %s#%d supported only for fentry/fexit/fmod_ret programs", h.Name(), int32(h.ID))
 		}
 	case uapi.ProgTypeKprobe:

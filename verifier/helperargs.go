@@ -379,6 +379,9 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	if t := m.mapp.Type; t != uapi.MapTypeArray && t != uapi.MapTypePercpuArray {
 		return
 	}
+	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.rel >= since.R(7, 2) { // another inner map may have fewer elements
+		return
+	}
 	r := g.reg(n)
 	if r.typ != ptrStack || !r.Var.IsConst() {
 		return

@@ -155,6 +155,7 @@ var beginnings = []struct {
 	{since.UnknownOperands, "call 7\nr6 = r0\nr6 &= 3\ncall 7\nr0 &= 4\nr0 |= r6" + below, ""},
 	{since.EqRange, "call 7\nif r0 < 3 goto +2\nif r0 != 2 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	{since.SameRegister, "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+	{since.NullRegisters, "r1 = *(u64 *)(r1 + 168)\nr2 = 0\nif r1 == r2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", "R1 invalid mem access 'sock_common_or_null'"},
 }
 
 // What a release began to accept is refused by the one before it; so are updates of older releases.

@@ -66,7 +66,7 @@ func divS(lo, hi, d int64, mod bool, least int64) (int64, int64, bool) {
 		if mod {
 			return 0, 0, true
 		}
-		return 0, 0, false
+		return least, least, hi == least // its quotient overflows to itself
 	case !mod:
 		x, y := lo/d, hi/d
 		return min(x, y), max(x, y), true

@@ -155,6 +155,8 @@ const (
 	DynptrSlots
 	// AsyncStacks: the stack of callbacks that run later is limited as well.
 	AsyncStacks
+	// NullRegisters: a branch that compares a pointer with a register that is 0 is a null check.
+	NullRegisters
 	numRules
 )
 
@@ -245,6 +247,7 @@ var rows = [numRules]row{
 	InvalidScalars:         {R(6, 1), "pointers that become invalid are numbers", []update{{R(5, 10), 0}, {R(5, 15), 0}}},
 	AnyBackEdge:            {R(6, 7), "any instruction may close a loop", []update{{R(6, 6), 0}}},
 	EachMap:                {R(6, 10), "bpf_for_each_map_elem gets different maps", nil},
+	NullRegisters:          {R(7, 2), "pointers are compared with registers that are 0", nil},
 	AsyncStacks:            {R(6, 5), "the stack of callbacks that run later is limited", []update{{R(6, 1), 0}}},
 	DynptrSlots:            {R(6, 3), "stores end dynptrs", nil},
 	HelperWrites:           {R(6, 13), "whether a helper writes decides what map memory it gets", []update{{R(6, 1), 192}, {R(6, 6), 87}, {R(6, 12), 117}}},
