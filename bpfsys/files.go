@@ -195,6 +195,11 @@ func (s *System) kconfig() []byte {
 	return b.Bytes()
 }
 
+// tracefsFiles are the files in tracefs's root, sorted; events is a directory.
+var tracefsFiles = []string{
+	"available_events", "available_filter_functions", "events", "kprobe_events", "kprobe_profile", "trace", "trace_pipe", "tracing_on", "uprobe_events", "uprobe_profile",
+}
+
 // tracefs returns the file at a path below tracefs's mount point.
 func (s *System) tracefs(path string) ([]byte, Found) {
 	switch path {

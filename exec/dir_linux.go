@@ -62,7 +62,7 @@ func (c *call) entries(f *file, names []string, at int64) (out []byte, n int) {
 			break
 		}
 		typ := byte(unix.DT_REG)
-		if e, ok := c.s.sys.Stat(f.path + "/" + name); slices.Contains([]string{".", ".."}, name) || ok && e.Dir {
+		if e, ok := c.s.sys.Stat(f.path + "/" + name); slices.Contains([]string{".", ".."}, name) || ok && e.Dir || magicOf(f.path) == magicTracefs && name == "events" {
 			typ = unix.DT_DIR
 		}
 		b := make([]byte, size)

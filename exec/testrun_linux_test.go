@@ -16,6 +16,7 @@ import (
 
 func init() {
 	tools["testrun"] = testRunTool
+	tools["tracefs"] = tracefsTool
 	tools["innerlock"] = innerLockTool
 }
 
@@ -129,4 +130,25 @@ func innerLockTool() error {
 
 func TestInnerMapsHaveTheTemplatesFields(t *testing.T) {
 	assert.Equal(t, "done\n", start(t, "innerlock", "").out)
+}
+
+// tracefsTool looks for tracefs as aya does: by a directory that is not empty.
+func tracefsTool() error {
+	for _, dir := range []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			if st, err := os.Stat(dir + "/" + e.Name()); err != nil || st.IsDir() != e.IsDir() {
+				return fmt.Errorf("%s: %w", e.Name(), err)
+			}
+		}
+		fmt.Println(len(list) > 5)
+	}
+	return nil
+}
+
+func TestTracefsListsItsFiles(t *testing.T) {
+	assert.Equal(t, "true\ntrue\n", start(t, "tracefs", "").out)
 }
