@@ -60,6 +60,11 @@ var withoutErrorPaths = map[string]string{
 	"bpf_task_from_vpid":      tasksReason,
 	"bpf_task_get_cgroup1":    tasksReason,
 
+	"bpf_xdp_ct_lookup": connReason,
+	"bpf_skb_ct_lookup": connReason,
+	"bpf_xdp_ct_alloc":  connReason,
+	"bpf_skb_ct_alloc":  connReason,
+
 	"bpf_ringbuf_reserve_dynptr": reserveReason,
 	"bpf_ringbuf_submit_dynptr":  reserveReason,
 	"bpf_ringbuf_discard_dynptr": reserveReason,
@@ -71,6 +76,7 @@ const (
 	tasksReason   = "depends on the tasks and cgroups of the running system"
 	typedReason   = "takes types of the program's own BTF: conformance cases local objects and storage"
 	arenaReason   = "takes an arena: conformance case arena"
+	connReason    = "acquires a connection, which the programs would have to release; depends on those of the running system (TestConnectionErrors)"
 	deviceReason  = "only programs that are bound to a device may call it (TestXDPMetadata)"
 	reserveReason = "a dynptr must be submitted or discarded on all paths: conformance cases ringbufs and dynptrs"
 )

@@ -71,6 +71,9 @@ type (
 	Connection = net.Connection
 	SockOption = net.SockOption
 	SockSpec   = net.SockSpec
+	// ConnTuple is one direction of a tracked connection, ConnZone its zone.
+	ConnTuple = net.ConnTuple
+	ConnZone  = net.ConnZone
 	// Network holds interfaces, routes and neighbours.
 	Network   = net.Network
 	Device    = net.Device
@@ -100,6 +103,25 @@ const (
 
 // NewTypes returns an empty cache.
 func NewTypes() *Types { return object.NewTypes() }
+
+// Bits of the status of a tracked connection; ConnUnchangeable are those that no program can change.
+const (
+	ConnExpected     = net.ConnExpected
+	ConnSeenReply    = net.ConnSeenReply
+	ConnAssured      = net.ConnAssured
+	ConnConfirmed    = net.ConnConfirmed
+	ConnDying        = net.ConnDying
+	ConnFixedTimeout = net.ConnFixedTimeout
+	ConnUnchangeable = net.ConnUnchangeable
+	// ConnBothDirs is the direction of a zone that applies to both.
+	ConnBothDirs = net.ZoneBothDirs
+)
+
+// Errors of the table of connections.
+var (
+	ErrTracked   = net.ErrTracked
+	ErrTableFull = net.ErrTableFull
+)
 
 // Kinds of errors of package object.
 var (

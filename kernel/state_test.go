@@ -252,6 +252,17 @@ func TestWritableFields(t *testing.T) {
 	assert.NotNil(t, k.Mem().Store(state.Addr()+4, 4, 1), "past its end")
 	k.SetProgType(uapi.ProgTypeKprobe)
 	assert.NotNil(t, k.Mem().Store(sk.Addr()+f.Off, 4, 1))
+	conn, err := k.NewObjectNamed("connection", "nf_conn")
+	require.NoError(t, err)
+	mark, err := conn.FieldAddr("mark")
+	require.NoError(t, err)
+	assert.NotNil(t, k.Mem().Store(mark, 4, 1))
+	for typ, may := range map[uapi.ProgType]bool{uapi.ProgTypeXDP: true, uapi.ProgTypeSchedCls: true, uapi.ProgTypeSocketFilter: false, uapi.ProgTypeStructOps: false} {
+		k.SetProgType(typ)
+		assert.Equal(t, may, k.Mem().Store(mark, 4, 1) == nil, "%v", typ)
+		assert.NotNil(t, k.Mem().Store(mark+2, 4, 1), "%v: past its end", typ)
+		assert.NotNil(t, k.Mem().Store(mark-4, 4, 1), "%v: before it", typ)
+	}
 }
 
 func TestInferArch(t *testing.T) {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -179,5 +180,33 @@ func TestMistakesOfBuilders(t *testing.T) {
 			require.ErrorAs(t, err, &e)
 			assert.Contains(t, err.Error(), tt.want)
 		})
+	}
+}
+
+// TestConnections: lookups find the file's connections; those that programs cannot tell apart are one mistake.
+func TestConnections(t *testing.T) {
+	const c = "  c: !conn {source: 10.0.0.1, dest: 10.0.0.2, sport: 1000, dport: 53, protocol: udp, zone: 4, mark: 3, expires: 60}\n"
+	o, k := objectsIn(t, c+"  six: !conn {source: '::1', dest: '::2', status: IPS_CONFIRMED}\n")
+	now := uint32(k.Clock().Jiffies())
+	tuple := kernel.ConnTuple{Protocol: 17, Source: netip.MustParseAddrPort("10.0.0.1:1000"), Dest: netip.MustParseAddrPort("10.0.0.2:53")}
+	found, dir := k.Tracked(tuple.Reply(), kernel.ConnZone{ID: 4, Dir: kernel.ConnBothDirs}, now)
+	assert.Same(t, o["c"], found)
+	assert.EqualValues(t, 1, dir)
+	for path, want := range map[string]uint64{"mark": 3, "status": 0xe, "zone.id": 4, "timeout": uint64(now) + 60*k.Clock().HZ, "ct_general.use.refs.counter": 1, "tuplehash[0].tuple.src.l3num": 2} {
+		assert.Equal(t, want, number64(t, o["c"], path), path)
+	}
+	assert.EqualValues(t, 8, number64(t, o["six"], "status"))
+	assert.EqualValues(t, 10, number64(t, o["six"], "tuplehash[1].tuple.src.l3num"))
+	found, _ = k.Tracked(tuple, kernel.ConnZone{ID: 4, Dir: kernel.ConnBothDirs}, now+uint32(60*k.Clock().HZ))
+	assert.Nil(t, found, "its time is over")
+	for text, want := range map[string]string{
+		c + "  d: !conn {source: 10.0.0.2, dest: 10.0.0.1, sport: 53, dport: 1000, protocol: udp, zone: 4}\n": "another connection",
+		"  d: !conn {source: 10.0.0.2}\n":                              "a connection needs source: and dest:",
+		"  d: !conn {source: 10.0.0.2, dest: '::1'}\n":                 "both IPv4 or both IPv6",
+		"  d: !conn {source: 10.0.0.2, dest: x}\n":                     "want an IP address",
+		"  d: !conn {source: 10.0.0.2, dest: 10.0.0.1, zone: 65536}\n": "outside the range 0 to 65535",
+	} {
+		_, err := openText(t, "exec", "objects:\n"+text+"runs: []\n")
+		assert.ErrorContains(t, err, want)
 	}
 }

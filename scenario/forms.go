@@ -171,6 +171,7 @@ var tags = []struct{ name, doc string }{
 	{"!file", "a struct file: {path, ino, mode, flags, size, dev} and any field"},
 	{"!dentry", "a struct dentry with its parents: {path} and any field"},
 	{"!sock", "a struct sock: {family, protocol, type, state, source, dest, sport, dport} and any field; socket lookups find it, and it may be put into sockmaps"},
+	{"!conn", "a struct nf_conn: {protocol, source, dest, sport, dport, zone, expires} of the first packet (expires: seconds left) and any field; bpf_xdp_ct_lookup and bpf_skb_ct_lookup find it"},
 	{"!task", "a task_struct with default content: {children: [$a], threads: [$b], files: [$f, null], cgroup: $c} and any field; lists are linked as in the kernel"},
 	{"!skb", "a sk_buff with the default packet, and any field"},
 	{"!cgroup", "a struct cgroup with its ancestors: {path, id} and any field"},

@@ -28,6 +28,7 @@ func init() {
 		"!file":    {own: []string{"path", "ino", "mode", "flags", "size", "dev"}, build: makeFile},
 		"!dentry":  {own: []string{"path"}, build: makeDentry},
 		"!sock":    {own: []string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport"}, build: makeSock},
+		"!conn":    {own: []string{"protocol", "source", "dest", "sport", "dport", "zone", "expires"}, build: makeConn},
 		"!task":    {own: []string{"children", "threads", "files", "cgroup"}, build: makeTask, fill: fillTask},
 		"!skb":     defaultOf("sk_buff"),
 		"!cgroup":  {own: []string{"path", "id"}, build: makeCgroup},
@@ -166,4 +167,50 @@ func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
 		}
 	}
 	return b.k.NewSock(role, s)
+}
+
+// makeConn makes an entry of the table of connections.
+func makeConn(b *builder, role string, n *Node) (*kernel.Object, error) {
+	const lifetime, longest, never = 432000, 1<<31/1000 - 1, 1<<31 - 1 // seconds of an established TCP connection, and of any; ticks
+	num := map[string]int{"protocol": 6, "sport": 0, "dport": 0, "zone": 0, "expires": lifetime}
+	most := map[string]int{"protocol": 0xff, "expires": longest}
+	var wrong mistakes
+	for name := range num {
+		v := n.Get(name)
+		if v == nil {
+			continue
+		}
+		if w, ok := socketWords[v.Text]; ok && v.Kind == Scalar && name == "protocol" {
+			num[name] = int(w)
+			continue
+		}
+		top, ok := most[name]
+		if !ok {
+			top = 0xffff
+		}
+		x, err := v.int(name, 0, int64(top))
+		if wrong.add(err) {
+			num[name] = x
+		}
+	}
+	t := kernel.ConnTuple{Protocol: uint8(num["protocol"])}
+	for name, to := range map[string]*netip.AddrPort{"source": &t.Source, "dest": &t.Dest} {
+		v := n.Get(name)
+		if v == nil {
+			wrong.add(n.errorf("a connection needs source: and dest:, the addresses of its first packet"))
+			continue
+		}
+		a, err := v.addr(name)
+		if wrong.add(err) {
+			*to = netip.AddrPortFrom(a, uint16(num[name[:1]+"port"]))
+		}
+	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	if t.Source.Addr().Is4() != t.Dest.Addr().Is4() {
+		return nil, n.errorf("source: and dest: of a connection are both IPv4 or both IPv6 addresses")
+	}
+	clock := b.k.Clock()
+	return b.k.NewConnection(role, t, kernel.ConnZone{ID: uint16(num["zone"]), Dir: kernel.ConnBothDirs}, uint32(clock.Jiffies())+uint32(min(uint64(num["expires"])*clock.HZ, never)))
 }

@@ -543,17 +543,22 @@ func (r *Runner) neighbour(n *Node) (e kernel.Neighbour, err error) {
 	return e, err
 }
 
-// openSockets makes the file's sockets visible to lookups, and stores them in the maps that refer to them.
+// openSockets makes the file's sockets and connections visible to lookups.
 func (b *builder) openSockets() error {
 	for _, name := range b.names {
-		if b.defs[name].Value.Tag != "!sock" {
-			continue
-		}
-		if b.objects[name] == nil {
+		n, o := b.defs[name].Value, b.objects[name]
+		if o == nil {
 			continue // creating it failed
 		}
-		if err := b.k.OpenSocket(b.objects[name]); err != nil {
-			return b.defs[name].Value.wrap("object "+name, err)
+		var err error
+		switch n.Tag {
+		case "!sock":
+			err = b.k.OpenSocket(o)
+		case "!conn":
+			err = b.k.OpenConnection(o, uint32(b.k.Clock().Jiffies()))
+		}
+		if err != nil {
+			return n.wrap("object "+name, err)
 		}
 	}
 	return nil

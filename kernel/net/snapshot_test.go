@@ -38,6 +38,8 @@ func TestHostRestoresEveryField(t *testing.T) {
 		}, Get: func() any { return len(h.packets) }},
 		"sockets":  {Set: func(n int) { h.newSocket(strconv.Itoa(n)).Addr() }, Get: func() any { return len(h.sockets) }},
 		"defaults": snaptest.Map(&h.defaults, strconv.Itoa, &Socket{}),
+		"conns":    snaptest.Map(&h.conns, func(n int) connKey { return connKey{zone: uint16(n)} }, &object.Object{}),
+		"freed":    snaptest.Slice(&h.freed, func(int) *object.Object { return &object.Object{} }),
 	}, snapshot(h))
 }
 

@@ -40,8 +40,9 @@ func (s *Space) LoadsForbidden() bool { return s.noLoads }
 
 // mayWrite reports whether the running program may store to storage bytes [off, off+size) of o.
 func (s *Space) mayWrite(o *Object, off, size uint64) bool {
-	if progtype.Of(s.prog).Target != progtype.OpsMember {
-		return false
+	r := progtype.Of(s.prog)
+	if r.Target != progtype.OpsMember {
+		return r.Packet == progtype.WritesPacket && r.Layer == progtype.Link && o.marksConnection(off, size)
 	}
 	for typ, paths := range writable {
 		l := s.LayoutNamed(typ)
@@ -60,4 +61,14 @@ func (s *Space) mayWrite(o *Object, off, size uint64) bool {
 		}
 	}
 	return false
+}
+
+// marksConnection reports whether [off, off+size) is in the mark of a tracked connection, which programs of tc and XDP may set
+// (net/netfilter/nf_conntrack_bpf.c _nf_conntrack_btf_struct_access).
+func (o *Object) marksConnection(off, size uint64) bool {
+	if o.layout == nil || o.layout.Name != "nf_conn" || o.count != 1 {
+		return false
+	}
+	f, rest, err := o.layout.Place("mark")
+	return err == nil && rest == "" && off >= f.Off && off+size <= f.Off+f.Size
 }
