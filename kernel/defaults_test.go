@@ -111,7 +111,7 @@ func TestCurrentAgreesWithHelpers(t *testing.T) {
 	})
 }
 
-func TestFamilyEndsAtInit(t *testing.T) {
+func TestFamilyEndsAtIdleTask(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
 		o := k.Current()
@@ -124,7 +124,7 @@ func TestFamilyEndsAtInit(t *testing.T) {
 			}
 			o = p
 		}
-		assert.EqualValues(t, 1, uintAt(t, o, "pid"))
+		assert.EqualValues(t, 0, uintAt(t, o, "pid"))
 		assert.Equal(t, o.Addr(), uintAt(t, o, "real_parent"))
 	})
 }

@@ -270,6 +270,12 @@ func TestContainers(t *testing.T) {
 		v, fault = k.Mem().Load(base+uint64(par.BitOffset/8), b.spec.PointerSize())
 		require.Nil(t, fault)
 		assert.Equal(t, base, v, "a root mount is its own parent")
+		parent, err := k.NewObjectNamed("path", "path")
+		require.NoError(t, err)
+		require.NoError(t, parent.Set("mnt", object.Pointer(base)))
+		assert.Equal(t, base, uintAt(t, parent, "mnt->mnt_parent"), "a path through a pointer to the outer type")
+		require.NoError(t, parent.Set("mnt", m))
+		assert.EqualValues(t, 0x20, uintAt(t, parent, "mnt->mnt_flags"), "and to the inner one")
 	})
 }
 

@@ -127,6 +127,15 @@ func addressSpaceAgrees(t *testing.T, k *Kernel) {
 		assert.NotZero(t, uintAt(t, v, "vm_flags")&flags, field)
 	}
 	assert.Equal(t, uintAt(t, mm, "exe_file"), uintAt(t, areas[0], "vm_file"))
+	last := uint64(0)
+	for _, field := range []string{"start_code", "end_code", "start_data", "end_data", "start_brk", "brk", "mmap_base", "start_stack", "arg_start", "arg_end", "env_end", "task_size"} {
+		assert.Greater(t, uintAt(t, mm, field), last, field)
+		last = uintAt(t, mm, field)
+	}
+	assert.Equal(t, uintAt(t, mm, "arg_end"), uintAt(t, mm, "env_start"))
+	stack, err := k.VMAAt(mm, uintAt(t, mm, "start_stack"))
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, uintAt(t, stack, "vm_end"), uintAt(t, mm, "env_end"))
 }
 
 func cgroupsAgree(t *testing.T, k *Kernel) {
@@ -141,6 +150,17 @@ func cgroupsAgree(t *testing.T, k *Kernel) {
 		cg = up
 	}
 	assert.EqualValues(t, 1, uintAt(t, cg, "kn.id"))
+	leaf := pointee(t, k.Current(), "cgroups.dfl_cgrp")
+	assert.Equal(t, uintAt(t, leaf, "root"), uintAt(t, cg, "root"), "one hierarchy")
+	at, err := cg.FieldAddr("root->cgrp")
+	require.NoError(t, err)
+	assert.Equal(t, cg.Addr(), at)
+	if leaf.Has("ancestors[0]") {
+		assert.Equal(t, cg.Addr(), uintAt(t, leaf, "ancestors[0]"))
+		assert.Equal(t, cg.Addr(), uintAt(t, cg, "ancestors[0]"))
+	}
+	assert.EqualValues(t, 3, uintAt(t, cg, "root->nr_cgrps.counter"))
+	assert.Zero(t, uintAt(t, cg, "root->hierarchy_id"))
 }
 
 func devicesAgree(t *testing.T, k *Kernel) {
@@ -189,12 +209,53 @@ func familyAgrees(t *testing.T, k *Kernel) {
 	assert.Equal(t, uintAt(t, cur, "cred"), uintAt(t, cur, "real_cred"))
 	assert.Equal(t, cur, pointee(t, cur, "group_leader"))
 	assert.Equal(t, uintAt(t, cur, "tgid"), uintAt(t, cur, "thread_pid.numbers[0].nr"))
-	init := cur
+	var pids []uint64
+	at := cur
 	for range 8 {
-		if uintAt(t, init, "pid") == 1 {
-			return
+		up := pointee(t, at, "real_parent")
+		if up == at {
+			break
 		}
-		init = pointee(t, init, "real_parent")
+		assert.Contains(t, childrenOf(t, k, up), at)
+		at = up
+		pids = append(pids, uintAt(t, at, "pid"))
 	}
-	t.Error("no init above the current task")
+	require.Len(t, pids, 3)
+	assert.Equal(t, []uint64{1, 0}, pids[1:], "the family ends at init and the idle task")
+	assert.Nil(t, k.TaskByPID(0))
+
+	// Tasks that appear later join the list of their parent, threads do not.
+	init := pointee(t, cur, "real_parent.real_parent")
+	before := len(childrenOf(t, k, init))
+	other, err := k.NewTask("other")
+	require.NoError(t, err)
+	thread, err := k.NewTask("thread")
+	require.NoError(t, err)
+	require.NoError(t, thread.Set("tgid", 7))
+	require.NoError(t, thread.Set("pid", 8))
+	for _, o := range []*object.Object{other, thread} {
+		pointee(t, o, "real_parent.real_parent")
+	}
+	assert.Equal(t, []*object.Object{pointee(t, thread, "group_leader")}, childrenOf(t, k, pointee(t, thread, "real_parent")))
+	list := childrenOf(t, k, init)
+	assert.Len(t, list, before+2)
+	assert.Contains(t, list, pointee(t, other, "real_parent"))
+}
+
+// childrenOf walks a task's children, forwards, and checks each pointer back.
+func childrenOf(t *testing.T, k *Kernel, o *object.Object) []*object.Object {
+	t.Helper()
+	head, err := o.FieldAddr("children")
+	require.NoError(t, err)
+	var list []*object.Object
+	prev := head
+	for at := uintAt(t, o, "children.next"); at != head; {
+		c := k.ObjectAt(at)
+		require.NotNil(t, c)
+		assert.Equal(t, prev, uintAt(t, c, "sibling.prev"))
+		require.Less(t, len(list), 20)
+		list, prev, at = append(list, c), at, uintAt(t, c, "sibling.next")
+	}
+	assert.Equal(t, prev, uintAt(t, o, "children.prev"))
+	return list
 }

@@ -38,7 +38,7 @@ func (m *Model) NewMM(role string, s MMSpec) (*object.Object, error) {
 			continue
 		}
 		data := []byte(strings.Join(append(slices.Clone(block.texts), ""), "\x00"))
-		at := m.UserAlloc(data)
+		at := m.UserAboveStack(0, data)
 		b.Num(block.name+"_start", at)
 		b.Num(block.name+"_end", at+uint64(len(data)))
 	}
@@ -120,9 +120,17 @@ func (m *Model) NewCgroup(role, path string, id uint64) (*object.Object, error) 
 	return parent, m.Err()
 }
 
+// newCgroup creates a cgroup; the root of a hierarchy is part of its cgroup_root.
+func (m *Model) newCgroup(role string, level int) (*object.Object, error) {
+	if level == 0 {
+		return m.NewIn(role, "cgroup", "cgroup_root", "cgrp")
+	}
+	return m.NewObjectNamed(role, "cgroup")
+}
+
 // cgroupBelow creates one cgroup with its node in the file system and links it to its parent.
 func (m *Model) cgroupBelow(role, path, name string, level int, parent *object.Object, id uint64) (*object.Object, error) {
-	o, err := m.NewObjectNamed(role, "cgroup")
+	o, err := m.newCgroup(role, level)
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +179,7 @@ func (m *Model) cgroupBelow(role, path, name string, level int, parent *object.O
 		}
 	}
 	slices.Reverse(chain)
+	linkRoot(b, chain[0])
 	for i, a := range chain {
 		b.Ptr(fmt.Sprintf("ancestors[%d]|_low_ancestors[%d]", i, i), a)
 		b.Num(fmt.Sprintf("ancestor_ids[%d]", i), a.Num("kn.id|kn.id.id"))

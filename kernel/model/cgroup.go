@@ -26,7 +26,44 @@ func (m *Model) cgroupID(level int) uint64 {
 
 // cgroupAt returns the cgroup of a level of the default hierarchy.
 func (m *Model) cgroupAt(level int) *object.Object {
+	if level == 0 {
+		return m.rootCgroup()
+	}
 	return m.Builtin(fmt.Sprintf("cgroup /%s", cgroupNames[level]), "cgroup")
+}
+
+// rootCgroup returns the root of the default hierarchy, which is part of its cgroup_root (cgrp_dfl_root).
+func (m *Model) rootCgroup() *object.Object {
+	const role = "cgroup /"
+	if o := m.Kept(role); o != nil || m.LayoutNamed("cgroup") == nil {
+		return o
+	}
+	o, err := m.newCgroup(role, 0)
+	if err != nil {
+		m.Fail(err)
+		return nil
+	}
+	o.MarkBuiltin()
+	m.Keep(role, o)
+	return o
+}
+
+// linkRoot makes a cgroup lead to the root of its hierarchy.
+func linkRoot(b object.Builder, root *object.Object) {
+	if root == nil {
+		return
+	}
+	if l := root.Storage(); l != nil && l.Name == "cgroup_root" {
+		b.Num("root", root.Base())
+	}
+}
+
+// fillRoot makes a cgroup_root that of the default hierarchy, which has no name.
+func (m *Model) fillRoot(b object.Builder) {
+	b.Num("hierarchy_id", 0)
+	b.Num("nr_cgrps.counter", uint64(len(m.Cgroups())))
+	b.Text("name", "")
+	b.Text("release_agent_path", "")
 }
 
 func (m *Model) kernfsAt(level int) *object.Object {
@@ -87,7 +124,7 @@ func (m *Model) fillCgroup(b object.Builder) {
 		b.Null("self.parent")
 	}
 	b.Ptr("dom_cgrp", b.Object)
-	b.Child("root")
+	linkRoot(b, m.cgroupAt(0))
 	m.linkMemcg(b)
 	// The hierarchy has one cgroup at each level.
 	if level < cgroupLevel {

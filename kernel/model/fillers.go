@@ -34,6 +34,7 @@ var fillers = map[string]func(*Model, object.Builder){
 	"block_device":        (*Model).fillBlockDevice,
 	"bio":                 (*Model).fillBio,
 	"cgroup":              (*Model).fillCgroup,
+	"cgroup_root":         (*Model).fillRoot,
 	"kernfs_node":         (*Model).fillKernfs,
 	"css_set":             (*Model).fillCSSSet,
 	"cgroup_subsys_state": (*Model).fillCSS,

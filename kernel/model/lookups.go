@@ -50,6 +50,9 @@ func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
 // TaskByPID returns the task with that pid, or nil, among those that the machine knows: running tasks, init, and every
 // task_struct created so far.
 func (m *Model) TaskByPID(pid uint32) *object.Object {
+	if pid == 0 { // idle tasks have no struct pid of that number
+		return nil
+	}
 	for cpu := range m.CPUs() {
 		if t := m.CurrentOn(cpu); t != nil && uint32(t.Num("pid")) == pid {
 			return t

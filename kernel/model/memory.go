@@ -5,11 +5,12 @@ import (
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // fillMM gives a process its address space: arguments and environment in user memory, text, heap and stack.
 func (m *Model) fillMM(b object.Builder) {
-	heap, stack, limit := m.UserHeap(), m.UserStack(), m.UserEnd()
+	heap, limit := m.UserHeap(), m.UserEnd()
 	name := m.taskName(b.Object.Role())
 	if t := b.Object.Parent(); t != nil && t.TypeName() == "task_struct" {
 		if s, err := t.String("comm"); err == nil && s != "" {
@@ -18,7 +19,7 @@ func (m *Model) fillMM(b object.Builder) {
 	}
 	args := "/usr/bin/" + name + "\x00--config\x00/etc/" + name + ".conf\x00"
 	env := "HOME=/home/" + name + "\x00PATH=/usr/bin:/bin\x00"
-	at := m.UserAlloc([]byte(args + env))
+	at := m.UserAboveStack(startRoom, []byte(args+env))
 	b.Num("arg_start", at)
 	b.Num("arg_end", at+uint64(len(args)))
 	b.Num("env_start", at+uint64(len(args)))
@@ -30,9 +31,9 @@ func (m *Model) fillMM(b object.Builder) {
 	b.Num("end_data", code+0x90000)
 	b.Num("start_brk", heap)
 	b.Num("brk", heap+0x21000)
-	b.Num("start_stack", stack)
+	b.Num("start_stack", at-startRoom)
 	b.Num("task_size", limit)
-	b.Num("mmap_base", stack-0x8000000)
+	b.Num("mmap_base", m.UserStack()-0x8000000)
 	areas := m.defaultAreas(b)
 	b.Num("map_count", uint64(len(areas)))
 	b.Num("def_flags", 0)
@@ -45,6 +46,9 @@ func (m *Model) fillMM(b object.Builder) {
 		b.Num("highest_vm_end", areas[len(areas)-1].Num("vm_end"))
 	}
 }
+
+// startRoom is the distance from the start of a stack to the arguments: their number and pointers, and the auxiliary vector (create_elf_tables).
+const startRoom = 0x200
 
 // Flags of memory areas (include/linux/mm.h).
 const (
@@ -78,7 +82,7 @@ func (m *Model) defaultAreas(b object.Builder) []*object.Object {
 		{Start: num("start_data"), End: num("end_data"), Flags: vmRead | vmWrite | vmMay, PageOffset: (num("start_data") - num("start_code")) >> 12, File: exe},
 		{Start: num("start_brk"), End: num("brk"), Flags: vmRead | vmWrite | vmMay},
 		{Start: library, End: library + 0x180000, Flags: vmRead | vmExec | vmMay, PageOffset: 0x28, File: lib},
-		{Start: num("start_stack") - 0x20000, End: num("start_stack") + 0x1000, Flags: vmRead | vmWrite | vmMay | vmGrowsDown},
+		{Start: num("start_stack")&^(uapi.PageSize-1) - 0x20000, End: (num("env_end") + uapi.PageSize - 1) &^ (uapi.PageSize - 1), Flags: vmRead | vmWrite | vmMay | vmGrowsDown},
 	} {
 		vma, err := m.Make(fmt.Sprintf("%s.vma[%d]", b.Object.Role(), len(list)), m.LayoutNamed("vm_area_struct"), 1, b.Object)
 		if err != nil {

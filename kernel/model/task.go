@@ -53,9 +53,14 @@ func (m *Model) NewTask(role string) (*object.Object, error) {
 	return o, err
 }
 
-// InitTask returns the first process, its own parent.
+// InitTask returns the first process, a child of the idle task.
 func (m *Model) InitTask() *object.Object {
 	return m.Builtin("init", "task_struct")
+}
+
+// idleTask returns the first CPU's idle task, its own parent (init_task).
+func (m *Model) idleTask() *object.Object {
+	return m.Builtin("init_task", "task_struct")
 }
 
 // taskIDs returns pid and tgid of a task by its role. Default tasks are thread group leaders, because tools that only
@@ -137,7 +142,7 @@ func (m *Model) fillTask(b object.Builder) {
 	parent := m.InitTask()
 	switch {
 	case role == "init" || role == "init_task":
-		parent = b.Object
+		parent = m.idleTask()
 	case b.Object.Chain("task_struct") < 2:
 		parent = b.Child("real_parent")
 	}
@@ -151,6 +156,9 @@ func (m *Model) fillTask(b object.Builder) {
 	if thread != nil {
 		shareProcess(b, thread)
 		return
+	}
+	if f, ok := b.Field("real_parent"); ok && !b.Taken(f) && leader != nil && (leader == b.Object || leader.Parent() == b.Object) {
+		m.adopt(parent, leader)
 	}
 
 	cred := b.Child("cred")

@@ -146,6 +146,9 @@ func (s *Space) NewIn(role, typ, outer, path string) (*Object, error) {
 		return s.NewObjectNamed(role, typ)
 	}
 	o := &Object{k: s, role: role, layout: c, count: 1, size: c.Size, face: l, faceOff: off}
+	if l.flexElem > 0 { // its array may go beyond the outer type
+		o.size = max(o.size, off+l.Size+min(l.flexElem*flexibleElems, maxFlexible))
+	}
 	return o, s.place(o)
 }
 

@@ -214,8 +214,12 @@ func (o *Object) Present(off, size uint64) []byte {
 // objects for pointers that are not set; otherwise such a pointer ends the walk with a nil object.
 func (o *Object) find(path string, create bool, how byteState) (*Object, Field, error) {
 	whole, at := path, o
+	outer := (*Layout)(nil) // what the last pointer points to, if not the object itself
 	for range MaxNesting {
 		l := at.Layout()
+		if outer != nil {
+			l = outer
+		}
 		if l == nil {
 			if path == "" {
 				return at, Field{Size: at.size}, nil
@@ -238,7 +242,10 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 			}
 			return nil, Field{}, err
 		}
-		shift := at.faceOff + elem
+		shift := elem
+		if outer == nil {
+			shift += at.faceOff
+		}
 		f.Off += shift
 		f.BitOff += shift * 8
 		if f.Off > at.size || f.Size > at.size-f.Off {
@@ -273,9 +280,18 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 			next.builtin = at.builtin
 			at.StoreField(f, next.Addr(), how)
 		}
+		outer = next.outerAt(at.LoadField(f))
 		at, path = next, rest
 	}
 	return nil, Field{}, &PathError{Type: o.TypeName(), Path: whole, Name: path, Err: ErrBadPath}
+}
+
+// outerAt returns the layout of the storage if addr is its start and the object itself is further inside, else nil.
+func (o *Object) outerAt(addr uint64) *Layout {
+	if o.faceOff == 0 || o.k.mem.Truncate(addr) != o.base {
+		return nil
+	}
+	return o.layout
 }
 
 func (s *Space) typeString(f Field) string { return f.Spec.TypeString(f.Type) }
@@ -290,6 +306,14 @@ func (o *Object) LoadField(f Field) uint64 {
 		return endian.Uint(o.k.Order(), b)
 	}
 	return endian.Bits(o.k.Order(), b, f.BitOff-8*f.Off, min(f.BitSize, 64))
+}
+
+// Stored is LoadField for a number of whole bytes, without giving the object any content: 0 if the field never had a value.
+func (o *Object) Stored(f Field) uint64 {
+	if f.BitSize != 0 || o.status(f.Off, f.Size) == never {
+		return 0
+	}
+	return o.LoadField(f)
 }
 
 // StoreField writes a scalar field, truncated to its width.

@@ -26,6 +26,7 @@ func TestUserRestoresEveryField(t *testing.T) {
 	require.NoError(t, err)
 	snaptest.Check(t, u, map[string]snaptest.Field{
 		"heap":    snaptest.Number(&u.heap),
+		"above":   snaptest.Number(&u.above),
 		"strings": snaptest.Map(&u.strings, strconv.Itoa, 7),
 	}, func() func() {
 		c := u.Snapshot()

@@ -15,13 +15,13 @@ const (
 	userBase  = 0x1000
 	userEnd64 = 0x0000_7fff_ffff_f000
 	userEnd32 = 0xbf00_0000
-	// Strings and data are placed from the top down, in the first stack and in a heap of their own.
-	userStack64 = 0x0000_7ffd_8000_0000
-	userStack32 = 0xbe80_0000
-	userStackSz = 1 << 20
-	userHeap64  = 0x0000_5591_2000_0000
-	userHeap32  = 0x0140_0000
-	userHeapMax = 64 << 20
+	// Strings and data are placed in a heap of their own, arguments and environments above the stacks.
+	userStack64  = 0x0000_7ffd_8000_0000
+	userStack32  = 0xbe80_0000
+	userStackMax = 4 << 20
+	userHeap64   = 0x0000_5591_2000_0000
+	userHeap32   = 0x0140_0000
+	userHeapMax  = 64 << 20
 )
 
 // User is the memory of the simulated processes, which share one address space. Create it with [NewUser].
@@ -31,6 +31,7 @@ type User struct {
 	base          uint64      `snapshot:"fixed"` // of the heap
 
 	heap    uint64            // next free address
+	above   uint64            // next free address above the stacks
 	strings map[string]uint64 // default strings and arguments, by role
 }
 
@@ -44,7 +45,9 @@ func NewUser(s *object.Space) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &User{Space: s, win: w, heap: heap, base: heap, strings: make(map[string]uint64)}, nil
+	u := &User{Space: s, win: w, heap: heap, base: heap, strings: make(map[string]uint64)}
+	u.above = u.UserStack()
+	return u, nil
 }
 
 // UserSnapshot is the state of user memory at one point in time, without its bytes.
@@ -71,12 +74,25 @@ func (u *User) IsUserAddress(addr uint64) bool {
 
 // UserAlloc places data in user memory and returns its address, aligned to 16, or 0 if user memory is exhausted.
 func (u *User) UserAlloc(data []byte) uint64 {
+	return u.place(&u.heap, u.base+userHeapMax, data)
+}
+
+// UserAboveStack is UserAlloc for the arguments and the environment of a process, which are above the start of its stack (create_elf_tables). room is
+// how many bytes between them and the start of the stack stay free.
+func (u *User) UserAboveStack(room uint64, data []byte) uint64 {
+	end := u.UserStack() + userStackMax
+	u.above = min(u.above+room, end)
+	return u.place(&u.above, end, data)
+}
+
+// place puts data at the next free address of an area that ends at end, and moves that address on.
+func (u *User) place(next *uint64, end uint64, data []byte) uint64 {
 	size := (uint64(len(data)) + 31) &^ 15 // at least one byte of gap
-	if size > userHeapMax || u.heap-u.base > userHeapMax {
+	addr := *next
+	if addr > end || size > end-addr {
 		u.Fail(object.ErrNoMemory)
 		return 0
 	}
-	addr := u.heap
 	if err := u.win.Map(addr, size); err != nil {
 		u.Fail(err)
 		return 0
@@ -85,7 +101,7 @@ func (u *User) UserAlloc(data []byte) uint64 {
 		u.Fail(f)
 		return 0
 	}
-	u.heap += size
+	*next += size
 	return addr
 }
 
