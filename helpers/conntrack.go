@@ -107,9 +107,11 @@ func (c *Call) connTuple(protocol uint8) (t kernel.ConnTuple, f *vm.Action) {
 	return kernel.ConnTuple{Protocol: protocol, Source: netip.AddrPortFrom(source, be16(p[ports:])), Dest: netip.AddrPortFrom(dest, be16(p[ports+2:]))}, nil
 }
 
-// connError stores an error in opts->error, if opts has room for it, and returns NULL (bpf_ct_opts_result).
+// connError stores an error in opts->error and returns NULL (bpf_ct_opts_result). Linux 7.2 and late stable releases before it look
+// whether opts has room for it.
 func (c *Call) connError(errno uapi.Errno) (uint64, *vm.Action) {
-	if c.Args[3] == 0 || c.Args[4]&0xffffffff < ctError+4 {
+	fits := c.Args[4]&0xffffffff >= ctError+4 || c.Version < uapi.VersionCode(7, 2)
+	if c.Args[3] == 0 || !fits {
 		return 0, nil
 	}
 	return 0, c.guest.WriteU32(c.Args[3]+ctError, uint32(errno.Neg()))
