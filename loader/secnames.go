@@ -46,6 +46,9 @@ func (p *Program) override(t uapi.ProgType) {
 	if p.Type == t {
 		return
 	}
+	if row := progtype.Of(t); row.SleepableIn(row.Attach).Always { // a kernel takes no others (check_attach_btf_id)
+		p.Sleepable, p.Flags = true, p.Flags|uapi.ProgSleepable
+	}
 	p.Type, p.Known, p.Attach, p.AttachTo, p.SectionFlags = t, true, progtype.Of(t).Attach, "", 0
 	if _, target, ok := strings.Cut(strings.TrimPrefix(p.Section, "?"), "/"); ok {
 		p.AttachTo = target

@@ -50,6 +50,9 @@ var typeFields = map[string][]handleField{
 		{"elem_size", 4, func(m Map) uint64 { return roundUp8(m.Spec().ValueSize) }},
 		{"index_mask", 4, func(m Map) uint64 { return powerOfTwo(m.Spec().MaxEntries) - 1 }},
 	},
+	"bpf_arena": { // arena_map_mmap: the address of its first page to user space, which libbpf maps with the map
+		{"user_vm_start", 8, func(m Map) uint64 { return m.(Arena).UserBase() }},
+	},
 	"bpf_htab": { // htab_map_alloc
 		{"n_buckets", 4, func(m Map) uint64 { return powerOfTwo(m.Spec().MaxEntries) }},
 	},

@@ -124,6 +124,10 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 	if !ok {
 		h.refuse(uapi.EINVAL, "attach_btf_id %d points to wrong type name %s", t.ID, t.Name)
 	}
+	// Tracepoints that may fault are those of system calls (TRACE_EVENT_SYSCALL).
+	if h.p.Sleepable && h.rel >= since.R(7, 2) && name != "sys_enter" && name != "sys_exit" {
+		h.refuse(uapi.EINVAL, "Sleepable program cannot attach to non-faultable tracepoint %s", name)
+	}
 	i.attachTrace = true
 	// The tracepoint's template has parameter names, including their suffixes.
 	if h.rel >= since.R(6, 12) {

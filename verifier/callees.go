@@ -18,7 +18,7 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	if !ok || !h.In(u.rel) {
 		u.refuse(uapi.EINVAL, "invalid func %s#%d", helperName(h, ok), int32(id))
 	}
-	p := h.For(u.rel, u.callerOf(id))
+	p := h.For(u.rel, u.prog.caller)
 	if p == nil || !u.onlyHook(p.Only) || id == uapi.FuncOverrideReturn && !u.errorInjection() {
 		if u.rel >= since.R(6, 12) {
 			u.refuse(uapi.EINVAL, "program of this type cannot use helper %s#%d", h.Name(), int32(id))
@@ -26,17 +26,6 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 		u.refuse(uapi.EINVAL, "unknown func %s#%d", h.Name(), int32(id))
 	}
 	return h, p
-}
-
-// callerOf returns the program in the form that the table of prototypes uses. Device and sysctl programs that were
-// loaded with their attach type may use the return value, as those on sockets (kernel/bpf/cgroup.c
-// cgroup_common_func_proto asks the attach type).
-func (u *subject) callerOf(id uapi.FuncID) proto.Caller {
-	c := u.prog.caller
-	if (id == uapi.FuncGetRetval || id == uapi.FuncSetRetval) && (c.Type == uapi.ProgTypeCgroupDevice && c.Attach == uapi.AttachCgroupDevice || c.Type == uapi.ProgTypeCgroupSysctl && c.Attach == uapi.AttachCgroupSysctl) {
-		return proto.Caller{Type: uapi.ProgTypeCgroupSockopt, Attach: uapi.AttachCgroupSetsockopt}
-	}
-	return c
 }
 
 func helperName(h *proto.Helper, ok bool) string {

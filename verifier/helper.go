@@ -198,7 +198,12 @@ func (c *helpers) checkFuncIP(h *proto.Helper) {
 	}
 }
 
+// checkSetRetval checks the value that a hook shall return: for LSM hooks since 7.0, and for all, as 32 bits, since 7.2. Programs of getsockopt set any.
 func (c *helpers) checkSetRetval(regs *[11]reg) {
+	if c.rel >= since.R(7, 2) {
+		c.checkRetval32(&regs[1])
+		return
+	}
 	if c.prog.typ != uapi.ProgTypeLSM || c.p.Attach != uapi.AttachLSMCgroup {
 		return
 	}
@@ -215,5 +220,28 @@ func (c *helpers) checkSetRetval(regs *[11]reg) {
 			c.frames.badRange(r, rg, "At bpf_set_retval", "R1")
 			panic(refusal{uapi.EINVAL})
 		}
+	}
+}
+
+func (c *helpers) checkRetval32(r *reg) {
+	if r.typ != scalar {
+		c.refuse(uapi.EINVAL, "R1 is not a scalar")
+	}
+	rg := retRange{-maxErrno, 0}
+	switch {
+	case c.prog.typ == uapi.ProgTypeCgroupSockopt && c.p.Attach == uapi.AttachCgroupGetsockopt:
+		return
+	case c.prog.typ == uapi.ProgTypeLSM && c.p.Attach == uapi.AttachLSMCgroup:
+		if c.prog.attachProto != nil && c.prog.attachProto.Ref == 0 {
+			c.refuse(uapi.EINVAL, "BPF_LSM_CGROUP that attach to void LSM hooks can't modify return value!")
+		}
+		if lsm, ok := c.lsmRange(); ok {
+			rg = lsm
+		}
+	}
+	c.precision.precise(1)
+	if int64(rg.min) > int64(r.SMin32) || int64(r.SMax32) > int64(rg.max) {
+		c.frames.badRange(r, rg, "At bpf_set_retval", "R1")
+		panic(refusal{uapi.EINVAL})
 	}
 }

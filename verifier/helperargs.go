@@ -49,7 +49,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		m.release = n
 	}
 	if r.ref != 0 && kind != proto.Kptr {
-		if m.ref != 0 {
+		if m.ref != 0 && g.rel < since.R(7, 2) {
 			g.refuse(uapi.EFAULT, "verifier internal error: more than one arg with ref_obj_id R%d %d %d", n, r.ref, m.ref)
 		}
 		m.ref = r.ref
@@ -379,7 +379,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	if t := m.mapp.Type; t != uapi.MapTypeArray && t != uapi.MapTypePercpuArray {
 		return
 	}
-	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.rel >= since.R(7, 2) { // another inner map may have fewer elements
+	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.rel >= since.R(6, 18) { // another inner map may have fewer elements
 		return
 	}
 	r := g.reg(n)

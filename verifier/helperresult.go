@@ -139,14 +139,27 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		r.UMin, r.UMin32, r.SMin, r.SMin32 = 0, 0, 0, 0
 		r.Sync(c.rules)
 	case uapi.FuncGetRetval:
-		if c.rel >= since.R(6, 19) && c.prog.typ == uapi.ProgTypeLSM && c.p.Attach == uapi.AttachLSMCgroup {
-			if rg, ok := c.lsmRange(); ok {
-				r.SMin, r.SMin32, r.SMax, r.SMax32 = int64(rg.min), rg.min, int64(rg.max), rg.max
-				r.Sync(c.rules)
-			}
+		if rg, ok := c.retvalRange(); ok {
+			r.SMin, r.SMin32, r.SMax, r.SMax32 = int64(rg.min), rg.min, int64(rg.max), rg.max
+			r.Sync(c.rules)
 		}
 	}
 	c.values.sane(r)
+}
+
+// retvalRange is what bpf_get_retval may return: that of LSM hooks is known since 6.19, and that of other hooks but getsockopt, where user space may
+// get any number, since 7.2.
+func (c *helpers) retvalRange() (retRange, bool) {
+	switch {
+	case c.prog.typ == uapi.ProgTypeLSM && c.p.Attach == uapi.AttachLSMCgroup:
+		if c.rel >= since.R(6, 19) {
+			return c.lsmRange()
+		}
+	case c.rel >= since.R(7, 2):
+		getsockopt := c.prog.typ == uapi.ProgTypeCgroupSockopt && c.p.Attach == uapi.AttachCgroupGetsockopt
+		return retRange{-maxErrno, 0}, !getsockopt
+	}
+	return retRange{}, false
 }
 
 // cpus returns nr_cpu_ids.

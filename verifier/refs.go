@@ -171,8 +171,14 @@ func (h *resources) inRCU() bool {
 	return h.cur.rcu > 0 || h.holdsLock() || !h.sleepable()
 }
 
-// sleepable reports whether the program may sleep here, apart from sections.
-func (h *resources) sleepable() bool { return h.p.Sleepable || h.cur != nil && h.cur.sleepable }
+// sleepable reports whether the program may sleep here, apart from sections. A callback that runs later asks what calls it back from 7.0 on: timers
+// never sleep, also those of sleepable programs (is_async_cb_sleepable).
+func (h *resources) sleepable() bool {
+	if h.cur != nil && h.rel >= since.R(7, 0) {
+		return h.cur.sleepable
+	}
+	return h.p.Sleepable || h.cur != nil && h.cur.sleepable
+}
 
 // lockOf returns the allocation that a pointer points into.
 func lockOf(r *reg) lockKey {

@@ -48,7 +48,7 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 	if !ok || !h.In(w.rel) {
 		return unknownBytes
 	}
-	p := h.For(w.rel, w.callerOf(h.ID))
+	p := h.For(w.rel, w.prog.caller)
 	if p == nil || arg >= len(p.Args) {
 		return unknownBytes
 	}

@@ -201,6 +201,7 @@ func (e *explorer) walkFunc(sub int) {
 	s := e.pool.newState()
 	e.cur = s
 	s.branches = 1
+	s.sleepable = e.p.Sleepable && e.rel >= since.R(7, 0)
 	s.frames[0] = e.pool.newFrame()
 	e.pool.initFrame(s.frames[0], mainFunc, 0, sub)
 	s.first, s.last = e.subs[sub].start, -1

@@ -138,6 +138,17 @@ func (c Caller) Class() Class {
 	return byType[c.Type]
 }
 
+// ClassFor returns the kind of the program as far as one helper is concerned: device and sysctl programs that were loaded with their attach type use
+// the return value as those on sockets do (cgroup_common_func_proto asks the attach type).
+func (c Caller) ClassFor(id uapi.FuncID) Class {
+	if id == uapi.FuncGetRetval || id == uapi.FuncSetRetval {
+		if c.Type == uapi.ProgTypeCgroupDevice && c.Attach == uapi.AttachCgroupDevice || c.Type == uapi.ProgTypeCgroupSysctl && c.Attach == uapi.AttachCgroupSysctl {
+			return setsockopt
+		}
+	}
+	return c.Class()
+}
+
 var byType = map[uapi.ProgType]Class{
 	uapi.ProgTypeSocketFilter: socketFilter, uapi.ProgTypeKprobe: kprobe, uapi.ProgTypeTracepoint: tracepoint, uapi.ProgTypePerfEvent: perfEvent,
 	uapi.ProgTypeRawTracepoint: rawTracepoint, uapi.ProgTypeRawTracepointWritable: rawTracepoint, uapi.ProgTypeSchedCls: schedCls,

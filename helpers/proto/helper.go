@@ -172,7 +172,7 @@ func (h *Helper) GivesTyped() bool {
 // For returns the prototype by which a program of a release calls the helper, or nil if it may not. The caller must
 // check [Proto.Only], and that helpers which might sleep are called from sleepable programs.
 func (h *Helper) For(release uapi.Release, c Caller) *Proto {
-	class := c.Class()
+	class := c.ClassFor(h.ID)
 	if class == 0 || !h.In(release) {
 		return nil
 	}
