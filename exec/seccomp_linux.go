@@ -56,21 +56,39 @@ func (s *supervisor) recv(n *notif) unix.Errno {
 	return e
 }
 
+// again repeats a request that a signal interrupted: Go sends itself signals to preempt goroutines, and the kernel takes the listener's lock with
+// mutex_lock_interruptible, which fails with EINTR when other threads hold it (kernel/seccomp.c seccomp_notify_id_valid, seccomp_notify_send).
+func again(request func() unix.Errno) unix.Errno {
+	for {
+		if e := request(); e != unix.EINTR {
+			return e
+		}
+	}
+}
+
 func (s *supervisor) send(r *notifResp) unix.Errno {
-	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlSend, uintptr(unsafe.Pointer(r))) // does not block
-	return e
+	return again(func() unix.Errno {
+		_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlSend, uintptr(unsafe.Pointer(r))) // does not block
+		return e
+	})
 }
 
 // valid reports whether the call is still pending. If it is, the thread was neither killed nor interrupted, and its id still names it.
 func (s *supervisor) valid(id uint64) bool {
-	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlIDValid, uintptr(unsafe.Pointer(&id)))
-	return e == 0
+	return again(func() unix.Errno {
+		_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlIDValid, uintptr(unsafe.Pointer(&id)))
+		return e
+	}) == 0
 }
 
-// addFD puts a descriptor into the thread's table and makes it the result of the call.
-func (s *supervisor) addFD(a *notifAddFD) (int, unix.Errno) {
-	r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlAddFD, uintptr(unsafe.Pointer(a)))
-	return int(r), e
+// addFD puts a descriptor into the thread's table and makes it the result of the call. An interrupted request has not been carried out.
+func (s *supervisor) addFD(a *notifAddFD) (fd int, e unix.Errno) {
+	e = again(func() unix.Errno {
+		r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlAddFD, uintptr(unsafe.Pointer(a)))
+		fd = int(r)
+		return e
+	})
+	return fd, e
 }
 
 // ready reports whether a descriptor has one of the poll events now.
