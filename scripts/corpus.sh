@@ -6,6 +6,8 @@
 #     DIR/btf/linux-VERSION-ARCH[-FLAVOUR].btf.xz        one per kernel package below
 #     DIR/objects/debian-SUITE/PACKAGE/NAME.o             as shipped, or extracted from executables and libraries (BPF skeletons)
 #
+# SUITES lists the suites whose objects are fetched: bookworm, whose objects the tests know, unless it is set (bookworm, trixie and sid are known).
+#
 # Fetches only what is missing. Nothing is installed: apt keeps its state under DIR/.apt. The objects are
 # under the licences of their packages; they are test input and are never committed.
 #
@@ -24,6 +26,7 @@ KERNELS=(
 	"trixie amd64 linux-image-cloud-amd64"
 	"sid amd64 linux-image-cloud-amd64"
 )
+SUITES=${SUITES:-bookworm}
 # suite, package with objects. The packages of later suites are those that bookworm has not, or not with objects.
 OBJECT_PACKAGES=(
 	"bookworm libbpf-tools" "bookworm libxdp1" "bookworm xdp-tools" "bookworm ir-keytable" "bookworm suricata"
@@ -167,6 +170,7 @@ for k in "${KERNELS[@]}"; do
 	fetch_btf $k
 done
 for p in "${OBJECT_PACKAGES[@]}"; do
+	[[ " $SUITES " == *" ${p%% *} "* ]] || continue
 	# shellcheck disable=SC2086
 	fetch_objects $p
 done
