@@ -32,7 +32,7 @@ var hidDeviceForm = &form{"HID device", "A simulated HID device.", []member{
 var hidEventForm = &form{"HID event", "One thing that happens to a device: exactly one of input, get, set and output.", []member{
 	{name: "input", doc: "The device sends a report: hex digits, beginning with the id if there is one, or fields of the device's descriptor ({id: 1, button1: 1, x: 5}; usages without a name are written 0x00010030).", shape: oneOf(text, mapOf(integer))},
 	{name: "get", doc: "User space asks for a report: hex digits of the buffer, whose first byte is the id or 0.", shape: text},
-	{name: "set", doc: "User space sets a report: hex digits, of which the first byte is the id or 0.", shape: text},
+	{name: "set", doc: "User space sets a report: hex digits. The first byte is the report id, or 0.", shape: text},
 	{name: "output", doc: "User space sends an output report, as for set.", shape: text},
 	{name: "type", doc: "Of get and set: feature (the default), input or output.", shape: text},
 	{name: "after", doc: "Simulated time that passes before.", shape: duration},

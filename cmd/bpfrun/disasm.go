@@ -91,7 +91,7 @@ func (c *disasmCommand) check(obj *loader.Object) error {
 	case !slices.Contains(jit.Processors(), c.native):
 		return codeError{exitNotSimulated, fmt.Errorf("--jit: there is no native code for %s, only for %s (--jit=PROCESSOR)", c.native, strings.Join(jit.Processors(), " and "))}
 	case report.ByteOrderName(obj.ByteOrder) == "big":
-		return codeError{exitNotSimulated, errors.New("--jit: there is no native code for big-endian programs, which the interpreter runs")}
+		return codeError{exitNotSimulated, errors.New("--jit: there is no native code for big-endian programs: the interpreter runs them")}
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (o runOptions) writeTrace(docs []*report.RunDocument) error {
 		return nil
 	}
 	if !slices.ContainsFunc(docs, func(d *report.RunDocument) bool { return len(d.Schedules) > 0 }) {
-		return usagef("--trace-out: there is no schedule (the object has no sched_ext scheduler, or the scenario no run with sched)")
+		return usagef("--trace-out: there is no schedule to write: the object has no sched_ext scheduler, or no run of the scenario has sched:")
 	}
 	f, err := os.Create(o.traceOut)
 	if err != nil {
