@@ -16,14 +16,37 @@ type Chained struct {
 	NotRun []string
 	// Broken is the program that cannot run or did not end, "" if there is none.
 	Broken string
+	// Results are those of the programs that ran, in order; the last may be that of Broken.
+	Results []*Result
+}
+
+// Whole returns what the programs did together: the result of the last one, with the records, effects, changes, calls and accesses of all.
+func (c *Chained) Whole() *Result {
+	if len(c.Results) == 0 {
+		return nil
+	}
+	out := *c.Results[len(c.Results)-1]
+	out.Insns, out.Helpers, out.PacketIn = 0, map[string]int{}, c.Results[0].PacketIn
+	out.Trace, out.Events, out.Effects, out.Changes, out.Reads, out.Writes, out.Warnings, out.StackReads = nil, nil, nil, nil, nil, nil, nil, nil
+	for _, r := range c.Results {
+		out.Insns += r.Insns
+		for name, n := range r.Helpers {
+			out.Helpers[name] += n
+		}
+		out.Trace, out.Events, out.Effects = append(out.Trace, r.Trace...), append(out.Events, r.Events...), append(out.Effects, r.Effects...)
+		out.Changes, out.Reads, out.Writes = append(out.Changes, r.Changes...), append(out.Reads, r.Reads...), append(out.Writes, r.Writes...)
+		out.Warnings, out.StackReads = append(out.Warnings, r.Warnings...), append(out.StackReads, r.StackReads...)
+	}
+	return &out
 }
 
 // ErrChain means that programs cannot run one after the other on one hook.
 var ErrChain = errors.New("these programs do not share a hook")
 
 // RunChain runs the programs of one hook in the given order, as the kernel does with programs attached in it: on the same context, until one
-// decides. done gets the result of each. RunChain ends at a program that the kernel would not have accepted, since that is then not attached.
-func (m *Machine) RunChain(ctx context.Context, names []string, in Input, done func(*Result)) (*Chained, error) {
+// decides. begun is called before the first instruction of the first program; it may be nil. RunChain ends at a program that the kernel would
+// not have accepted, since that is then not attached.
+func (m *Machine) RunChain(ctx context.Context, names []string, in Input, begun func(*Session) error) (*Chained, error) {
 	decision, err := m.decision(names)
 	if err != nil {
 		return nil, err
@@ -35,18 +58,16 @@ func (m *Machine) RunChain(ctx context.Context, names []string, in Input, done f
 		if err != nil {
 			return nil, err
 		}
-		if s == nil {
-			done(res)
+		if c.Results = append(c.Results, res); s == nil {
 			c.Broken = name
 			return c, nil
 		}
-		m.env.Run.Retval = decision.Retval()
-		if err := s.execute(ctx, in.Trace); err != nil {
-			s.Leave()
+		res, retval, err := m.link(ctx, s, decision, begun)
+		if err != nil {
 			return nil, err
 		}
-		retval := m.env.Run.Retval
-		done(s.Finish())
+		begun = nil
+		c.Results[i] = res
 		if res.Fault != nil {
 			c.Broken = name
 			return c, nil
@@ -58,6 +79,28 @@ func (m *Machine) RunChain(ctx context.Context, names []string, in Input, done f
 	}
 	c.Verdict = decision.Verdict()
 	return c, nil
+}
+
+// link runs one program of a chain. It also returns the value that the next one finds with bpf_get_retval.
+func (m *Machine) link(ctx context.Context, s *Session, d *progtype.Decision, begun func(*Session) error) (*Result, int32, error) {
+	defer s.Leave()
+	if begun != nil {
+		if err := begun(s); err != nil {
+			return nil, 0, err
+		}
+	}
+	m.env.Run.Retval = d.Retval()
+	if err := s.execute(ctx, s.in.Trace); err != nil {
+		return nil, 0, err
+	}
+	retval := m.env.Run.Retval
+	return s.Finish(), retval, nil
+}
+
+// CheckChain returns an error if the programs do not share a hook, or if their hook has only one program.
+func (m *Machine) CheckChain(names []string) error {
+	_, err := m.decision(names)
+	return err
 }
 
 // decision begins what the programs decide together.

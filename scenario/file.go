@@ -63,12 +63,15 @@ type Run struct {
 	Pos
 	Name, Prog string
 	ProgNode   *Node
-	Current    *Node // nil for the default task
-	CPU        int
-	CPUNode    *Node
-	Args       []Pair
-	Helpers    []HelperAnswer
-	Packet     []byte
+	// Chain are the programs that run one after the other on one hook, the first of which is Prog; ChainNode is nil for a run of one program.
+	Chain     []string
+	ChainNode *Node
+	Current   *Node // nil for the default task
+	CPU       int
+	CPUNode   *Node
+	Args      []Pair
+	Helpers   []HelperAnswer
+	Packet    []byte
 	// Pcap is a capture whose packets the program runs on, instead of one packet.
 	Pcap                 string
 	PacketNode, PcapNode *Node
@@ -120,6 +123,7 @@ type HelperAnswer struct {
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx         *Node
 	Output, Effects, Truncated, Others, Sched, HID *Node
+	Chain                                          *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []Pair
 	Reads                                          []*Node
 }

@@ -100,7 +100,8 @@ var clockForm = &form{"clock", "The clocks at the start.", []member{
 
 var runForm = &form{"run", "One run of a program.", []member{
 	{name: "name", doc: "Name of the run (default: the program's name).", shape: text},
-	{name: "prog", doc: "The program. Required, except with sched.", shape: text},
+	{name: "prog", doc: "The program. Required, except with chain and sched.", shape: text},
+	{name: "chain", doc: "Programs attached to one hook, in the order in which the kernel runs them (tc, tcx, netkit, cgroups, LSM, netfilter, probes): all get the same context, and run until one decides. Arguments, context and packet are those of the first. ret is what the last one that ran returned; all other expectations are about all of them. expect.chain has the verdict.", shape: listOf(text)},
 	{name: "sched", doc: "The schedule to run instead of one program.", shape: formOf(schedForm)},
 	{name: "each", doc: "Parameters: the run is made once for each item of a list of mappings ([{port: 80, verdict: XDP_PASS}, ...]), or for all combinations of a mapping of lists ({port: [80, 443], proto: [tcp, udp]}). ${port} in any string or key of the run stands for the parameter's value; $${ is a literal ${. If the run's name uses no parameter, all of them are appended to it.", shape: oneOf(listOf(mapOf(anything)), mapOf(listOf(anything)))},
 	{name: "since", doc: "The oldest kernel for this run; on older kernels it is skipped.", shape: release},
@@ -145,6 +146,7 @@ var overrideForm = &form{"override", "What calls of a helper return.", []member{
 
 var expectForm = &form{"expect", "The expected results of a run. Anything not listed is not checked, except that an unexpected fault always fails.", []member{
 	{name: "ret", doc: "Return value: a number, a verdict's name, an error (-EPERM). The low 32 bits are compared, or all 64 with u64:. For a pcap, the value for every packet, or {XDP_DROP: 3, XDP_PASS: 97}.", shape: oneOf(integer, text, mapOf(integer))},
+	{name: "chain", doc: "What the programs of a chain decided.", shape: formOf(expectChainForm)},
 	{name: "truncated", doc: "Return values for the truncated packets (truncate): one value for every length, or {XDP_DROP: 20, XDP_PASS: 7}.", shape: oneOf(integer, text, mapOf(integer))},
 	{name: "maps", doc: "Map elements. Only the members listed are compared; null means that the element does not exist; !exact that there are no others. An element of a map of maps is compared by the contents of its inner map.", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables.", shape: mapOf(anything)},

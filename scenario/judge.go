@@ -22,6 +22,7 @@ type judge struct {
 	verdicts   map[int32]int // packets of a capture by return value
 	hid        *device.HID   // the device it ran on, or nil
 	checking   bool
+	chained    *machine.Chained // nil for runs of one program
 	sched      *schedView
 	why        error // why a schedule did not run, or not to its end
 	out        []Expectation
@@ -52,7 +53,7 @@ func (j *judge) all() error {
 		return nil
 	}
 	var wrong mistakes
-	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.device, j.others} {
+	for _, step := range []func(*Expect) error{j.ret, j.chain, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.device, j.others} {
 		if err := step(e); !wrong.add(err) && !j.checking {
 			return err
 		}
@@ -90,7 +91,7 @@ func (j *judge) outcome() bool {
 		why := ""
 		if j.why != nil {
 			why = ": " + firstLine(j.why.Error())
-		} else if err := j.r.m.ProgramError(j.run.Prog); err != nil {
+		} else if err := j.r.m.ProgramError(j.res.Program); err != nil {
 			why = ": " + firstLine(err.Error())
 		} else if p := j.r.input[j.run]; p != nil && p.cannot != nil {
 			why = ": " + firstLine(p.cannot.Error())

@@ -17,11 +17,16 @@ import (
 
 // openText opens a scenario for an example on the embedded kernel.
 func openText(t testing.TB, example, text string) (*Runner, error) {
+	return openScenario(t, "../examples/"+example+"/"+example+".bpf.o", text)
+}
+
+// openScenario opens a scenario for an object on the embedded kernel.
+func openScenario(t testing.TB, path, text string) (*Runner, error) {
 	f, err := Parse("s.yaml", []byte(text))
 	if f == nil {
 		return nil, err
 	}
-	obj, err := loader.Open("../examples/" + example + "/" + example + ".bpf.o")
+	obj, err := loader.Open(path)
 	require.NoError(t, err)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ func (r *Runner) prepare() error {
 		p, err := r.input0(run)
 		wrong.add(err)
 		_, _, err = r.lengths(run)
-		if !wrong.add(r.checkPacket(run)) || !wrong.add(r.checkHID(run)) || !wrong.add(err) {
+		if !wrong.add(r.checkChain(run)) || !wrong.add(r.checkPacket(run)) || !wrong.add(r.checkHID(run)) || !wrong.add(err) {
 			continue
 		}
 		typed, err := r.arguments(run, p)

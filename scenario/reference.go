@@ -38,7 +38,7 @@ func Reference() []byte {
 	b.WriteString(referenceHead)
 	for _, f := range []*form{fileForm, kernelForm, clockForm, networkForm, netDeviceForm, routeForm, neighbourForm, runForm, overrideForm,
 		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm, hidForm, hidDeviceForm, hidEventForm, schedForm, schedTaskForm,
-		expectForm, hidExpectForm, expectSchedForm, expectTaskForm, expectFairForm} {
+		expectForm, expectChainForm, hidExpectForm, expectSchedForm, expectTaskForm, expectFairForm} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n|key|value|meaning|\n|---|---|---|\n", f.name, f.doc)
 		for _, m := range f.members {
 			name := m.name

@@ -30,6 +30,8 @@ type Result struct {
 	HID *device.HID
 	// Truncated counts the runs on truncated packets by return value.
 	Truncated map[int32]int
+	// Chain is what the programs of a chain decided; nil for other runs.
+	Chain *machine.Chained
 	// Schedule is what a schedule did; nil for runs of one program.
 	Schedule *schedule.Result
 }
@@ -205,6 +207,8 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			res.Result, res.HID, err = r.runHID(ctx, run)
 		case run.PcapNode != nil:
 			res.Result, res.Verdicts, err = r.replay(ctx, run, p)
+		case run.Chain != nil:
+			res.Result, res.Chain, err = r.runChain(ctx, run, p)
 		default:
 			res.Result, err = r.execute(ctx, run, &once)
 		}
@@ -216,7 +220,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			break
 		}
 	}
-	if run.Settle > 0 && (run.PcapNode != nil || res.Fault != nil || !res.Ran) {
+	if run.Settle > 0 && (run.PcapNode != nil || run.Chain != nil || res.Fault != nil || !res.Ran) {
 		if err := settle(run.Settle); err != nil {
 			return nil, err
 		}
@@ -226,17 +230,17 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		res.Fault, res.Status = late, machine.StatusFault
 	}
 	if !res.Ran {
-		res.Err = r.m.ProgramError(run.Prog)
+		res.Err = r.m.ProgramError(res.Program)
 		if res.Err == nil {
 			res.Err = p.cannot
 		}
 		res.Skipped = res.Status == machine.StatusAbsent && run.Expect.Status == nil
 	}
 	if res.Status == machine.StatusUnknownHook {
-		res.Err = r.m.ProgramError(run.Prog)
+		res.Err = r.m.ProgramError(res.Program)
 	}
 	res.Validation = r.m.Validate(res.Result)
-	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: res.HID}
+	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: res.HID, chained: res.Chain}
 	if !res.Skipped {
 		if err := j.all(); err != nil {
 			return nil, err
@@ -271,10 +275,8 @@ func (r *Runner) execute(ctx context.Context, run *Run, p *prepared) (*machine.R
 		return res, err
 	}
 	defer s.Leave()
-	for name, v := range p.fields {
-		if !s.Context().SetField(name, v) {
-			return nil, &Error{Pos: run.Pos, Text: "args: field " + name + " of the context cannot be set"}
-		}
+	if err := p.setFields(run, s); err != nil {
+		return nil, err
 	}
 	for s.Run(slice) == vm.Budget {
 		if err := ctx.Err(); err != nil {
@@ -282,6 +284,16 @@ func (r *Runner) execute(ctx context.Context, run *Run, p *prepared) (*machine.R
 		}
 	}
 	return s.Finish(), nil
+}
+
+// setFields sets the fields of the context that the run gives.
+func (p *prepared) setFields(run *Run, s *machine.Session) error {
+	for name, v := range p.fields {
+		if !s.Context().SetField(name, v) {
+			return &Error{Pos: run.Pos, Text: "args: field " + name + " of the context cannot be set"}
+		}
+	}
+	return nil
 }
 
 func (run *Run) failed(err error) error {

@@ -60,9 +60,10 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	known := *f // do not check runs of unknown programs further
 	known.Runs = nil
 	for _, r := range f.Runs {
-		if r.Sched != nil && !wrong.add(r.choose(obj)) {
+		if r.Sched != nil && !wrong.add(r.choose(obj)) || !wrong.add(r.inChain(obj)) {
 			continue
 		}
+		load.Also = append(load.Also, r.Chain...)
 		if _, ok := obj.Program(r.Prog); ok {
 			known.Runs = append(known.Runs, r)
 			load.Also = append(load.Also, r.Prog) // naming an optional program chooses it

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -25,6 +26,9 @@ func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
 	units := r.file.Units(func(x *Run) bool { return x == run })
 	if len(units) == 0 {
 		return nil, fmt.Errorf("%s: the file has no such run", run.Name)
+	}
+	if run.Chain != nil {
+		return nil, &Error{Pos: run.ChainNode.Pos, Text: "a chain cannot be stepped through: choose one of its programs, which then gets the context as it is before the first (" + strings.Join(run.Chain, ", ") + ")"}
 	}
 	for _, s := range units[0].steps {
 		if s.run == run {
