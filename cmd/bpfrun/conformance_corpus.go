@@ -30,7 +30,7 @@ type corpusDocument struct {
 }
 
 // corpusOptions control how objects are measured and shown.
-type corpusOptions struct{ optional, brief bool }
+type corpusOptions struct{ optional, brief, projects bool }
 
 // conformanceCorpusCommand is bpfrun conformance corpus.
 type conformanceCorpusCommand struct {
@@ -61,12 +61,16 @@ fields read. Objects of one directory share a table. Exit code 4 when a program 
 	f.StringArrayVar(&c.patterns, "objects", nil, "object files: a path or a glob; repeatable")
 	f.BoolVar(&c.optional, "optional", false, "run optional programs too, of which a test loads one at a time")
 	f.BoolVar(&c.brief, "brief", false, "print totals and reasons, without the table of objects")
+	f.BoolVar(&c.projects, "projects", false, "print one row for each directory: how many programs run to the end on at least one of the kernels")
 	f.StringVar(&c.settingsFile, "settings", "", "what user space does with objects: a `FILE` with lines of OBJECT and type SECTION=TYPE, map-size MAP=N, refused PROGRAM, or not-loaded *")
 	f.StringVar(&c.into, "into", "", "replace the corpus section of this Markdown FILE instead of printing")
 	return cmd
 }
 
 func (c *conformanceCorpusCommand) runCorpus(patterns []string, into string) error {
+	if c.brief && c.projects {
+		return usagef("conformance corpus: --brief and --projects print different tables: choose one")
+	}
 	objects, err := corpusObjects(patterns)
 	if err != nil {
 		return err
@@ -106,8 +110,11 @@ func (c *conformanceCorpusCommand) runCorpus(patterns []string, into string) err
 		return report.WriteJSON(c.stdout, corpusDocument{report.Schema, c.code, summary, rows})
 	}
 	write := corpus.Write
-	if c.brief {
+	switch {
+	case c.brief:
 		write = corpus.WriteBrief
+	case c.projects:
+		write = corpus.WriteProjects
 	}
 	if into == "" {
 		return write(c.stdout, rows)
