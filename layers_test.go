@@ -27,6 +27,7 @@ var layers = []struct {
 	{"progtype", []string{"uapi"}},
 	{"internal/bpfprobe", nil}, // for tests only
 	{"helpers/proto", []string{"uapi", "progtype"}},
+	{"internal/keyhash", nil},
 	{"internal/nearest", nil},
 	{"internal/exitcode", nil},
 	{"internal/worded", nil},
@@ -61,8 +62,8 @@ var layers = []struct {
 	{"debug/scopes", []string{"internal/endian", "internal/dwarfloc", "btf", "btf/debuginfo", "loader"}},
 	{"verifier", []string{"internal/endian", "uapi", "progtype", "helpers/proto", "decode", "btf", "loader", "verifier/klog"}},
 	{"vm", []string{"decode", "mem"}},
-	{"jit", []string{"decode", "mem", "vm"}},
-	{"maps", []string{"internal/endian", "uapi", "btf", "mem"}},
+	{"jit", []string{"internal/keyhash", "decode", "mem", "vm"}},
+	{"maps", []string{"internal/endian", "internal/keyhash", "uapi", "btf", "mem"}},
 	{"kernel/clock", nil},
 	{"kernel/object", []string{"internal/endian", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/clock"}},
 	{"kernel/window", []string{"internal/endian", "uapi", "btf", "mem", "kernel/clock", "kernel/object"}},

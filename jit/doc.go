@@ -85,9 +85,10 @@
 // frame of the thread the continuation that belongs to the turn, and when it enters code in such a function again,
 // makes the frame from the continuation. Code in copies of loops always exits with CallFunc.
 //
-// Code executes a KindCallInline itself: it looks up an element of an array, advances an iterator over numbers, or
-// reads the time or the CPU number. It exits with CallFunc, before any change, if State.Shut is not 0, if r1 of a lookup
-// is not Inline.Map, which is a guess, or if the chunk of the element has no address in Array.Table yet. If the check of
+// Code executes a KindCallInline itself: it looks up an element of an array, a hash or a trie, advances an iterator over
+// numbers, or reads the time or the CPU number. It exits with CallFunc, before any change, if State.Shut is not 0, if r1 of
+// a lookup is not Inline.Map, which is a guess, if the chunk of the element has no address in Array.Table yet, or if a hash
+// has a First and finds another slot. If the check of
 // a lookup's key or of an iterator does not find it certainly valid, it exits with Interpret. Otherwise it adds 1 to
 // Calls of its kind and, if Program.Timed, Step to Now, and changes no register but r0. The engine sets Now, Boot, Step
 // and CPU before it enters code. When code exits, it first has vm.Ledger account for the calls.

@@ -15,6 +15,7 @@ type calls struct {
 	timed  bool       // code reads the time
 	cpus   int        // plan.Program.CPUs
 	tables [][]uint64 // tables whose addresses the code contains
+	hashes []*vm.Hash // the same
 }
 
 // callsOf returns nil for code without such calls.
@@ -26,6 +27,9 @@ func callsOf(p *plan.Program) *calls {
 	for i := range p.Inlines {
 		if t := p.Inlines[i].Array.Table; t != nil {
 			k.tables = append(k.tables, t)
+		}
+		if h := p.Inlines[i].Hash; h != nil {
+			k.hashes = append(k.hashes, h)
 		}
 	}
 	return k

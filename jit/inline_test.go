@@ -24,10 +24,18 @@ const (
 	mapChunks = 0x1_0000_3000 // 37 elements of 24 bytes, 8 in a chunk, on 4 CPUs
 	mapSingle = 0x1_0000_4000 // 5 elements in chunks of one
 	mapOther  = 0x1_0000_5000 // one that engines do not know
+	mapHash4  = 0x1_0000_6000 // hashes with keys of 2, 4, 8 and 23 bytes, see hash_test.go
+	mapHash8  = 0x1_0000_7000
+	mapHash23 = 0x1_0000_8000 // on 4 CPUs
+	mapHash2  = 0x1_0000_9000
+	mapLRU    = 0x1_0000_a000 // with keys of 4 bytes
+	mapTrie   = 0x1_0000_b000 // with keys of 8 bytes
 )
 
 var mapNames = strings.NewReplacer("PLAIN", fmt.Sprint(uint64(mapPlain), " ll"), "PERCPU", fmt.Sprint(uint64(mapPercpu), " ll"),
-	"CHUNKS", fmt.Sprint(uint64(mapChunks), " ll"), "SINGLE", fmt.Sprint(uint64(mapSingle), " ll"), "OTHER", fmt.Sprint(uint64(mapOther), " ll"))
+	"CHUNKS", fmt.Sprint(uint64(mapChunks), " ll"), "SINGLE", fmt.Sprint(uint64(mapSingle), " ll"), "OTHER", fmt.Sprint(uint64(mapOther), " ll"),
+	"HASH4", fmt.Sprint(uint64(mapHash4), " ll"), "HASH8", fmt.Sprint(uint64(mapHash8), " ll"), "HASH23", fmt.Sprint(uint64(mapHash23), " ll"),
+	"HASH2", fmt.Sprint(uint64(mapHash2), " ll"), "LRU", fmt.Sprint(uint64(mapLRU), " ll"), "TRIE", fmt.Sprint(uint64(mapTrie), " ll"))
 
 // world is what functions with an Inline work on: a clock, counts, arrays. It implements vm.Ledger.
 type world struct {
@@ -38,6 +46,7 @@ type world struct {
 	pause     int                   // each pause-th of those suspends the thread, as the end of a slice of work does; 0 is none
 	shut      bool
 	arrays    map[uint64]*testArray
+	hashes    map[uint64]*testHash
 	buffer    *mem.Region
 }
 
@@ -52,7 +61,7 @@ type testArray struct {
 const bootDelta = 7_000_000
 
 func newWorld(t testing.TB) *world {
-	w := &world{rig: newRig(t), now: 1_000_000, step: 1000, arrays: map[uint64]*testArray{}}
+	w := &world{rig: newRig(t), now: 1_000_000, step: 1000, arrays: map[uint64]*testArray{}, hashes: map[uint64]*testHash{}}
 	w.thread.User = w
 	w.add(t, mapPlain, 10, 8, 1, 0)
 	w.add(t, mapPercpu, 6, 12, 4, 0)
@@ -61,6 +70,7 @@ func newWorld(t testing.TB) *world {
 	single := w.arrays[mapSingle]
 	single.Base, single.Table, single.data = 0, make([]uint64, 5), make([]*mem.Region, 5)
 	w.add(t, mapOther, 3, 8, 1, 0)
+	w.addHashes(t)
 	r, err := w.mem.Alloc(64, mem.Region{Name: "buffer"})
 	require.NoError(t, err)
 	w.buffer = r
@@ -140,6 +150,12 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 					return vm.Array{}, false
 				}
 				return a.Array, true
+			}, Hash: func(addr uint64) (vm.Hash, bool) {
+				h, ok := ledger.hashes[addr]
+				if !ok {
+					return vm.Hash{}, false
+				}
+				return h.Hash, true
 			}},
 			Fn: func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 				w := t.User.(*world)
@@ -154,6 +170,9 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 		}
 	}
 	lookup := func(w *world, t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		if h := w.hashes[args[0]]; h != nil {
+			return h.call(t, args[1])
+		}
 		a := w.arrays[args[0]]
 		if a == nil {
 			return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument})
@@ -185,6 +204,7 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 		2: call(vm.InlineMono, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now, nil }),
 		3: call(vm.InlineBoot, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now + bootDelta, nil }),
 		4: call(vm.InlineCPU, func(_ *world, t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return uint64(t.CPU), nil }),
+		6: change,
 		7: probe,
 	}
 	return func(_ int, in decode.Insn) (*vm.Func, error) { return fs[in.Imm], nil }
@@ -206,6 +226,7 @@ func same(t *testing.T, native, plain *world, where string) {
 		}
 	}
 	require.Equal(t, plain.mem.Bytes(plain.buffer), native.mem.Bytes(native.buffer), where)
+	sameHashes(t, native, plain, where)
 }
 
 // inlinePrograms have calls that code makes itself; r1 is the address of the buffer.
@@ -231,6 +252,13 @@ var inlinePrograms = []struct {
 	{"iterator in the stack", "l: r1 = -2\n*(u32 *)(r10 - 8) = r1\n*(u32 *)(r10 - 4) = 9\nm: r1 = r10\nr1 += -8\ncall 5\nif r0 == 0 goto l\nr3 = *(u32 *)(r0 + 0)\nr6 += r3\ngoto m", 0, false},
 	{"iterator in memory", "r6 = r1\nl: *(u32 *)(r6 + 12) = -7\n*(u32 *)(r6 + 16) = 100\nr2 = 0\nm: r1 = r6\nr1 += 12\ncall 5\nif r0 == 0 goto l\nr3 = *(u32 *)(r0 + 0)\nr7 += r3\ngoto m", 0, false},
 	{"iterator beyond its end", "r6 = r1\nl: r7 += 1\nr8 = r7\nr8 &= 3\nr8 <<= 30\n*(u32 *)(r6 + 8) = r8\n*(u32 *)(r6 + 12) = r7\nr1 = r6\nr1 += 8\ncall 5\nr9 += r0\ngoto l", 0, false},
+	{"hash of 4 bytes", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 127\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = HASH4\ncall 1\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\nr3 += r6\n*(u64 *)(r0 + 0) = r3\ngoto l", 0, false},
+	{"hash of 8 bytes", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 127\n*(u64 *)(r10 - 8) = r1\nr2 = r10\nr2 += -8\nr1 = HASH8\ncall 1\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\nr3 += r6\n*(u64 *)(r0 + 0) = r3\ngoto l", 0, false},
+	{"hash of 23 bytes, per CPU", "r6 = 0\n*(u64 *)(r10 - 23) = 0\n*(u64 *)(r10 - 15) = 0\n*(u64 *)(r10 - 8) = 0\nl: r6 += 1\nr1 = r6\nr1 &= 127\n*(u8 *)(r10 - 1) = r1\nr2 = r10\nr2 += -23\nr1 = HASH23\ncall 1\nif r0 == 0 goto l\n*(u32 *)(r0 + 0) = r6\ngoto l", 3, false},
+	{"hash of 2 bytes in memory", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r7\nr2 &= 31\nr2 += r6\nr1 = HASH2\ncall 1\nif r0 == 0 goto l\n*(u8 *)(r0 + 2) = r7\ngoto l", 0, false},
+	{"hash without elements", "r6 = 0\nl: r6 += 1\n*(u32 *)(r10 - 4) = r6\nr2 = r10\nr2 += -4\nr1 = HASH4\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr8 += r3\nr8 += r4\nr8 += r5\ngoto l", 0, false},
+	{"LRU hash, the same key again", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 >>= 6\nr1 &= 63\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = LRU\ncall 1\nif r0 == 0 goto l\n*(u64 *)(r0 + 0) = r6\ngoto l", 0, false},
+	{"trie", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 63\n*(u32 *)(r10 - 8) = r1\nr1 = r6\nr1 *= 0x01010101\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -8\nr1 = TRIE\ncall 1\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\nr3 += r6\n*(u64 *)(r0 + 0) = r3\ngoto l", 0, false},
 	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
 }
 
@@ -402,6 +430,10 @@ func FuzzInline(f *testing.F) {
 
 // inlinePieces end at their own end; %d is a number, and jumps go after the piece.
 var inlinePieces = []string{
+	"r1 = HASH4", "r1 = HASH8", "r1 = HASH2", "r1 = LRU", "r1 = TRIE", "r8 = HASH4", "r2 = r6\nr2 += %d\nr1 = HASH4\ncall 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 0) = r7",
+	"r2 = r10\nr2 += -8\n*(u64 *)(r10 - 8) = %d\nr1 = HASH8\ncall 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 0) = r7", "r2 = r6\nr2 += %d\nr1 = HASH23\ncall 1\nr7 += r0",
+	"r2 = r7\nr2 &= 31\nr2 += r6\nr1 = HASH2\ncall 1\nif r0 == 0 goto +1\n*(u8 *)(r0 + 1) = r7", "*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = LRU\ncall 1\nr7 += r0",
+	"*(u32 *)(r10 - 8) = %d\n*(u32 *)(r10 - 4) = r7\nr2 = r10\nr2 += -8\nr1 = TRIE\ncall 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 4) = r7", "r1 = r7\nr1 &= 31\ncall 6\nr7 += r0",
 	"r1 = PLAIN", "r1 = PERCPU", "r1 = CHUNKS", "r1 = SINGLE", "r1 = OTHER", "r8 = PLAIN", "r8 = CHUNKS", "r1 = r8", "r9 = r1",
 	"r2 = r10\nr2 += -%d", "r2 = r6\nr2 += %d", "r2 = r7\nr2 &= 31\nr2 += r6",
 	"*(u32 *)(r10 - 8) = %d", "*(u32 *)(r10 - 16) = r7\nr2 = r10\nr2 += -16", "*(u8 *)(r6 + 8) = %d",

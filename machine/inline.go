@@ -41,7 +41,7 @@ func (acc *accounts) inline(f *vm.Func, slot int) *vm.Inline {
 		acc.ledger = &ledger{acc: acc}
 	}
 	acc.ledger.names[kind], acc.ledger.slots[kind] = name, slot
-	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt}
+	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt, Hash: acc.hashAt}
 	if kind == vm.InlineLoop {
 		in.Turner = helpers.LoopTurner()
 	}
@@ -66,6 +66,24 @@ func (acc *accounts) arrayAt(addr uint64) (vm.Array, bool) {
 		out.Table, out.Shift = l.Bases, l.Shift
 	}
 	return out, true
+}
+
+// hashAt describes a hash or a trie to the engine.
+func (acc *accounts) hashAt(addr uint64) (vm.Hash, bool) {
+	b, _ := acc.mapEnv.ByAddr(addr)
+	m, ok := b.(maps.Probed)
+	if !ok {
+		return vm.Hash{}, false
+	}
+	p, ok := m.Probe()
+	h := vm.Hash{
+		KeySize: p.KeySize, Tab: p.Tab, Keys: p.Keys, Bases: p.Bases, Shift: p.Shift, Stride: p.Stride, CPUs: p.Copies,
+		First: p.First, Lengths: p.Lengths, Masks: p.Masks,
+	}
+	if p.Copies > 1 {
+		h.CPUStride = p.CopyStride
+	}
+	return h, ok
 }
 
 // Open allows the engine to execute calls unless the run overrides some of them.

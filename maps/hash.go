@@ -421,5 +421,6 @@ func (h *hash) Snapshot() any {
 func (h *hash) Restore(v any) {
 	s := v.(hashState)
 	h.restoreTable(s.table)
-	h.lru, h.spare = s.lru.clone(), slices.Clone(s.spare)
+	h.lru.restore(s.lru)
+	h.spare = slices.Clone(s.spare)
 }

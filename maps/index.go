@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/internal/keyhash"
 )
 
 // index finds slots by key. It is an open-addressing table with linear probing and backward-shift deletion. An entry is
@@ -16,38 +18,8 @@ type index struct {
 	n       int
 }
 
-const (
-	hashK0 = 0x9e3779b97f4a7c15
-	hashK1 = 0xbf58476d1ce4e5b9
-)
-
-// hashKey hashes key bytes. It is not seeded, so order and speed are the same in every run. Keys come from the user's
-// own programs, so there is no attacker to defend against.
-func hashKey(key []byte) uint32 {
-	var h uint64
-	switch len(key) {
-	case 4:
-		h = uint64(binary.LittleEndian.Uint32(key)) * hashK0
-	case 8:
-		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(key)^hashK1, hashK0)
-		h = hi ^ lo
-	default:
-		h = uint64(len(key)) * hashK1
-		p := key
-		for len(p) >= 8 {
-			hi, lo := bits.Mul64(binary.LittleEndian.Uint64(p)^h, hashK0)
-			h = hi ^ lo
-			p = p[8:]
-		}
-		var tail uint64
-		for i, c := range p {
-			tail |= uint64(c) << (8 * i)
-		}
-		hi, lo := bits.Mul64(tail^h^hashK1, hashK0)
-		h = hi ^ lo
-	}
-	return uint32(h>>32) ^ uint32(h>>11)
-}
+// hashKey hashes a key.
+func hashKey(key []byte) uint32 { return keyhash.Of(key) }
 
 func (x *index) key(slot uint32) []byte {
 	off := int(slot) * x.keySize

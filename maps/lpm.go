@@ -16,6 +16,7 @@ type trie struct {
 	max     uint32   // longest prefix in bits
 	full    []byte   // by slot: the stored key, with the bits beyond the prefix
 	lengths []uint32 // prefix lengths in use, descending
+	masks   []uint64 // of words, by length: the bits of a key of 8 bytes; see Probe
 	count   map[uint32]int
 	scratch []byte
 	order   []uint32 // slots in NextKey order; nil if the trie has changed
@@ -138,6 +139,7 @@ func (t *trie) addLength(n uint32) {
 	if t.count[n]++; t.count[n] == 1 {
 		i, _ := slices.BinarySearchFunc(t.lengths, n, func(have, want uint32) int { return int(int64(want) - int64(have)) })
 		t.lengths = slices.Insert(t.lengths, i, n)
+		t.setMasks()
 	}
 }
 
@@ -154,6 +156,7 @@ func (t *trie) Delete(key []byte) uapi.Errno {
 	if t.count[n]--; t.count[n] == 0 {
 		delete(t.count, n)
 		t.lengths = slices.DeleteFunc(t.lengths, func(l uint32) bool { return l == n })
+		t.setMasks()
 	}
 	t.order = nil
 	return OK
@@ -249,4 +252,5 @@ func (t *trie) Restore(v any) {
 	s := v.(trieState)
 	t.restoreTable(s.table)
 	t.full, t.lengths, t.count, t.order = slices.Clone(s.full), slices.Clone(s.lengths), cloneMap(s.count), nil
+	t.setMasks()
 }

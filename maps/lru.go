@@ -96,3 +96,11 @@ func (l *lru) clone() *lru {
 	}
 	return &lru{slices.Clone(l.lists), slices.Clone(l.nodes)}
 }
+
+// restore returns to a clone. The lists stay where they are, see Probe.
+func (l *lru) restore(to *lru) {
+	if l != nil {
+		copy(l.lists, to.lists)
+		l.nodes = slices.Clone(to.nodes)
+	}
+}

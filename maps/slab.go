@@ -27,6 +27,7 @@ type slab struct {
 	delayed bool
 
 	chunks []chunk
+	bases  []uint64 // of the chunks
 	used   uint32   // slots ever used; the next fresh one
 	free   []uint32 // last freed first
 	limbo  []uint32 // freed, oldest first; only when delayed
@@ -35,7 +36,6 @@ type slab struct {
 }
 
 type chunk struct {
-	base uint64
 	data []byte // host view of the region
 	r    *mem.Region
 }
@@ -94,7 +94,8 @@ func (s *slab) addChunk() error {
 	for i := range n * s.copies {
 		s.mem.FreeElem(r, i)
 	}
-	s.chunks = append(s.chunks, chunk{base: r.Base, data: s.mem.Bytes(r), r: r})
+	s.chunks = append(s.chunks, chunk{data: s.mem.Bytes(r), r: r})
+	s.bases = append(s.bases, r.Base)
 	for range n {
 		s.state = append(s.state, slotPoisoned)
 	}
@@ -164,7 +165,7 @@ func (s *slab) at(slot uint32) (*chunk, uint64) {
 
 // addr returns the guest address of a slot's value for one copy.
 func (s *slab) addr(slot uint32, copy int) uint64 {
-	return s.chunks[slot>>s.shift].base + (uint64(slot&(1<<s.shift-1))*s.copies+uint64(copy))*s.stride
+	return s.bases[slot>>s.shift] + (uint64(slot&(1<<s.shift-1))*s.copies+uint64(copy))*s.stride
 }
 
 // bytes returns the host view of a slot's value for one copy.
@@ -192,16 +193,17 @@ func (s *slab) note(slot uint32, copy int) {
 
 type slabState struct {
 	chunks             []chunk
+	bases              []uint64
 	used               uint32
 	free, limbo, dirty []uint32
 	state              []slotState
 }
 
 func (s *slab) snapshot() slabState {
-	return slabState{slices.Clone(s.chunks), s.used, slices.Clone(s.free), slices.Clone(s.limbo), slices.Clone(s.dirty), slices.Clone(s.state)}
+	return slabState{slices.Clone(s.chunks), slices.Clone(s.bases), s.used, slices.Clone(s.free), slices.Clone(s.limbo), slices.Clone(s.dirty), slices.Clone(s.state)}
 }
 
 func (s *slab) restore(t slabState) {
-	s.chunks, s.used = slices.Clone(t.chunks), t.used
+	s.chunks, s.bases, s.used = slices.Clone(t.chunks), slices.Clone(t.bases), t.used
 	s.free, s.limbo, s.dirty, s.state = slices.Clone(t.free), slices.Clone(t.limbo), slices.Clone(t.dirty), slices.Clone(t.state)
 }

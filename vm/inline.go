@@ -5,8 +5,8 @@ type InlineKind uint8
 
 // The kinds of functions.
 const (
-	// InlineLookup finds an element of an array: r1 is the map, r2 the address of a 32-bit index; r0 becomes the
-	// address of the element, or 0 if there is none.
+	// InlineLookup finds an element of an array or a hash: r1 is the map, r2 the address of a 32-bit index or of a key; r0
+	// becomes the address of the element, or 0 if there is none.
 	InlineLookup InlineKind = iota
 	// InlineMono and InlineBoot return the time in nanoseconds, including the time of the call.
 	InlineMono
@@ -31,6 +31,8 @@ type Inline struct {
 	Ledger Ledger
 	// Array describes the map at that address for InlineLookup; ok is false if the function must be called.
 	Array func(addr uint64) (a Array, ok bool)
+	// Hash is the same for hashes and tries. It may be nil.
+	Hash func(addr uint64) (h Hash, ok bool)
 	// Turner is the continuation of an InlineLoop, whose At is called for loops that engines began.
 	Turner Turner
 }
@@ -62,4 +64,27 @@ type Array struct {
 	Base  uint64
 	Table []uint64
 	Shift uint
+}
+
+// Hash describes where the elements of a hash or a trie are. It is valid for as long as the map exists. What the pointers lead to
+// changes only while an engine does not run.
+type Hash struct {
+	KeySize int
+	// Tab is a table with linear probing whose length is a power of two, or 0. It is searched from the hash of the key
+	// (internal/keyhash), modulo its length. The upper half of an entry is the hash of its key, the lower half is its slot
+	// plus one; 0 ends the search, and there is one. The key of slot i is at i*KeySize in Keys.
+	Tab  *[]uint64
+	Keys *[]byte
+	// Bases are the addresses of chunks of 1<<Shift slots. Stride and CPUStride are as in [Array].
+	Bases             *[]uint64
+	Shift             uint
+	Stride, CPUStride uint64
+	CPUs              int
+	// First, if not nil, is the only slot that may be found without a call of the function.
+	First *uint32
+	// Lengths and Masks, if not nil, make this a trie of prefixes, whose key is a 32-bit length of at most 32 and 32 bits of
+	// data: the search is repeated for each of the lengths that are not above the key's, in order, with a key of that length and,
+	// of the data, the bits of the mask. The masks have the size and the byte order of the key.
+	Lengths *[]uint32
+	Masks   *[]uint64
 }

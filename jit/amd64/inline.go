@@ -50,12 +50,16 @@ func (c *compiler) tick() {
 	}
 }
 
-// lookup puts the address of an array's element into r0, 0 if the index is out of range.
+// lookup puts the address of a map's element into r0, 0 if there is none.
 func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	a, r0, index := &f.Array, regs[0], temp2
 	c.constant(temp1, f.Map)
 	c.group(1, opCmp, regs[1], temp1)
 	c.CallUnless(plan.Equal)
+	if f.Hash != nil {
+		c.search(in, f.Hash)
+		return
+	}
 	key := c.operand(in, false)
 	c.rm(0, 0x8b, index, key, 0)
 	if a.Table != nil {

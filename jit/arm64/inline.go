@@ -53,12 +53,16 @@ func (c *compiler) made(kind vm.InlineKind) {
 	c.put(temp1, plan.OffCalls+8*int32(kind))
 }
 
-// lookup puts the address of an array's element into r0, 0 if the index is out of range.
+// lookup puts the address of a map's element into r0, 0 if there is none.
 func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	a, index, base := &f.Array, temp2, temp4
 	c.constant(temp1, f.Map)
 	c.cmp(1, 1, temp1)
 	c.CallUnless(plan.Equal)
+	if f.Hash != nil {
+		c.search(in, f.Hash)
+		return
+	}
 	c.access(loads[2], index, c.operand(in, false))
 	c.cmpImm(0, index, int64(a.Elements), temp3)
 	beyond := c.near(condHS)

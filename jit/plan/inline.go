@@ -10,9 +10,10 @@ import (
 // Inline describes a KindCallInline, or a call with FlagTurns, to generated code.
 type Inline struct {
 	Kind vm.InlineKind
-	// Map is the assumed map argument in r1 of a lookup in Array.
+	// Map is the assumed map argument in r1 of a lookup in Hash or, if that is nil, in Array.
 	Map   uint64
 	Array vm.Array
+	Hash  *vm.Hash
 	// Entry is the assumed address of the function that is called with FlagTurns.
 	Entry  uint64
 	Turner vm.Turner
@@ -23,6 +24,9 @@ func (p *Program) Inline(in *Insn) *Inline { return &p.Inlines[in.Imm] }
 
 // maxStride is the largest multiplier that fits a signed 32-bit constant.
 const maxStride = 1<<31 - 1
+
+// maxKey is the size in bytes of the longest key that generated code hashes.
+const maxKey = 32
 
 // inlines finds the calls that generated code executes itself.
 //
@@ -67,18 +71,9 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 	n := Inline{Kind: f.Inline.Kind}
 	switch n.Kind {
 	case vm.InlineLookup:
-		a, ok := vm.Array{}, false
-		if r1 != 0 && f.Inline.Array != nil {
-			a, ok = f.Inline.Array(r1)
-		}
-		if !ok || a.Stride > maxStride || a.CPUStride > maxStride {
+		if r1 == 0 || !p.lookup(in, &n, f.Inline, r1) {
 			return
 		}
-		if a.CPUStride != 0 && (p.CPUs == 0 || a.CPUs < p.CPUs) {
-			p.CPUs = a.CPUs
-		}
-		n.Map, n.Array = r1, a
-		in.Base, in.Size = 2, 4
 	case vm.InlineMono, vm.InlineBoot:
 		p.Timed = true
 	case vm.InlineCPU:
@@ -99,6 +94,37 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 	}
 	in.Kind, in.Imm = KindCallInline, uint64(len(p.Inlines))
 	p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
+}
+
+// lookup describes a lookup in the map r1, and reports whether generated code can make it.
+func (p *Program) lookup(in *Insn, n *Inline, f *vm.Inline, r1 uint64) bool {
+	var a vm.Array
+	cpus, perCPU, ok := 0, uint64(0), false
+	if f.Array != nil {
+		a, ok = f.Array(r1)
+		cpus, perCPU = a.CPUs, a.CPUStride
+	}
+	switch {
+	case ok:
+		if a.Stride > maxStride || perCPU > maxStride {
+			return false
+		}
+		n.Array, in.Size = a, 4
+	case f.Hash != nil:
+		h, ok := f.Hash(r1)
+		cpus, perCPU = h.CPUs, h.CPUStride
+		if !ok || h.KeySize == 0 || h.KeySize > maxKey || h.Stride > maxStride || perCPU > maxStride {
+			return false
+		}
+		n.Hash, in.Size = &h, uint8(h.KeySize)
+	default:
+		return false
+	}
+	if perCPU != 0 && (p.CPUs == 0 || cpus < p.CPUs) {
+		p.CPUs = cpus
+	}
+	n.Map, in.Base = r1, 2
+	return true
 }
 
 // judgeInline decides how the key of a lookup, or an iterator, is checked. As after any call, nothing is known after it:

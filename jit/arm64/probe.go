@@ -1,0 +1,204 @@
+package arm64
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/bpfrun/bpfrun/internal/keyhash"
+	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// The registers of a search besides temp1, which is the address of the key or, in tries, the key itself, and temp3.
+const (
+	hashS   = temp2
+	tabS    = temp4
+	maskS   = temp5
+	indexS  = temp6
+	wordS   = link    // the key looked for, if it is one word
+	slotS   = reg(17) // the entry of the table, then the slot, then the element's address
+	lengthS = reg(27) // number of the next prefix length, times 4
+)
+
+// opUmulh is the upper half of a product.
+const opUmulh = 0x9bc07c00
+
+// sliceLen is the offset of the length in a slice; that of the address is 0.
+const sliceLen = int32(unsafe.Sizeof(uintptr(0)))
+
+// search puts the address of a hash's element into r0, 0 if there is none.
+func (c *compiler) search(in *plan.Insn, h *vm.Hash) {
+	if key := c.operand(in, false); key.index != zr {
+		c.rrr(1, opAdd, temp1, key.base, key.index)
+	} else {
+		c.addImm(1, temp1, key.base, int64(key.off), temp3)
+	}
+	var none []int32
+	again := int32(0)
+	switch {
+	case h.Lengths != nil:
+		c.mem(loads[3], temp1, temp1, 0, temp3)
+		c.cmpImm(0, temp1, 32, temp3)
+		none = append(none, c.near(condHI))
+		c.constant(lengthS, 0)
+		again = c.pos()
+		none = append(none, c.prefix(h, again))
+	case h.KeySize == 4:
+		c.mem(loads[2], wordS, temp1, 0, temp3)
+	case h.KeySize == 8:
+		c.mem(loads[3], wordS, temp1, 0, temp3)
+	}
+	c.pointer(temp3, unsafe.Pointer(h.Tab))
+	c.mem(loads[3], tabS, temp3, 0, zr)
+	c.mem(loads[3], maskS, temp3, sliceLen, zr)
+	none = append(none, c.ifZero(1, maskS))
+	c.hash(h.KeySize)
+	ended := c.probe(h)
+	if h.Lengths != nil {
+		c.patch(ended, again)
+	} else {
+		none = append(none, ended)
+	}
+	c.found(h)
+	c.move(0, slotS)
+	done := c.branch(opB)
+	for _, from := range none {
+		c.land(from)
+	}
+	c.constant(0, 0)
+	c.land(done)
+}
+
+// prefix computes the next key to look for in a trie, and returns the branch for when there is none. Lengths that do not fit continue
+// at again.
+func (c *compiler) prefix(h *vm.Hash, again int32) (none int32) {
+	c.pointer(temp3, unsafe.Pointer(h.Lengths))
+	c.mem(loads[3], temp4, temp3, sliceLen, zr)
+	c.shift(1, opLslv, temp4, temp4, 2)
+	c.cmp(1, lengthS, temp4)
+	none = c.near(condHS)
+	c.mem(loads[3], temp3, temp3, 0, zr)
+	c.index(loads[2], temp3, temp3, lengthS)
+	c.addImm(1, lengthS, lengthS, 4, zr)
+	c.cmp(0, temp3, temp1)
+	c.patch(c.near(condHI), again)
+	c.pointer(wordS, unsafe.Pointer(h.Masks))
+	c.mem(loads[3], wordS, wordS, 0, zr)
+	c.shift(1, opLslv, temp4, lengthS, 1)
+	c.rrr(1, opAdd, wordS, wordS, temp4)
+	c.mem(loads[3], wordS, wordS, -8, zr)
+	c.rrr(1, opAnd, wordS, wordS, temp1)
+	c.rrr(1, opOrr, wordS, wordS, temp3)
+	return none
+}
+
+// hash is keyhash.Of.
+func (c *compiler) hash(size int) {
+	switch size {
+	case 4:
+		c.constant(temp3, keyhash.K0)
+		c.multiply(1, opMadd, hashS, wordS, temp3, zr)
+	case 8:
+		c.constant(hashS, keyhash.K1)
+		c.rrr(1, opEor, hashS, hashS, wordS)
+		c.mix()
+	default:
+		c.constant(hashS, keyhash.Start(size))
+		off := int32(0)
+		for ; size >= 8; size -= 8 {
+			c.mem(loads[3], wordS, temp1, off, zr)
+			c.rrr(1, opEor, hashS, hashS, wordS)
+			c.mix()
+			off += 8
+		}
+		for shift := uint32(0); size > 0; {
+			n := part(size)
+			c.mem(loads[n], wordS, temp1, off, zr)
+			if shift != 0 {
+				c.shift(1, opLslv, wordS, wordS, shift)
+			}
+			c.rrr(1, opEor, hashS, hashS, wordS)
+			shift, off, size = shift+8<<n, off+1<<n, size-1<<n
+		}
+		c.constant(temp3, keyhash.K1)
+		c.rrr(1, opEor, hashS, hashS, temp3)
+		c.mix()
+	}
+	c.shift(1, opLsrv, temp3, hashS, keyhash.FoldHigh)
+	c.shift(1, opLsrv, hashS, hashS, keyhash.FoldLow)
+	c.rrr(0, opEor, hashS, hashS, temp3)
+}
+
+// mix multiplies hashS, and combines both halves of the product.
+func (c *compiler) mix() {
+	c.constant(temp3, keyhash.K0)
+	c.rrr(1, opUmulh, slotS, hashS, temp3)
+	c.multiply(1, opMadd, hashS, hashS, temp3, zr)
+	c.rrr(1, opEor, hashS, hashS, slotS)
+}
+
+// part returns the largest size of a load that is not above n, as a power of two.
+func part(n int) int { return bits.Len(uint(min(n, 8))) - 1 }
+
+// probe finds the slot of the key with hash hashS. It returns the branch for when there is none.
+func (c *compiler) probe(h *vm.Hash) (none int32) {
+	c.addImm(1, maskS, maskS, -1, zr)
+	c.move32(indexS, hashS)
+	next := c.pos()
+	c.rrr(0, opAnd, indexS, indexS, maskS)
+	c.shift(1, opLslv, temp3, indexS, 3)
+	c.index(loads[3], slotS, tabS, temp3)
+	none = c.ifZero(1, slotS)
+	c.addImm(0, indexS, indexS, 1, zr)
+	c.shift(1, opLsrv, temp3, slotS, 32)
+	c.cmp(0, temp3, hashS)
+	c.patch(c.near(condNE), next)
+	c.addImm(0, slotS, slotS, -1, zr)
+	c.pointer(temp3, unsafe.Pointer(h.Keys))
+	c.mem(loads[3], temp3, temp3, 0, zr)
+	if n := part(h.KeySize); h.KeySize == 4 || h.KeySize == 8 {
+		c.word(opAdd | uint32(slotS)<<16 | uint32(n)<<10 | uint32(temp3)<<5 | uint32(temp3)) // temp3 += slotS << n
+		c.mem(loads[n], temp3, temp3, 0, zr)
+		c.cmp(1, temp3, wordS)
+		c.patch(c.near(condNE), next)
+		return none
+	}
+	c.constant(wordS, uint64(h.KeySize))
+	c.multiply(1, opMadd, temp3, slotS, wordS, temp3)
+	off := int32(0)
+	for left := h.KeySize; left > 0; {
+		n := part(left)
+		c.mem(loads[n], wordS, temp1, off, zr)
+		c.mem(loads[n], lengthS, temp3, off, zr)
+		c.cmp(1, wordS, lengthS)
+		c.patch(c.near(condNE), next)
+		off, left = off+1<<n, left-1<<n
+	}
+	return none
+}
+
+// found turns a slot into the address of its element, or leaves the call to Go.
+func (c *compiler) found(h *vm.Hash) {
+	if h.First != nil {
+		c.pointer(temp3, unsafe.Pointer(h.First))
+		c.mem(loads[2], temp3, temp3, 0, zr)
+		c.cmp(0, temp3, slotS)
+		c.CallUnless(plan.Equal)
+	}
+	c.pointer(temp1, unsafe.Pointer(h.Bases))
+	c.mem(loads[3], temp1, temp1, 0, zr)
+	c.shift(0, opLsrv, temp3, slotS, uint32(h.Shift))
+	c.shift(1, opLslv, temp3, temp3, 3)
+	c.index(loads[3], temp1, temp1, temp3)
+	c.logicImm(0, opAndImm, opAnd, slotS, slotS, uint64(1)<<h.Shift-1, temp3)
+	c.constant(temp3, h.Stride)
+	c.multiply(1, opMadd, slotS, slotS, temp3, temp1)
+	if h.CPUStride != 0 {
+		c.get(temp1, plan.OffCPU)
+		c.constant(temp3, h.CPUStride)
+		c.multiply(1, opMadd, slotS, temp1, temp3, slotS)
+	}
+}
+
+// pointer sets a register to an address.
+func (c *compiler) pointer(r reg, p unsafe.Pointer) { c.constant(r, uint64(uintptr(p))) }

@@ -1,0 +1,82 @@
+package maps
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// Probe describes how to find the value of a key in memory: what Lookup does for programs, without a call of it. It is
+// valid for as long as the map exists, even across Restore. What the pointers lead to changes with the map.
+type Probe struct {
+	KeySize int
+	// Tab is a table with linear probing whose length is a power of two, or 0. It is searched from the hash of the key
+	// (internal/keyhash), modulo its length. The upper half of an entry is the hash of its key, the lower half is its slot
+	// plus one; 0 ends the search. The key of slot i is at i*KeySize in Keys.
+	Tab  *[]uint64
+	Keys *[]byte
+	// Bases are the addresses of the chunks of 1<<Shift slots. Stride is the distance between the values of slots,
+	// CopyStride that between the copies for different CPUs, both in bytes. Copies is the number of copies.
+	Bases              *[]uint64
+	Shift              uint
+	Stride, CopyStride uint64
+	Copies             int
+	// First, if not nil, is the only slot whose lookup does not change the map, as in LRU maps.
+	First *uint32
+	// Lengths and Masks, if not nil, are those of the prefixes in a trie whose keys are 8 bytes: a 32-bit prefix length, then
+	// the data. A lookup tries the prefixes that are not longer than the key's length, in order: the key looked for is the prefix
+	// length and, of the data, the bits of the mask. Keys with a length above 32 are not found.
+	Lengths *[]uint32
+	Masks   *[]uint64
+}
+
+// Probed is implemented by maps whose values can be found in memory.
+type Probed interface {
+	Map
+	// Probe describes the map; ok is false if only Lookup finds values.
+	Probe() (p Probe, ok bool)
+}
+
+func (t *table) probe() Probe {
+	return Probe{
+		KeySize: t.keySize, Tab: &t.tab, Keys: &t.keys,
+		Bases: &t.bases, Shift: t.shift, Stride: t.stride * t.copies, CopyStride: t.stride, Copies: int(t.copies),
+	}
+}
+
+// Probe implements [Probed]. With BPF_F_NO_COMMON_LRU, each CPU has its own order.
+func (h *hash) Probe() (Probe, bool) {
+	p := h.probe()
+	if h.lru != nil {
+		if len(h.lru.lists) != 1 {
+			return Probe{}, false
+		}
+		p.First = &h.lru.lists[0].head
+	}
+	return p, true
+}
+
+// trieWord is the key size of the tries whose keys are one word.
+const trieWord = 8
+
+// Probe implements [Probed], for tries with keys of IPv4 addresses.
+func (t *trie) Probe() (Probe, bool) {
+	if t.keySize != trieWord {
+		return Probe{}, false
+	}
+	p := t.probe()
+	p.Lengths, p.Masks = &t.lengths, &t.masks
+	return p, true
+}
+
+// setMasks computes the masks of the lengths in use.
+func (t *trie) setMasks() {
+	if t.keySize != trieWord {
+		return
+	}
+	t.masks = slices.Grow(t.masks[:0], len(t.lengths))
+	for _, n := range t.lengths {
+		var key [trieWord]byte
+		binary.BigEndian.PutUint32(key[4:], ^uint32(1<<(32-n)-1))
+		t.masks = append(t.masks, binary.LittleEndian.Uint64(key[:]))
+	}
+}
