@@ -87,6 +87,7 @@ func fail(e uapi.Errno) Result { return Result{Errno: e} }
 
 // newFile returns the result of a call that opens an object. It takes a reference to the object.
 func (s *System) newFile(o Object, access uint32) Result {
+	o.head().open++
 	s.hold(o)
 	return Result{File: &File{Kind: ObjectFile, Object: o, Access: access}}
 }

@@ -112,6 +112,7 @@ func exactly(h *attachment, hook string) bool { return h.hook.AttachTo == hook }
 
 func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, error) {
 	s.closedSockets()
+	counted := s.countHits(e, fits)
 	var entry, ret []*attachment
 	for _, h := range s.hooks {
 		if h.event != nil && !h.event.enabled || !fits(h, e.Hook) {
@@ -123,7 +124,11 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 			entry = append(entry, h)
 		}
 	}
-	if len(entry)+len(ret) == 0 {
+	switch {
+	case len(entry)+len(ret) > 0:
+	case counted:
+		return nil, nil
+	default:
 		return nil, fmt.Errorf("%s: %w", e.Hook, ErrNoHook)
 	}
 	task, err := s.task(e.Task)
@@ -286,11 +291,11 @@ func (s *System) Pass(d time.Duration) error {
 	return err
 }
 
-// Attached reports whether any program is attached.
+// Attached reports whether any program is attached, or an event counts the firings of a hook.
 func (s *System) Attached() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.hooks) > 0
+	return len(s.hooks) > 0 || s.counting()
 }
 
 // Hooks lists the hooks that have programs, in the order of attachment.

@@ -42,6 +42,8 @@ type object struct {
 	id   uint32
 	name string
 	refs int
+	// open counts the open files among the references.
+	open int
 	free func() // called when the last reference is dropped
 	// mem is the memory shared with user space; may be nil.
 	mem Memory
@@ -115,11 +117,20 @@ func (s *System) put(o Object) {
 func (s *System) Release(o Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	h := o.head()
+	if h.open--; h.open == 0 {
+		if m, ok := o.(*Map); ok {
+			s.dropEvents(m)
+		}
+	}
 	s.put(o)
 }
 
-// Keep takes a reference to an object, for a [FileTable] in the middle of a call.
-func (s *System) Keep(o Object) { s.hold(o) }
+// Keep takes the reference of an open file to an object, for a [FileTable] in the middle of a call.
+func (s *System) Keep(o Object) {
+	o.head().open++
+	s.hold(o)
+}
 
 // Objects returns the objects of a kind, ordered by id.
 func (s *System) Objects(kind Kind) []Object {

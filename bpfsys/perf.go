@@ -13,6 +13,8 @@ const (
 	perfHardware   = 0
 	perfSoftware   = 1
 	perfTracepoint = 2
+	perfCache      = 3
+	perfRaw        = 4
 	perfKprobe     = 8
 	perfUprobe     = 9
 )
@@ -40,7 +42,8 @@ type PerfEvent struct {
 	// sampling means that the event was opened with a sample period or frequency.
 	sampling bool
 	filter   string
-	lost     uint64
+	lost     uint64 // records lost since the last PERF_RECORD_LOST
+	counts   perfCounts
 	data     uint64 // bytes of the data ring
 	leader   *PerfEvent
 	members  []*PerfEvent // other events of the group that this event leads
@@ -70,7 +73,7 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 		return fail(uapi.EFAULT)
 	}
 	switch {
-	case flags&^uint64(perfNoGroup|perfFDOutput|perfCgroup|perfCloexec) != 0:
+	case flags&^uint64(perfNoGroup|perfFDOutput|perfCgroup|perfCloexec) != 0, !s.validFormat(le.Uint64(a[32:])):
 		return fail(uapi.EINVAL)
 	case flags&perfCgroup != 0 && (pid == -1 || cpu == -1):
 		return fail(uapi.EINVAL)
@@ -93,7 +96,11 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 		return fail(errno)
 	}
 	e.sampling = le.Uint64(a[16:]) != 0
-	e.enabled, e.bytes, e.back = flagBits&perfDisabled == 0, flagBits&watermark != 0, flagBits&backward != 0
+	e.bytes, e.back = flagBits&watermark != 0, flagBits&backward != 0
+	e.counts.format = le.Uint64(a[32:])
+	if e.counts.task = uint32(max(pid, 0)); pid == 0 {
+		_, e.counts.task, _ = c.Thread()
+	}
 	if e.typ == uint32(uapi.PerfTypeBreakpoint) {
 		return Result{Errno: uapi.EOPNOTSUPP, Note: "perf events of type PERF_TYPE_BREAKPOINT (breakpoints and watchpoints of the processor) are not simulated"}
 	}
@@ -109,6 +116,7 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 			return fail(errno)
 		}
 	}
+	s.enable(e, flagBits&perfDisabled == 0)
 	s.add(e, KindPerf, e.hook.AttachTo, func() {
 		if e.at != nil {
 			s.detach(e.at)
@@ -185,7 +193,7 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 		}
 		e.output = e.config == output
 		e.hook = machine.Hook{AttachTo: "software:" + strconv.FormatUint(e.config, 10), Section: "perf_event"}
-	case perfHardware, 3, 4:
+	case perfHardware, perfCache, perfRaw:
 		e.hook = machine.Hook{AttachTo: "hardware:" + strconv.FormatUint(e.config, 10), Section: "perf_event"}
 	default:
 		return uapi.ENOENT
@@ -202,16 +210,20 @@ func probeSection(kind string, ret bool) string {
 
 func hex(n uint64) string { return strconv.FormatUint(n, 16) }
 
-// accepts returns 0 if a program may be attached to the event, and else the errno (perf_event_set_bpf_prog).
-func (e *PerfEvent) accepts(p *Prog) uapi.Errno {
-	want := uapi.ProgTypePerfEvent
+// programType returns the type of the programs that attach to the event.
+func (e *PerfEvent) programType() uapi.ProgType {
 	switch e.typ {
 	case perfTracepoint:
-		want = uapi.ProgTypeTracepoint
+		return uapi.ProgTypeTracepoint
 	case perfKprobe, perfUprobe:
-		want = uapi.ProgTypeKprobe
+		return uapi.ProgTypeKprobe
 	}
-	if p.typ != want || p.flags&flagSleepable != 0 && e.typ != perfUprobe {
+	return uapi.ProgTypePerfEvent
+}
+
+// accepts returns 0 if a program may be attached to the event, and else the errno (perf_event_set_bpf_prog).
+func (e *PerfEvent) accepts(p *Prog) uapi.Errno {
+	if p.typ != e.programType() || p.flags&flagSleepable != 0 && e.typ != perfUprobe {
 		return uapi.EINVAL
 	}
 	return 0
@@ -227,14 +239,17 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 	switch req := uapi.PerfIoctl(request); req {
 	case uapi.PerfIoctlEnable, uapi.PerfIoctlDisable:
 		for _, o := range e.affected(arg) {
-			o.enabled = req == uapi.PerfIoctlEnable
+			s.enable(o, req == uapi.PerfIoctlEnable)
 		}
-	case uapi.PerfIoctlReset: // sets counts to 0, and events count nothing
+	case uapi.PerfIoctlReset:
+		for _, o := range e.affected(arg) {
+			o.counts.base = s.total(o)
+		}
 	case uapi.PerfIoctlRefresh:
 		if !e.sampling {
 			return fail(uapi.EINVAL)
 		}
-		e.enabled = true
+		s.enable(e, true)
 		return Result{Note: "PERF_EVENT_IOC_REFRESH enables the event for any number of overflows, not only for the next ones"}
 	case uapi.PerfIoctlPeriod:
 		b := make([]byte, 8)
@@ -408,6 +423,7 @@ func (e *PerfEvent) sample(data []byte) bool {
 	rec = append(rec, make([]byte, raw-len(data))...)
 	if !e.write(rec) {
 		e.lost++
+		e.counts.lost++
 		return false
 	}
 	e.lost = 0

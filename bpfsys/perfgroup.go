@@ -61,9 +61,10 @@ func (e *PerfEvent) leave() {
 	e.members = nil
 }
 
+const wholeGroup = 1 // PERF_IOC_FLAG_GROUP
+
 // affected returns the events that an ioctl applies to: the whole group with PERF_IOC_FLAG_GROUP.
 func (e *PerfEvent) affected(arg uint64) []*PerfEvent {
-	const wholeGroup = 1
 	if arg&wholeGroup == 0 {
 		return []*PerfEvent{e}
 	}

@@ -20,9 +20,13 @@ const (
 	equal               // the low word of the argument is val
 	byte1               // bits 8 to 15 of the low word of the argument are val
 	bits                // the low word of the argument has a bit of val
+	words               // the argument is a multiple of 8 from 8 to maxWords
 	sharedMap           // mmap of a file, MAP_SHARED
 	refused             // not notified: fails with errno val
 )
+
+// maxWords is the most bytes of a read(2) that may be one of a perf event's counts: larger reads are common, and each costs a notification.
+const maxWords = 512
 
 // rules returns the calls that are notified to the supervisor or refused.
 func rules(asRoot bool) []rule {
@@ -38,6 +42,7 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_UNAME},
 		{nr: unix.SYS_PRLIMIT64, when: equal, arg: 1, val: unix.RLIMIT_MEMLOCK},
 		{nr: sysSetrlimit, when: equal, arg: 0, val: unix.RLIMIT_MEMLOCK},
+		{nr: unix.SYS_READ, when: words, arg: 2}, {nr: unix.SYS_PREAD64, when: words, arg: 2}, {nr: unix.SYS_READV, when: equal, arg: 2, val: 1},
 		{nr: unix.SYS_IOCTL, when: byte1, arg: 1, val: '$'},
 		{nr: unix.SYS_MMAP, when: sharedMap},
 		{nr: unix.SYS_EPOLL_CTL}, {nr: unix.SYS_EPOLL_PWAIT}, {nr: unix.SYS_EPOLL_PWAIT2},
@@ -71,6 +76,7 @@ func filter(list []rule, rest uint32) []unix.SockFilter {
 		ld   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		jeq  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 		jset = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+		jgt  = unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K
 		jge  = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 		and  = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
 		ret  = unix.BPF_RET | unix.BPF_K
@@ -104,6 +110,8 @@ func filter(list []rule, rest uint32) []unix.SockFilter {
 			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: jeq, Jf: 1, K: r.val}, notify, reload}
 		case bits:
 			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: jset, Jf: 1, K: r.val}, notify, reload}
+		case words:
+			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: jgt, Jt: 3, K: maxWords}, {Code: jset, Jt: 2, K: 7}, {Code: jeq, Jt: 1, K: 0}, notify, reload}
 		case byte1:
 			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: and, K: 0xff00}, {Code: jeq, Jf: 1, K: r.val << 8}, notify, reload}
 		case sharedMap:

@@ -36,6 +36,7 @@ func init() {
 		unix.SYS_UMOUNT2: (*call).umount, unix.SYS_FSCONFIG: (*call).fsconfig, unix.SYS_FSMOUNT: (*call).fsmount, unix.SYS_MOVE_MOUNT: (*call).moveMount,
 		unix.SYS_UNAME: (*call).uname, unix.SYS_UNSHARE: (*call).newNetwork, unix.SYS_CLONE: (*call).newNetwork,
 		unix.SYS_PRLIMIT64: (*call).prlimit, sysSetrlimit: func(c *call) { c.s.reply(c.n, 0, 0) },
+		unix.SYS_READ: (*call).read, unix.SYS_READV: (*call).readv, unix.SYS_PREAD64: (*call).pread,
 		unix.SYS_IOCTL: (*call).ioctl, unix.SYS_MMAP: (*call).mmap,
 		unix.SYS_EPOLL_CTL: (*call).epollCtl, unix.SYS_EPOLL_PWAIT: (*call).epollWait, unix.SYS_EPOLL_PWAIT2: (*call).epollWait, sysEpollWait: (*call).epollWait,
 		sysPoll:        func(c *call) { c.poll(int64(int32(c.arg(2))) * 1e6) },
@@ -117,6 +118,7 @@ func (c *call) fire(addr uint64) {
 }
 
 func (c *call) perfOpen() {
+	c.s.counted = true
 	r := c.s.sys.PerfEventOpen(c, c.arg(0), c.fd(1), c.fd(2), c.fd(3), c.arg(4))
 	c.s.logf("[%d] perf_event_open%s", c.n.PID, describe(r))
 	c.s.result(c.n, r)

@@ -53,6 +53,10 @@ func ruled(n *notif) bool {
 			if word&r.val != 0 {
 				return true
 			}
+		case words:
+			if word > 0 && word <= maxWords && word%8 == 0 {
+				return true
+			}
 		case byte1:
 			if word>>8&0xff == r.val {
 				return true

@@ -41,6 +41,7 @@ type supervisor struct {
 	cgroups    map[string]uint64 // created by the tool, with their ids
 	lastCgroup uint64
 	polled     bool // a simulated file was polled or put into an epoll instance
+	counted    bool // a perf event was opened
 	sleeps     []sleeper
 	served     uint64 // calls received from the listener
 	polls      map[*polling]bool

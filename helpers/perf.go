@@ -8,8 +8,8 @@ import (
 
 var perfHelpers = []row{
 	{ID: uapi.FuncPerfEventOutput, Do: onPerf(perfEventOutput)},
-	{ID: uapi.FuncPerfEventRead, Do: perfEventRead, Note: "counters come from the seed"},
-	{ID: uapi.FuncPerfEventReadValue, Do: perfEventReadValue, Note: "counters come from the seed"},
+	{ID: uapi.FuncPerfEventRead, Do: onPerf(perfEventRead), Note: "counters come from the seed; under `bpfrun exec`, from the perf event in the map"},
+	{ID: uapi.FuncPerfEventReadValue, Do: onPerf(perfEventReadValue), Note: "counters come from the seed; under `bpfrun exec`, from the perf event in the map"},
 	{ID: uapi.FuncPerfProgReadValue, Do: perfProgReadValue, Note: "counters come from the seed"},
 	{ID: uapi.FuncGetStackid, Do: getStackID, Note: "one synthetic stack for kernel and one for user mode"},
 	{ID: uapi.FuncGetStack, Do: getStack, Note: "one synthetic stack for kernel and one for user mode"},
@@ -49,50 +49,45 @@ func perfEventOutput(c *Call, arr maps.PerfArray) (uint64, *vm.Action) {
 	return errnoRet(arr.Output(c.Thread.CPU, flags&indexMask, data)), nil
 }
 
-// counter returns the value of the simulated hardware counter behind a perf event array slot.
-func (at *finder) counter(m maps.Map, flags uint64, cpu int) (uint64, uapi.Errno) {
+// counter returns what the perf event in an array's slot has counted (get_map_perf_counter). Where no user space opens events, the value is that of a simulated hardware counter.
+func (c *Call) counter(arr maps.PerfArray, flags uint64) (maps.PerfCount, uapi.Errno) {
 	if flags&^uint64(indexMask) != 0 {
-		return 0, uapi.EINVAL
+		return maps.PerfCount{}, uapi.EINVAL
 	}
 	i := flags & indexMask
 	if i == currentCPU {
-		i = uint64(cpu)
+		i = uint64(c.Thread.CPU)
 	}
-	if i >= uint64(m.Spec().MaxEntries) {
-		return 0, uapi.E2BIG
+	v, known, errno := arr.Count(uint32(i), c.Thread.CPU)
+	if known {
+		return v, errno
 	}
-	return at.kernel.Counter(m.Spec().Name, int(i)), 0
+	return c.simulated(arr.Spec().Name, int(i)), 0
 }
 
-func perfEventRead(c *Call) (uint64, *vm.Action) {
-	m := c.ref.m
-	v, errno := c.counter(m, c.Args[1], c.Thread.CPU)
+// simulated returns the value of a simulated hardware counter, which was always running.
+func (c *Call) simulated(name string, index int) maps.PerfCount {
+	now := c.Kernel.Clock().Mono()
+	return maps.PerfCount{Value: c.Kernel.Counter(name, index), Enabled: now, Running: now}
+}
+
+func perfEventRead(c *Call, arr maps.PerfArray) (uint64, *vm.Action) {
+	v, errno := c.counter(arr, c.Args[1])
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	return v, nil
+	return v.Value, nil
 }
 
 // sizeofPerfValue is sizeof(struct bpf_perf_event_value): counter, enabled, running.
 const sizeofPerfValue = 24
 
-func (c *Call) perfValue(v uint64) []byte {
-	b := make([]byte, sizeofPerfValue)
-	now := c.Kernel.Clock().Mono()
-	c.guest.Order().PutUint64(b, v)
-	c.guest.Order().PutUint64(b[8:], now)
-	c.guest.Order().PutUint64(b[16:], now)
-	return b
-}
-
-func perfEventReadValue(c *Call) (uint64, *vm.Action) {
-	m := c.ref.m
+func perfEventReadValue(c *Call, arr maps.PerfArray) (uint64, *vm.Action) {
 	size := c.Args[3] & 0xffffffff
-	errno := uapi.EINVAL
-	var v uint64
-	if size == sizeofPerfValue {
-		v, errno = c.counter(m, c.Args[1], c.Thread.CPU)
+	if size != sizeofPerfValue {
+		return c.zeroed(2, uapi.EINVAL)
 	}
+	v, errno := c.counter(arr, c.Args[1])
 	return c.perfResult(2, v, errno)
 }
 
@@ -101,15 +96,19 @@ func perfProgReadValue(c *Call) (uint64, *vm.Action) {
 	if size != sizeofPerfValue {
 		return c.zeroed(1, uapi.EINVAL)
 	}
-	return c.perfResult(1, c.Kernel.Counter("perf_event", 0), 0)
+	return c.perfResult(1, c.simulated("perf_event", 0), 0)
 }
 
 // perfResult writes the value, or zeroes the destination on an error as the kernel does.
-func (c *Call) perfResult(i int, v uint64, errno uapi.Errno) (uint64, *vm.Action) {
+func (c *Call) perfResult(i int, v maps.PerfCount, errno uapi.Errno) (uint64, *vm.Action) {
 	if errno != 0 {
 		return c.zeroed(i, errno)
 	}
-	return 0, c.guest.Write(c.Args[i], c.perfValue(v))
+	b := make([]byte, sizeofPerfValue)
+	for at, word := range []uint64{v.Value, v.Enabled, v.Running} {
+		c.guest.Order().PutUint64(b[8*at:], word)
+	}
+	return 0, c.guest.Write(c.Args[i], b)
 }
 
 func getStackID(c *Call) (uint64, *vm.Action) {

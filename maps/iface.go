@@ -116,6 +116,9 @@ type PerfArray interface {
 	SetEvent(index uint32, cpu int) uapi.Errno
 	// EventCPU returns the CPU of the event in a slot: ENOENT if empty, E2BIG if out of range.
 	EventCPU(index uint32) (int, uapi.Errno)
+	// Count returns what the event in a slot has counted, for a program on that CPU; the errors are those of EventCPU and [PerfSink]. Without a sink, known is false
+	// for events, which then are the simulated user space's.
+	Count(index uint32, cpu int) (count PerfCount, known bool, e uapi.Errno)
 	Records() []Record
 	TakeRecords() []Record
 	// Lost returns the number of records lost because the buffer was full.

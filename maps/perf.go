@@ -86,6 +86,14 @@ func (p *perfArray) EventCPU(index uint32) (int, uapi.Errno) {
 	return int(cpu), OK
 }
 
+func (p *perfArray) Count(index uint32, cpu int) (PerfCount, bool, uapi.Errno) {
+	if _, e := p.EventCPU(index); e != OK || p.sink == nil {
+		return PerfCount{}, e != OK, e
+	}
+	c, e := p.sink.Count(index, cpu)
+	return c, true, e
+}
+
 func (p *perfArray) SetEvent(index uint32, cpu int) uapi.Errno {
 	switch {
 	case index >= p.spec.MaxEntries:

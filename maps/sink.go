@@ -22,7 +22,12 @@ type RingSink interface {
 type PerfSink interface {
 	// Sample offers a record; false means that the event's buffer was full, and the sink counts the record as lost.
 	Sample(slot uint32, cpu int, data []byte) bool
+	// Count returns what the event in a slot has counted, for a program on that CPU: ENOENT if there is none, EINVAL if it is another CPU's or task's.
+	Count(slot uint32, cpu int) (PerfCount, uapi.Errno)
 }
+
+// PerfCount is the count of a perf event, and for how many nanoseconds the event was enabled and running (struct bpf_perf_event_value).
+type PerfCount struct{ Value, Enabled, Running uint64 }
 
 // UserSource provides the samples of a user ring buffer, as shared memory does in the kernel. With a source the map keeps no samples.
 type UserSource interface {
