@@ -111,13 +111,15 @@ func oursOnce(args []string) (err error) {
 		_, err = btf.Parse(parsedFile, nil)
 		return err
 	}
-	spec, err := btffile.Load(types, nil)
-	if err != nil {
-		return err
-	}
 	obj, err := loader.Open(args[3])
 	if err != nil {
 		return err
+	}
+	var spec *btf.Spec
+	if obj.NeedsKernelTypes() {
+		if spec, err = btffile.Load(types, nil); err != nil {
+			return err
+		}
 	}
 	l, err := obj.Load(loader.NewTarget(filepath.Base(types), spec), loader.LoadOptions{LinkOnly: args[0] == "relocate"})
 	if err != nil {

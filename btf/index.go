@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // EssentialName returns a name without its flavor: the part before the last "___" that has a character other than '_'
@@ -25,7 +26,9 @@ func EssentialName(s string) string {
 // entries in ascending order.
 type nameIndex struct {
 	once    sync.Once
-	entries []uint32 // positions in Spec.offs, ascending
+	made    atomic.Bool
+	asked   atomic.Int32 // lookups before it was made
+	entries []uint32     // positions in Spec.offs, ascending
 	heads   []uint32
 	next    []uint32
 	mask    uint32
@@ -37,12 +40,17 @@ func (k Kind) isSymbol() bool {
 	return k == KindFunc || k == KindVar || k == KindDatasec || k == KindDeclTag
 }
 
-// names returns the index that holds types of kind k.
-func (s *Spec) names(k Kind) *nameIndex {
-	x := &s.typeNames
+// index returns the index that holds types of kind k, which may not be made yet.
+func (s *Spec) index(k Kind) *nameIndex {
 	if k.isSymbol() {
-		x = &s.symbolNames
+		return &s.symbolNames
 	}
+	return &s.typeNames
+}
+
+// names returns the index that holds types of kind k, made on first use.
+func (s *Spec) names(k Kind) *nameIndex {
+	x := s.index(k)
 	x.once.Do(func() {
 		if k.isSymbol() {
 			x.entries = s.positions(Kind.isSymbol)
@@ -59,6 +67,7 @@ func (s *Spec) names(k Kind) *nameIndex {
 			x.next[i] = x.heads[b]
 			x.heads[b] = uint32(i) + 1
 		}
+		x.made.Store(true)
 	})
 	return x
 }
@@ -80,18 +89,26 @@ func (s *Spec) eachNamed(k Kind, essential string, f func(id ID, k Kind, name st
 	if essential == "" {
 		return
 	}
+	if x := s.index(k); !x.made.Load() && x.asked.Add(1) <= fewLookups {
+		s.search(k, essential, f)
+		return
+	}
 	x := s.names(k)
 	for n := x.heads[hashName(essential)&x.mask]; n != 0; n = x.next[n-1] {
-		i := x.entries[n-1]
-		off := s.offs[i]
-		name := s.str(u32(s.types[off:]))
-		if !strings.HasPrefix(name, essential) || (len(name) != len(essential) || strings.Contains(name, "___")) && EssentialName(name) != essential {
-			continue
-		}
-		if !f(s.first+ID(i), s.kindAt(off), name) {
+		if !s.named(x.entries[n-1], essential, f) {
 			return
 		}
 	}
+}
+
+// named calls f for the type at a position if it has the given essential name. It returns false when f does.
+func (s *Spec) named(position uint32, essential string, f func(id ID, k Kind, name string) bool) bool {
+	off := s.offs[position]
+	name := s.str(u32(s.types[off:]))
+	if !strings.HasPrefix(name, essential) || (len(name) != len(essential) || strings.Contains(name, "___")) && EssentialName(name) != essential {
+		return true
+	}
+	return f(s.first+ID(position), s.kindAt(off), name)
 }
 
 // Candidates returns the ids of all types of kind k with the given essential name, ascending, the base's first. ENUM

@@ -59,20 +59,17 @@ func Unmarshal(b []byte, bo binary.ByteOrder) ([]Insn, error) {
 	if len(b)%SlotSize != 0 {
 		return nil, fmt.Errorf("%w: got %d", ErrTruncated, len(b))
 	}
-	big := endian.IsBig(bo)
 	insns := make([]Insn, len(b)/SlotSize)
-	for i := range insns {
-		s := b[i*SlotSize : i*SlotSize+SlotSize : i*SlotSize+SlotSize]
-		in := Insn{Code: s[0], Dst: s[1] & 0xf, Src: s[1] >> 4}
-		if big {
-			in.Dst, in.Src = in.Src, in.Dst
-			in.Off = int16(binary.BigEndian.Uint16(s[2:]))
-			in.Imm = int32(binary.BigEndian.Uint32(s[4:]))
-		} else {
-			in.Off = int16(binary.LittleEndian.Uint16(s[2:]))
-			in.Imm = int32(binary.LittleEndian.Uint32(s[4:]))
+	if endian.IsBig(bo) {
+		for i := range insns {
+			w := binary.BigEndian.Uint64(b[i*SlotSize:])
+			insns[i] = Insn{Code: uint8(w >> 56), Dst: uint8(w>>52) & 0xf, Src: uint8(w>>48) & 0xf, Off: int16(w >> 32), Imm: int32(w)}
 		}
-		insns[i] = in
+		return insns, nil
+	}
+	for i := range insns {
+		w := binary.LittleEndian.Uint64(b[i*SlotSize:])
+		insns[i] = Insn{Code: uint8(w), Dst: uint8(w>>8) & 0xf, Src: uint8(w>>12) & 0xf, Off: int16(w >> 16), Imm: int32(w >> 32)}
 	}
 	return insns, nil
 }

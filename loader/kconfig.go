@@ -178,7 +178,7 @@ func putUint(dst []byte, n uint64, bo binary.ByteOrder) {
 // hasCookie reports whether bpf_get_attach_cookie works for perf events: the kernel's struct bpf_link_perf... came with
 // the helper in 5.15.
 func (l *loading) hasCookie() bool {
-	if _, _, ok := l.t.BTF.FindEnumerator("BPF_FUNC_get_attach_cookie"); ok {
+	if _, ok := l.t.BTF.EnumValue(enumHelpers, "BPF_FUNC_get_attach_cookie"); ok {
 		return true
 	}
 	return l.t.Version >= kernelVersion(5, 15)

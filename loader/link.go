@@ -32,10 +32,10 @@ type frame struct {
 
 // linkPrograms links every program and determines its status.
 func (l *loading) linkPrograms() error {
-	var insns []decode.Insn // a buffer; each program gets a copy of its final size
-	var relocs []Reloc
+	var insns buffer[decode.Insn]
+	var relocs buffer[Reloc]
 	for _, p := range l.o.Programs {
-		lp := &LinkedProgram{Program: p, Refs: map[int]Ref{}, linked: l.Linked}
+		lp := &LinkedProgram{Program: p, Refs: make(map[int]Ref, len(p.Function.relocs)), linked: l.Linked}
 		if target, ok := l.opts.Attach[p.Name]; ok {
 			c := *p
 			c.AttachTo = target
@@ -44,10 +44,9 @@ func (l *loading) linkPrograms() error {
 		}
 		l.Programs = append(l.Programs, lp)
 		k := &linker{l: l, lp: lp, placed: map[*Function]int{}, tables: map[uint32]*Map{}}
-		lp.Insns, lp.Relocs = insns[:0], relocs[:0]
+		lp.Insns, lp.Relocs = insns.take(), relocs.take()
 		k.run()
-		insns, relocs = lp.Insns, lp.Relocs
-		lp.Insns, lp.Relocs = slices.Clone(insns), slices.Clone(relocs)
+		lp.Insns, lp.Relocs = insns.keep(lp.Insns), relocs.keep(lp.Relocs)
 		switch {
 		case !l.opts.LinkOnly:
 			l.settle(lp, k.err)
@@ -56,6 +55,22 @@ func (l *loading) linkPrograms() error {
 		}
 	}
 	return nil
+}
+
+// buffer is memory for slices whose length is known only when they are complete.
+type buffer[T any] struct{ free []T }
+
+// take returns the memory as an empty slice to append to.
+func (b *buffer[T]) take() []T { return b.free[:0] }
+
+// keep returns a complete slice that began as take's: the memory itself if little of it is left over, else a copy.
+func (b *buffer[T]) keep(s []T) []T {
+	if len(s) >= cap(s)-cap(s)/8 {
+		b.free = nil
+		return s
+	}
+	b.free = s
+	return slices.Clone(s)
 }
 
 // run appends functions depth first: main, then each function at its first call or the first use of its address (libbpf
@@ -116,6 +131,7 @@ func (k *linker) append(fn *Function) {
 	stack := []frame{k.place(fn)}
 	for len(stack) > 0 {
 		f := &stack[len(stack)-1]
+		k.skip(f)
 		if f.pc >= len(f.fn.Insns) {
 			stack = stack[:len(stack)-1]
 			continue
@@ -127,6 +143,21 @@ func (k *linker) append(fn *Function) {
 			}
 			stack = append(stack, k.place(callee))
 		}
+	}
+}
+
+// skip moves to the next instruction that step may change: one with a relocation, or a call.
+func (k *linker) skip(f *frame) {
+	end := len(f.fn.Insns)
+	if f.rel < len(f.fn.relocs) {
+		end = min(end, f.fn.relocs[f.rel].insn)
+	}
+	insns := k.lp.Insns[f.start : f.start+len(f.fn.Insns)]
+	for f.pc < end && insns[f.pc].Code != codeCall {
+		if insns[f.pc].Code == codeLdImm {
+			f.pc++
+		}
+		f.pc++
 	}
 }
 
