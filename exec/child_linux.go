@@ -28,8 +28,9 @@ func Child(args []string) bool {
 	return true
 }
 
-// dropped are the capabilities with which calls that the filter does not know could change the host's kernel.
-var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_PERFMON, unix.CAP_BPF}
+// dropped are the capabilities with which calls that the filter does not know could change the host's kernel,
+// and CAP_SYS_PTRACE, with which the tool could reach the supervisor's memory.
+var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_NET_ADMIN, unix.CAP_PERFMON, unix.CAP_BPF}
 
 // child makes this process the guard of the tool: its parent, which outlives the tool and the supervisor just long enough to leave no process running.
 func child(asRoot, live bool, path string, argv []string) error {

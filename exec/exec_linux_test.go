@@ -68,7 +68,7 @@ type run struct {
 }
 
 // start runs a tool of this binary.
-func start(t *testing.T, tool string, events string, change ...func(*Config)) run {
+func start(t testing.TB, tool string, events string, change ...func(*Config)) run {
 	t.Helper()
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

@@ -169,7 +169,7 @@ func (s *supervisor) hand(n *notif, f *file, flags int, how uint32) (int, unix.E
 		return 0, unix.EMFILE
 	}
 	defer unix.Close(fd)
-	if err := unix.Flock(fd, unix.LOCK_SH); err != nil {
+	if err := unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB); err != nil { // the tool may hold an exclusive lock, forever
 		return 0, unix.ENOLCK
 	}
 	f.open++

@@ -17,6 +17,10 @@ import (
 // guard starts the tool and waits for it. When the tool or the supervisor has ended, it kills the tool's remaining processes: without a supervisor
 // their calls would fail in ways that no kernel has. PR_SET_PDEATHSIG alone would reach only one process.
 func guard(path string, argv []string) error {
+	// The threads of this process that do not start the tool are not filtered.
+	if err := unreachable(); err != nil {
+		return err
+	}
 	// Orphans of the tool become children of this process.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)

@@ -140,7 +140,8 @@ func (s *supervisor) watch(done <-chan struct{}) {
 // look returns the state of the tool's threads if every one is blocked in a waiting call, at least one of them on a simulated file or asleep, and the
 // tool has read all it was given; otherwise nil.
 func (s *supervisor) look() *look {
-	if s.tool == 0 || s.unread() {
+	tool := int(s.tool.Load())
+	if tool == 0 || s.unread() {
 		return nil
 	}
 	l := &look{served: s.served}
@@ -149,12 +150,10 @@ func (s *supervisor) look() *look {
 		held[int(w.c.n.PID)] = true
 	}
 	reading := len(s.sleeps) > 0
-	processes := []int{s.tool}
-	for tgid, p := range s.procs {
-		if !alive(p.pidfd) {
-			unix.Close(p.pidfd)
-			delete(s.procs, tgid)
-		} else if tgid != s.guard && tgid != s.tool {
+	processes := []int{tool}
+	s.forget()
+	for tgid := range s.procs {
+		if tgid != s.guard && tgid != tool {
 			processes = append(processes, tgid)
 		}
 	}
@@ -353,9 +352,10 @@ func (s *supervisor) ask(now time.Time) {
 	s.logf("all events have fired and the program is waiting: %s", unix.SignalName(sig))
 	q.asked++
 	q.reset(now)
-	group, err := unix.Getpgid(s.tool)
-	for _, p := range append(descendants(s.tool), s.tool) {
-		if g, e := unix.Getpgid(p); p == s.tool || err == nil && e == nil && g == group {
+	tool := int(s.tool.Load())
+	group, err := unix.Getpgid(tool)
+	for _, p := range append(descendants(tool), tool) {
+		if g, e := unix.Getpgid(p); p == tool || err == nil && e == nil && g == group {
 			_ = unix.Kill(p, sig)
 		}
 	}

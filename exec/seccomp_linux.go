@@ -16,10 +16,12 @@ const (
 	ioctlSend    = 0xC0182101
 	ioctlIDValid = 0x40082102
 	ioctlAddFD   = 0x40182103
+	ioctlFlags   = 0x40082104
 
 	addfdSetFD   = 1
 	addfdSend    = 2
 	flagContinue = 1
+	syncWakeUp   = 1
 
 	filterNewListener  = 1 << 3
 	filterWaitKillable = 1 << 5
@@ -54,6 +56,12 @@ type notifAddFD struct {
 func (s *supervisor) recv(n *notif) unix.Errno {
 	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlRecv, uintptr(unsafe.Pointer(n))) // does not block: a call is pending
 	return e
+}
+
+// wakeHere asks the kernel to wake this process and the tool on the processor of the other: they never run at the same time, and waking another processor costs
+// more than a switch. Kernels before 6.6 do not know the request (SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) and are slower.
+func (s *supervisor) wakeHere() {
+	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlFlags, syncWakeUp)
 }
 
 // again repeats a request that a signal interrupted: Go sends itself signals to preempt goroutines, and the kernel takes the listener's lock with

@@ -9,8 +9,10 @@ import (
 	osexec "os/exec"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -24,9 +26,9 @@ type supervisor struct {
 	sys      *bpfsys.System
 	listener int
 	inotify  int
-	quit     int // eventfd, written when the tool has ended
-	tool     int // process id of the tool, 0 before it runs
-	guard    int // process id of the tool's parent, see guard
+	quit     int          // eventfd, written when the tool has ended
+	tool     atomic.Int64 // process id of the tool, 0 before it runs
+	guard    int          // process id of the tool's parent, see guard
 
 	mu         sync.Mutex // held while a call is served
 	logMu      sync.Mutex
@@ -35,6 +37,7 @@ type supervisor struct {
 	watches    map[int]*file
 	threads    map[uint32]*process
 	procs      map[int]*process
+	manyProcs  int                 // number of processes at which those that have ended are looked for
 	sharing    *file               // object whose first mapping is being made
 	replies    map[uint64][][]byte // pending netlink answers by inode of the socket
 	probes     map[string]*probeFile
@@ -57,6 +60,7 @@ type supervisor struct {
 }
 
 // Run runs the tool until it ends and returns its exit status: 128 plus the signal's number when a signal ended it. An error means that the tool could not be run.
+// From the call on, other processes of the same user cannot trace this process (prctl(2) PR_SET_DUMPABLE).
 func Run(cfg Config) (int, error) {
 	if len(cfg.Args) == 0 {
 		return 0, errors.New("no program to run")
@@ -71,6 +75,12 @@ func Run(cfg Config) (int, error) {
 		listener: -1, inotify: -1, quit: -1,
 	}
 	defer s.close()
+	if err := unreachable(); err != nil {
+		return 0, err
+	}
+	if own, err := os.Readlink("/proc/self"); err != nil || own != strconv.Itoa(os.Getpid()) {
+		return 0, errors.New("/proc does not show the processes of this PID namespace: mount proc there first (unshare --mount-proc)")
+	}
 	raiseFiles()
 	sys := cfg.System
 	sys.Memory = func(name string, size int) (bpfsys.Memory, error) { return s.newShared(name, size) }
@@ -107,7 +117,7 @@ func (s *supervisor) close() {
 		s.sys.Close()
 	}
 	for _, p := range s.procs {
-		unix.Close(p.pidfd)
+		p.close()
 	}
 	clear(s.procs)
 	for _, fd := range []*int{&s.listener, &s.inotify, &s.quit} {
@@ -116,6 +126,15 @@ func (s *supervisor) close() {
 		}
 		*fd = -1
 	}
+}
+
+// unreachable denies other processes of this user the memory and the descriptors of this one: ptrace(2), process_vm_writev(2), pidfd_getfd(2) and the files in /proc that
+// they protect. Processes that are started are reachable again after their execve(2).
+func unreachable() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("PR_SET_DUMPABLE: %w", err)
+	}
+	return nil
 }
 
 // raiseFiles raises this process's limit of open files to the maximum: each object needs a descriptor.
@@ -161,6 +180,7 @@ func (s *supervisor) run(path string) (int, error) {
 		_ = cmd.Wait()
 		return 0, err
 	}
+	s.wakeHere()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	var threads sync.WaitGroup
@@ -211,9 +231,7 @@ func (s *supervisor) follow(fd int) (unix.WaitStatus, bool) {
 	if !ok {
 		return 0, false
 	}
-	s.mu.Lock()
-	s.tool = int(pid)
-	s.mu.Unlock()
+	s.tool.Store(int64(pid))
 	status, ok := readWord(fd)
 	return unix.WaitStatus(status), ok
 }
@@ -255,15 +273,14 @@ func receive(fd, pid int) (int, error) {
 	return l, nil
 }
 
-// forward passes on signals that only this process received. SIGINT of a terminal reaches the tool as well.
+// forward passes on signals that only this process received. SIGINT of a terminal reaches the tool as well. It takes no lock: a tool can make the call that is
+// being served wait, by memory that it provides itself (userfaultfd(2), files of its own FUSE server).
 func (s *supervisor) forward(signals <-chan os.Signal) {
 	for sig := range signals {
 		if n, ok := sig.(unix.Signal); ok && (n != unix.SIGINT || !terminal()) {
-			s.mu.Lock()
-			if s.tool > 0 {
-				_ = unix.Kill(s.tool, n)
+			if tool := int(s.tool.Load()); tool > 0 {
+				_ = unix.Kill(tool, n)
 			}
-			s.mu.Unlock()
 		}
 	}
 }

@@ -41,13 +41,17 @@ func (s *supervisor) processOf(pid uint32) *process {
 	p := s.procs[tgid]
 	if p == nil || !alive(p.pidfd) {
 		if p != nil {
-			unix.Close(p.pidfd)
+			p.close()
 		}
 		fd, err := unix.PidfdOpen(tgid, 0)
 		if err != nil {
 			fd = -1
 		}
 		p = &process{tgid: tgid, pidfd: fd}
+		if len(s.procs) >= s.manyProcs {
+			s.forget()
+			s.manyProcs = max(2*len(s.procs), minProcs)
+		}
 		s.procs[tgid] = p
 	}
 	if len(s.threads) > 1<<16 {
@@ -55,6 +59,27 @@ func (s *supervisor) processOf(pid uint32) *process {
 	}
 	s.threads[pid] = p
 	return p
+}
+
+// minProcs is the number of processes from which on those that have ended are looked for.
+const minProcs = 64
+
+// forget closes the descriptors of processes that have ended.
+func (s *supervisor) forget() {
+	for tgid, p := range s.procs {
+		if !alive(p.pidfd) {
+			p.close()
+			delete(s.procs, tgid)
+		}
+	}
+}
+
+// close closes the process's descriptor. Its threads still refer to p: the number may soon be another file's.
+func (p *process) close() {
+	if p.pidfd >= 0 {
+		unix.Close(p.pidfd)
+	}
+	p.pidfd = -1
 }
 
 // alive reports whether the process of a pidfd is running.
