@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -127,7 +128,7 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	start := time.Now()
 	for i := range repeat {
 		if packet {
-			if res != nil && res.DataOut != nil {
+			if res != nil && res.DataOut != nil && row.Packet == progtype.WritesPacket {
 				in.Packet = res.DataOut
 			}
 		}
@@ -217,15 +218,8 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 		in.CPU = int(cpu)
 	}
 	if packet {
-		const ethernet, most = 14, uapi.PageSize - 256 - 320 // headroom and skb_shared_info use the rest of the page
-		limit := uint32(most)
-		if p.flags&flagFrags != 0 {
-			limit = 64 << 10
-		}
-		switch {
-		case size < ethernet:
-			return in, packet, uapi.EINVAL
-		case size > limit:
+		const most = uapi.PageSize - 256 - 320         // headroom and skb_shared_info use the rest of the page
+		if size == 0 || size > kernel.MostTestPacket { // the context's maker knows the limits of each type
 			return in, packet, uapi.EINVAL
 		}
 		if flags&testLive != 0 {
@@ -238,19 +232,14 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 			return in, packet, uapi.EFAULT
 		}
 	}
+	in.Net.TestRun = true
 	if n := a.u32(testCtxIn); n > 0 {
 		if n > 64<<10 {
 			return in, packet, uapi.E2BIG
 		}
-		in.Context = make([]byte, n)
+		in.Context = make([]byte, n) // a struct's length is checked when the context is made
 		if !c.Read(a.u64(testCtx), in.Context) {
 			return in, packet, uapi.EFAULT
-		}
-		if l := row.Context; l != nil && l.Layout == progtype.StructLayout {
-			if !zeroFrom(in.Context, l.Size) {
-				return in, packet, uapi.E2BIG
-			}
-			in.Context = in.Context[:min(len(in.Context), l.Size)]
 		}
 	}
 	return in, packet, 0

@@ -189,6 +189,15 @@ const maxCaseFile = 256 << 20
 
 // ReadCases reads a file of recorded cases, which may be compressed (.gz). The error is an [*InputError] or comes from the file system.
 func ReadCases(path string) (*CaseFile, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCases(path, data)
+}
+
+// readFile reads a file of at most maxCaseFile bytes, which is unpacked if its name ends in .gz.
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -204,7 +213,7 @@ func ReadCases(path string) (*CaseFile, error) {
 	if err != nil {
 		return nil, &InputError{Name: path, Line: 1, Err: err}
 	}
-	return ParseCases(path, data)
+	return data, nil
 }
 
 // ParseCases parses recorded cases; name appears in errors, which are of type [*InputError].

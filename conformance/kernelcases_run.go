@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	stdmaps "maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 
 // CasesConfig configures the replay of recorded cases.
 type CasesConfig struct {
-	// Objects is the directory that contains the objects.
+	// Objects is the directory that contains the objects, each perhaps compressed, with .gz after its name.
 	Objects string
 	// Target returns the target for cases recorded on a kernel release ("6.18.44").
 	Target func(release string) (*loader.Target, error)
@@ -105,7 +106,7 @@ func newCaseRunner(file *CaseFile, cfg CasesConfig) (*caseRunner, error) {
 	if open == nil {
 		open = func(path string) (*loader.Object, error) { return loader.Open(path) }
 	}
-	obj, err := open(filepath.Join(cfg.Objects, filepath.FromSlash(file.Object)))
+	obj, err := openObject(filepath.Join(cfg.Objects, filepath.FromSlash(file.Object)), open)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +115,22 @@ func newCaseRunner(file *CaseFile, cfg CasesConfig) (*caseRunner, error) {
 		return nil, err
 	}
 	return &caseRunner{file: file, cfg: cfg, object: obj, target: target, types: kernel.NewTypes()}, nil
+}
+
+// openObject opens an object, or one that is there only compressed, with .gz after its name.
+func openObject(path string, open func(path string) (*loader.Object, error)) (*loader.Object, error) {
+	obj, missing := open(path)
+	if !errors.Is(missing, os.ErrNotExist) {
+		return obj, missing
+	}
+	data, err := readFile(path + ".gz")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, missing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return loader.OpenBytes(filepath.Base(path), data)
 }
 
 // outcome holds the results of the runs of a case.
@@ -264,10 +281,11 @@ func Preset(text string, n int) ([]byte, error) {
 // run performs one BPF_PROG_TEST_RUN. The error is that of the system call.
 func (r *caseRunner) run(ctx context.Context, m *machine.Machine, run *CaseRun, out *outcome) (*machine.Result, error) {
 	p, _ := r.object.Program(run.Prog)
-	if errno := testRunErrno(p, r.target.Version, run); errno != 0 {
+	if errno := testRunErrno(p, run); errno != 0 {
 		return nil, errno
 	}
 	in := machine.Input{CPU: run.CPU, Packet: run.Data, Context: run.Ctx}
+	in.Net.TestRun = true
 	var res *machine.Result
 	var err error
 	for range max(run.Repeat, 1) {

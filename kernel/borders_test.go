@@ -56,13 +56,13 @@ func TestStructsPassedByValue(t *testing.T) {
 	}
 }
 
-// TestXDPMetadataHasABorder: up to 252 bytes of metadata before the packet, in words (net/bpf/test_run.c).
+// TestXDPMetadataHasABorder: up to 216 bytes of metadata before the packet, in words (net/bpf/test_run.c).
 func TestXDPMetadataHasABorder(t *testing.T) {
 	k := newEmbedded(t)
 	for _, tt := range []struct {
 		first uint32
 		ok    bool
-	}{{0, true}, {4, true}, {6, false}, {248, true}, {252, true}, {256, false}} {
+	}{{0, true}, {4, true}, {6, false}, {212, true}, {216, true}, {220, false}, {252, false}, {256, false}} {
 		packet := make([]byte, 400)
 		in := make([]byte, 24)
 		binary.LittleEndian.PutUint32(in, tt.first)

@@ -145,3 +145,6 @@ func DefaultPacket() []byte { return net.DefaultPacket() }
 
 // FrameLimits returns the minimum and maximum length in bytes of a packet for programs of a type.
 func FrameLimits(t uapi.ProgType, frags bool) (least, most int) { return hook.FrameLimits(t, frags) }
+
+// MostTestPacket is [hook.MostTestPacket].
+const MostTestPacket = hook.MostTestPacket

@@ -48,6 +48,9 @@ type Field struct {
 	// smallest part in bytes; 0 means 1.
 	Narrow bool
 	Least  int
+	// Held is the size in bytes of what the kernel loads for the field if it is less than Size (*target_size of convert_ctx_access). A
+	// narrow load takes a part of the field only if it is smaller than this; else it yields the whole value, at whatever offset.
+	Held int
 	// Pair allows an 8-byte access to this field and the next one of the same array (bpf_ctx_wide_access_ok).
 	Pair bool
 	// Span allows loads and stores of any width within the array.
@@ -72,6 +75,11 @@ const (
 	EventBuffer      // the writable buffer of a raw tracepoint
 	BTFObject        // a kernel object typed by BTF
 )
+
+// Whole reports whether a load of size bytes yields the field's whole value (convert_ctx_accesses).
+func (f *Field) Whole(size int) bool {
+	return size >= f.Size || f.Held > 0 && size >= f.Held
+}
 
 // Group returns the field's name without an index: "cb" of "cb[3]".
 func (f *Field) Group() string { return group(f.Name) }

@@ -1,6 +1,7 @@
 package progtype
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/uapi"
@@ -39,6 +40,16 @@ func join(parts ...[]Field) []Field {
 
 func one(f Field) []Field { return []Field{f} }
 
+// held sets how many bytes the kernel loads for fields of 4 bytes, by name.
+func held(size int, fields []Field, names ...string) []Field {
+	for i := range fields {
+		if slices.Contains(names, fields[i].Name) {
+			fields[i].Held = size
+		}
+	}
+	return fields
+}
+
 var noContext = &Context{}
 
 var xdpContext = &Context{User: "xdp_md", Kernel: "xdp_buff", Layout: StructLayout, Size: 24, Fields: join(
@@ -47,7 +58,7 @@ var xdpContext = &Context{User: "xdp_md", Kernel: "xdp_buff", Layout: StructLayo
 	words(12, false, "ingress_ifindex", "rx_queue_index", "egress_ifindex"),
 )}
 
-var skbFields = join(
+var skbFields = held(1, held(2, join(
 	words(0, true, "len", "pkt_type", "mark", "queue_mapping", "protocol", "vlan_present", "vlan_tci", "vlan_proto", "priority",
 		"ingress_ifindex", "ifindex", "tc_index"),
 	array("cb", 48, 5, Field{Span: true}),
@@ -62,7 +73,7 @@ var skbFields = join(
 	one(Field{Name: "sk", Off: 168, Size: 8, Yields: SockCommonOrNull}), words(176, true, "gso_size"),
 	one(Field{Name: "tstamp_type", Off: 180, Size: 1, Since: uapi.R(5, 18)}),
 	one(Field{Name: "hwtstamp", Off: 184, Size: 8, Since: uapi.R(5, 16)}),
-)
+), "queue_mapping", "protocol", "vlan_tci", "vlan_proto", "tc_index", "tc_classid", "family", "remote_port", "local_port", "gso_segs", "gso_size"), "pkt_type")
 
 var skbContext = &Context{User: "__sk_buff", Kernel: "sk_buff", Layout: StructLayout, Size: 192, Fields: skbFields}
 
@@ -90,16 +101,16 @@ var (
 	_           = func() bool { Sock.compile(FullSock, CommonSock); TCPSock.compile(FullTCPSock); return true }()
 )
 
-var sockFields = join(
+var sockFields = held(1, held(2, join(
 	words(0, false, "bound_dev_if"), words(4, true, "family", "type", "protocol"), words(16, false, "mark", "priority"),
 	words(24, true, "src_ip4"), array("src_ip6", 28, 4, Field{Narrow: true}), words(44, true, "src_port"),
 	one(Field{Name: "dst_port", Off: 48, Size: 2, Narrow: true, Wider: true}),
 	words(52, true, "dst_ip4"), array("dst_ip6", 56, 4, Field{Narrow: true}), words(72, true, "state", "rx_queue_mapping"),
-)
+), "family", "type", "protocol", "src_port"), "state")
 
 var sockAddrContext = &Context{User: "bpf_sock_addr", Kernel: "bpf_sock_addr_kern", Layout: StructLayout, Size: 72, Fields: join(
 	words(0, false, "user_family"), words(4, true, "user_ip4"), array("user_ip6", 8, 4, Field{Narrow: true, Pair: true}),
-	words(24, true, "user_port"), words(28, false, "family", "type", "protocol"), words(40, true, "msg_src_ip4"),
+	one(Field{Name: "user_port", Off: 24, Size: 4, Narrow: true, Held: 2}), words(28, false, "family", "type", "protocol"), words(40, true, "msg_src_ip4"),
 	array("msg_src_ip6", 44, 4, Field{Narrow: true, Pair: true}), one(Field{Name: "sk", Off: 64, Size: 8, Yields: Socket}),
 )}
 
@@ -112,7 +123,7 @@ var sockOpsContext = &Context{User: "bpf_sock_ops", Kernel: "bpf_sock_ops_kern",
 	one(Field{Name: "bytes_received", Off: 168, Size: 8}), one(Field{Name: "bytes_acked", Off: 176, Size: 8}),
 	one(Field{Name: "sk", Off: 184, Size: 8, Yields: SocketOrNull}),
 	one(Field{Name: "skb_data", Off: 192, Size: 8, Yields: PacketData}), one(Field{Name: "skb_data_end", Off: 200, Size: 8, Yields: PacketEnd}),
-	words(208, false, "skb_len"), words(212, true, "skb_tcp_flags"), one(Field{Name: "skb_hwtstamp", Off: 216, Size: 8, Since: uapi.R(6, 2)}),
+	words(208, false, "skb_len"), one(Field{Name: "skb_tcp_flags", Off: 212, Size: 4, Narrow: true, Held: 1}), one(Field{Name: "skb_hwtstamp", Off: 216, Size: 8, Since: uapi.R(6, 2)}),
 )}
 
 var skMsgContext = &Context{User: "sk_msg_md", Kernel: "sk_msg", Layout: StructLayout, Size: 80, Fields: join(
@@ -123,19 +134,19 @@ var skMsgContext = &Context{User: "sk_msg_md", Kernel: "sk_msg", Layout: StructL
 
 var skReuseportContext = &Context{User: "sk_reuseport_md", Kernel: "sk_reuseport_kern", Layout: StructLayout, Size: 56, Fields: join(
 	one(Field{Name: "data", Off: 0, Size: 8, Yields: PacketData}), one(Field{Name: "data_end", Off: 8, Size: 8, Yields: PacketEnd}),
-	words(16, true, "len"), one(Field{Name: "eth_protocol", Off: 20, Size: 4, Narrow: true, Least: 2}),
-	words(24, true, "ip_protocol", "bind_inany"), words(32, false, "hash"),
+	words(16, true, "len"), one(Field{Name: "eth_protocol", Off: 20, Size: 4, Narrow: true, Least: 2, Held: 2}),
+	one(Field{Name: "ip_protocol", Off: 24, Size: 4, Narrow: true, Held: 2}), one(Field{Name: "bind_inany", Off: 28, Size: 4, Narrow: true, Held: 1}), words(32, false, "hash"),
 	one(Field{Name: "sk", Off: 40, Size: 8, Yields: Socket, Since: uapi.R(5, 14)}),
 	one(Field{Name: "migrating_sk", Off: 48, Size: 8, Yields: SockCommonOrNull, Since: uapi.R(5, 14)}),
 )}
 
-var skLookupContext = &Context{User: "bpf_sk_lookup", Kernel: "bpf_sk_lookup_kern", Layout: StructLayout, Size: 72, Fields: join(
+var skLookupContext = &Context{User: "bpf_sk_lookup", Kernel: "bpf_sk_lookup_kern", Layout: StructLayout, Size: 72, Fields: held(2, join(
 	one(Field{Name: "sk", Off: 0, Size: 8, Yields: SocketOrNull}), words(8, true, "family", "protocol", "remote_ip4"),
 	array("remote_ip6", 20, 4, Field{Narrow: true}),
 	one(Field{Name: "remote_port", Off: 36, Size: 2, Narrow: true, Wider: true}), one(Field{Name: "padding", Off: 38, Size: 2, Narrow: true}),
 	words(40, true, "local_ip4"), array("local_ip6", 44, 4, Field{Narrow: true}), words(60, true, "local_port"),
 	one(Field{Name: "ingress_ifindex", Off: 64, Size: 4, Narrow: true, Since: uapi.R(5, 17)}),
-)}
+), "family", "protocol", "local_port")}
 
 var deviceContext = &Context{User: "bpf_cgroup_dev_ctx", Kernel: "bpf_cgroup_dev_ctx", Layout: StructLayout, Size: 12,
 	Fields: join(words(0, true, "access_type"), words(4, false, "major", "minor"))}

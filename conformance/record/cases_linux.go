@@ -151,7 +151,7 @@ func (r *recorder) run(k *instance, run *conformance.CaseRun) (*conformance.RunE
 	if !packet {
 		data = nil
 	}
-	asked := len(run.Ctx) > 0 && row.Context.Layout == progtype.StructLayout
+	asked := len(run.Ctx) > 0 && row.Context.Layout == progtype.StructLayout && row.Takes.Has(progtype.TakesBytes)
 	var res *testRun
 	var err error
 	for range max(run.Repeat, 1) {

@@ -34,7 +34,8 @@ type ContextSpec struct {
 	Iter *IterSpec
 	// Packet is the packet of a networking program; nil = the default one.
 	Packet []byte
-	// Bytes is the initial context of a syscall program, or the ctx_in of BPF_PROG_TEST_RUN for packet programs.
+	// Bytes is the initial context of a syscall program, or the ctx_in of BPF_PROG_TEST_RUN: for flow dissectors a bpf_flow_keys, for
+	// netfilter programs an nf_hook_state, for other programs with packets and for socket lookups their context.
 	Bytes []byte
 	// NetSpec is the environment of a networking program.
 	NetSpec
@@ -51,6 +52,9 @@ type ContextSpec struct {
 
 // NetSpec is what a networking or cgroup program gets besides its packet. The zero value gives defaults.
 type NetSpec struct {
+	// TestRun makes the context as BPF_PROG_TEST_RUN makes it, and refuses what that refuses. It matters for packets that are too short or too
+	// long, and for netfilter programs, which see an outgoing packet in a test run and else an incoming one.
+	TestRun bool
 	// Socket is the struct sock that a networking program runs for; nil = a default one. NoSocket: there is none.
 	Socket   *object.Object
 	NoSocket bool
@@ -226,6 +230,9 @@ func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
 	if makeContext == nil {
 		return nil, &NotSimulated{spec.ProgType}
 	}
+	if err := h.testRunIn(&spec); err != nil {
+		return nil, err
+	}
 	h.SetProgType(spec.ProgType)
 	if spec.Current != nil {
 		h.SetCurrent(spec.Current)
@@ -277,8 +284,8 @@ func (c *Context) allocate(data []byte, readOnly bool) error {
 func (c *Context) Out() []byte {
 	switch {
 	case c.keys != nil:
-		return append([]byte(nil), c.k.Mem().Bytes(c.keys)...)
-	case c.Packet == nil:
+		return c.flowOut(len(c.k.packetBytes(c)))
+	case c.Packet == nil || c.outgoing():
 		return nil
 	}
 	return c.Packet.Out()

@@ -25,7 +25,7 @@ func (c *Context) FrameIn() []byte {
 		return nil
 	}
 	data := c.k.packetBytes(c)
-	if in := c.spec.Bytes; c.Packet.XDP() && len(in) >= 12 { // the context contains the bounds of metadata and packet
+	if in := c.spec.Bytes; c.Packet.XDP() && len(in) > 0 { // the context contains the bounds of metadata and packet
 		data = data[c.k.Order().Uint32(in):]
 	}
 	return data

@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/progtype"
@@ -30,12 +31,12 @@ func (h *Hooks) xdpContext(c *Context) error {
 	var rest []byte // what does not fit into the linear part
 	le := h.Order()
 	in := c.spec.Bytes
-	if len(in) >= 12 {
-		first, end, before := le.Uint32(in), le.Uint32(in[4:]), le.Uint32(in[8:])
-		if before != 0 || uint64(end) > uint64(len(data)) || first > end || first%4 != 0 || first > 252 {
-			return fmt.Errorf("kernel: xdp_md of data %d, data_end %d, data_meta %d for %d bytes: %w", first, end, before, len(data), uapi.EINVAL)
+	if len(in) > 0 {
+		first, end, err := h.xdpIn(in, len(data))
+		if err != nil {
+			return err
 		}
-		rest, data, meta = data[end:], data[:end], int(first)
+		rest, data, meta = data[end:], data[:end], first
 	}
 	p, err := h.NewXDP(data, meta, rest, c.spec.Frags)
 	c.Packet = p
@@ -55,7 +56,7 @@ func (h *Hooks) xdpContext(c *Context) error {
 		return err
 	}
 	v.Put("ingress_ifindex", net.LoopbackIndex)
-	if len(in) >= 20 {
+	if len(in) > 0 {
 		if i := le.Uint32(in[12:]); i != 0 {
 			v.Put("ingress_ifindex", uint64(i))
 			v.Put("rx_queue_index", uint64(le.Uint32(in[16:])))
@@ -76,19 +77,33 @@ func (h *Hooks) skbContext(c *Context) error {
 	row := progtype.Of(c.spec.ProgType)
 	data := h.packetBytes(c)
 	eth := data[:min(len(data), net.EthHeader)]
-	p, err := h.NewSkb(data, row.Layer == progtype.Link, row.Packet != progtype.WritesPacket, c.spec.Cloned, c.spec.Frags)
+	in := c.spec.Bytes
+	linear, err := h.linearIn(row, in, len(data))
+	if err != nil {
+		return err
+	}
+	frags := slices.Concat(pages(data[linear:]), c.spec.Frags)
+	p, err := h.NewSkb(data[:linear], row.Layer == progtype.Link, row.Packet != progtype.WritesPacket, c.spec.Cloned, frags)
 	c.Packet = p
 	if err != nil {
 		return err
 	}
 	v := h.newView(c, skbFields, c.spec.ProgType.String())
 	v.Packet = p
-	in := c.spec.Bytes
 	v.Out = func(v *net.View) []byte { return h.skbOut(v, in) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
 	return h.receive(c, v, eth)
+}
+
+// pages divides what does not fit into the linear part of a test run's packet into fragments.
+func pages(rest []byte) [][]byte {
+	var out [][]byte
+	for p := range slices.Chunk(rest, uapi.PageSize) {
+		out = append(out, p)
+	}
+	return out
 }
 
 // receive sets the fields of a __sk_buff that depend on its packet.
@@ -144,12 +159,12 @@ func (h *Hooks) skbIn(v *net.View, in []byte) error {
 	if len(in) == 0 {
 		return nil
 	}
-	full := make([]byte, max(len(in), skbSize))
-	copy(full, in)
 	le := h.Order()
-	allowed := [...][2]int{{8, 12}, {32, 44}, {48, 68}, {80, 84}, {152, 168}, {176, 180}, {184, 192}}
-	for i, b := range full {
-		ok := b == 0
+	const segs, segSize, dataEnd = 164, 176, 80
+	allowed := [...][2]int{{8, 12}, {32, 44}, {48, 68}, {152, 168}, {segSize, segSize + 4}, {184, 192}}
+	linear := uapi.ReleaseOf(h.Version()).Has(uapi.R(6, 19))
+	for i, b := range in {
+		ok := b == 0 || linear && i >= dataEnd && i < dataEnd+4
 		for _, r := range allowed {
 			ok = ok || i >= r[0] && i < r[1]
 		}
@@ -160,15 +175,23 @@ func (h *Hooks) skbIn(v *net.View, in []byte) error {
 	for _, f := range [...]struct {
 		name string
 		off  int
-	}{{"mark", 8}, {"priority", 32}, {"ingress_ifindex", 36}, {"cb[0]", 48}, {"cb[1]", 52}, {"cb[2]", 56}, {"cb[3]", 60}, {"cb[4]", 64}, {"gso_segs", 164}, {"gso_size", 176}} {
-		v.Put(f.name, uint64(le.Uint32(full[f.off:])))
+	}{{"mark", 8}, {"priority", 32}, {"ingress_ifindex", 36}, {"cb[0]", 48}, {"cb[1]", 52}, {"cb[2]", 56}, {"cb[3]", 60}, {"cb[4]", 64}} {
+		v.Put(f.name, uint64(le.Uint32(in[f.off:])))
 	}
-	if i := le.Uint32(full[40:]); i > net.LoopbackIndex {
+	if i := le.Uint32(in[40:]); i > net.LoopbackIndex {
+		if err := h.deviceIn(i, 0); err != nil {
+			return err
+		}
 		v.Put("ifindex", uint64(i))
 	}
-	v.Put("tstamp", le.Uint64(full[152:]))
-	v.Put("hwtstamp", le.Uint64(full[184:]))
-	wire := uint64(le.Uint32(full[160:]))
+	if n := le.Uint32(in[segs:]); n > 0xffff {
+		return fmt.Errorf("kernel: gso_segs %d, at most 65535: %w", n, uapi.EINVAL)
+	}
+	v.Put("gso_segs", uint64(le.Uint32(in[segs:])))
+	v.Put("gso_size", uint64(uint16(le.Uint32(in[segSize:]))))
+	v.Put("tstamp", le.Uint64(in[152:]))
+	v.Put("hwtstamp", le.Uint64(in[184:]))
+	wire := uint64(le.Uint32(in[160:]))
 	switch n := uint64(v.Packet.Len()); {
 	case wire == 0:
 		wire = n
@@ -181,7 +204,7 @@ func (h *Hooks) skbIn(v *net.View, in []byte) error {
 
 // skbOut returns ctx_out (convert_skb_to___skb): ctx_in with the fields that the program may have changed.
 func (h *Hooks) skbOut(v *net.View, in []byte) []byte {
-	b := make([]byte, max(len(in), skbSize))
+	b := make([]byte, skbSize)
 	copy(b, in)
 	le := h.Order()
 	for _, f := range [...]struct {

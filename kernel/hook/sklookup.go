@@ -22,7 +22,7 @@ func (h *Hooks) skLookupContext(c *Context) error {
 	le := h.Order()
 	if len(in) > 0 {
 		copy(full, in)
-		if err := h.skLookupIn(full, in); err != nil {
+		if err := h.skLookupIn(in); err != nil {
 			return err
 		}
 	} else {
@@ -51,7 +51,7 @@ func (h *Hooks) skLookupContext(c *Context) error {
 	if err := c.attach(v); err != nil {
 		return err
 	}
-	family := le.Uint32(full[8:])
+	family := uint32(le.Uint16(full[8:]))
 	for i := range v.Fields {
 		f := &v.Fields[i]
 		switch {
@@ -65,6 +65,8 @@ func (h *Hooks) skLookupContext(c *Context) error {
 			if family == uapi.AFInet {
 				v.SetValue(f, uint64(le.Uint32(full[f.Off:])))
 			}
+		case f.Name == "family" || f.Name == "protocol": // the kernel takes 16 bits
+			v.SetValue(f, uint64(uint16(le.Uint32(full[f.Off:]))))
 		case f.Size == 2:
 			v.SetValue(f, uint64(le.Uint16(full[f.Off:])))
 		default:
@@ -75,18 +77,18 @@ func (h *Hooks) skLookupContext(c *Context) error {
 }
 
 // skLookupIn checks the context passed to a test run.
-func (h *Hooks) skLookupIn(full, in []byte) error {
+func (h *Hooks) skLookupIn(in []byte) error {
 	le := h.Order()
 	const sk, family, localPort, end = 0, 8, 60, 64
-	switch {
-	case le.Uint64(full[sk:]) != 0:
+	switch af := uint32(uint16(le.Uint32(in[family:]))); {
+	case le.Uint64(in[sk:]) != 0:
 		return fmt.Errorf("kernel: ctx_in of bpf_sk_lookup sets sk: %w", uapi.EINVAL)
-	case len(in) > end && !net.ZeroBytes(in[end:]):
+	case !net.ZeroBytes(in[end:]):
 		return fmt.Errorf("kernel: ctx_in of bpf_sk_lookup sets bytes after local_port: %w", uapi.EINVAL)
-	case le.Uint32(full[localPort:]) > 0xffff:
-		return fmt.Errorf("kernel: local_port %d: %w", le.Uint32(full[localPort:]), uapi.ERANGE)
-	case le.Uint32(full[family:]) != uapi.AFInet && le.Uint32(full[family:]) != uapi.AFInet6:
-		return fmt.Errorf("kernel: family %d: %w", le.Uint32(full[family:]), uapi.EAFNOSUPPORT)
+	case le.Uint32(in[localPort:]) > 0xffff:
+		return fmt.Errorf("kernel: local_port %d: %w", le.Uint32(in[localPort:]), uapi.ERANGE)
+	case af != uapi.AFInet && af != uapi.AFInet6:
+		return fmt.Errorf("kernel: family %d: %w", af, uapi.EAFNOSUPPORT)
 	}
 	return nil
 }

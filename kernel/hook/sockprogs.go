@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -153,7 +154,11 @@ func (h *Hooks) dissectorContext(c *Context) error {
 	if len(frame) >= net.EthHeader {
 		copy(keys[flowKeysProto:], frame[12:14])
 	}
-	if in := c.spec.Bytes; len(in) == flowKeysSize { // a test run takes the flags from ctx_in
+	in := c.spec.Bytes
+	if len(in) > 0 { // a test run takes the flags from ctx_in
+		if err := flowIn(in); err != nil {
+			return err
+		}
 		copy(keys[flowKeysFlags:flowKeysFlags+4], in[flowKeysFlags:])
 	}
 	r, err := h.Mem().Alloc(flowKeysSize, mem.Region{Kind: mem.Context, Name: "bpf_flow_keys", Owner: c})
@@ -164,6 +169,7 @@ func (h *Hooks) dissectorContext(c *Context) error {
 	c.more, c.keys = append(c.more, r), r
 	v := h.newView(c, skbFields, c.spec.ProgType.String())
 	v.Packet = p
+	v.Out = func(*net.View) []byte { return slices.Clone(in) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
@@ -171,10 +177,31 @@ func (h *Hooks) dissectorContext(c *Context) error {
 	return nil
 }
 
-// netfilterContext creates a bpf_nf_ctx: an incoming packet before routing.
+// flowOut returns the bpf_flow_keys of a test run: the kernel moves the offsets into the packet of n bytes (bpf_flow_dissect).
+func (c *Context) flowOut(n int) []byte {
+	keys := slices.Clone(c.k.Mem().Bytes(c.keys))
+	le := c.k.Order()
+	most := uint16(min(n, 0xffff))
+	nhoff := min(max(le.Uint16(keys[flowKeysNhoff:]), net.EthHeader), most)
+	le.PutUint16(keys[flowKeysNhoff:], nhoff)
+	le.PutUint16(keys[flowKeysThoff:], min(max(le.Uint16(keys[flowKeysThoff:]), nhoff), most))
+	return keys
+}
+
+// netfilterContext creates a bpf_nf_ctx: an incoming packet before routing, or what ctx_in of a test run says.
 func (h *Hooks) netfilterContext(c *Context) error {
-	const protoIPv4, preRouting = 2, 0 // NFPROTO_IPV4, NF_INET_PRE_ROUTING
-	p, err := h.NewSkb(h.packetBytes(c), false, true, c.spec.Cloned, c.spec.Frags)
+	packet, in := h.packetBytes(c), c.spec.Bytes
+	link := net.EthHeader
+	if c.spec.TestRun && len(in) == 0 {
+		link = 0 // as for the hook that a test run starts with
+	}
+	if len(in) > 0 {
+		var err error
+		if link, err = hookStateIn(in, packet); err != nil {
+			return err
+		}
+	}
+	p, err := h.NewSkb(packet, link == 0, true, c.spec.Cloned, c.spec.Frags)
 	c.Packet = p
 	if err != nil {
 		return err
@@ -188,21 +215,53 @@ func (h *Hooks) netfilterContext(c *Context) error {
 	if err != nil {
 		return err
 	}
-	b := object.Build(state)
-	b.Num("hook", preRouting)
-	b.Num("pf", protoIPv4)
-	if l := h.LayoutNamed("net_device"); l != nil {
-		b.Ptr("in", h.Shared("dev", l))
-	}
-	b.Null("out sk")
-	b.Ptr("net", h.Singleton("net"))
 	skb, err := h.KernelSkb(c)
 	if err != nil {
 		return err
 	}
+	h.hookState(c, state, skb)
 	v.Put("state", state.Addr())
 	v.Put("skb", skb.Addr())
 	return nil
+}
+
+// outgoing reports whether the program is a netfilter program in a test run, which is for an outgoing packet and returns none.
+func (c *Context) outgoing() bool {
+	return c.spec.ProgType == uapi.ProgTypeNetfilter && (c.spec.TestRun || len(c.spec.Bytes) > 0)
+}
+
+// hookState fills in the nf_hook_state of a netfilter program. A test run is for an outgoing packet whatever hook it names, and has no more than the
+// device (verify_and_copy_hook_state looks at the hook of its default).
+func (h *Hooks) hookState(c *Context, state, skb *object.Object) {
+	b, in := object.Build(state), c.spec.Bytes
+	dev := h.LayoutNamed("net_device")
+	if !c.outgoing() {
+		b.Num("hook", nfPreRouting)
+		b.Num("pf", nfIPv4)
+		if dev != nil {
+			b.Ptr("in", h.Shared("dev", dev))
+		}
+		b.Null("out sk")
+		b.Ptr("net", h.Singleton("net"))
+		return
+	}
+	hook, pf := byte(nfLocalOut), byte(nfIPv4)
+	b.Null("in out sk net okfn")
+	if len(in) > 0 {
+		hook, pf = in[hookStateHook], in[hookStatePF]
+		if lo := h.deviceNumbered(net.LoopbackIndex); lo != nil {
+			b.Ptr("out", lo)
+		}
+	}
+	b.Num("hook", uint64(hook))
+	b.Num("pf", uint64(pf))
+	protocol := []byte{0x08, 0}
+	if pf == nfIPv6 {
+		protocol = []byte{0x86, 0xdd}
+	}
+	s := object.Build(skb)
+	s.Num("protocol", uint64(h.Order().Uint16(protocol)))
+	s.Null("mark priority skb_iif")
 }
 
 // keptObject returns the object cached under a key, and creates it first if there is none.
@@ -239,7 +298,7 @@ func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
 	at("tail", p.DataEnd())
 	at("end", p.BufferEnd())
 	network := p.Data()
-	if p.Lead() == 0 {
+	if p.Lead() == 0 && !c.outgoing() {
 		network += net.EthHeader
 	}
 	at("mac_header", network-net.EthHeader)
@@ -280,7 +339,15 @@ var skbMembers = map[string]string{
 
 // deviceObject returns the net_device of a context's packet, or nil.
 func (h *Hooks) deviceObject(c *Context) *object.Object {
-	d, ok := c.DeviceOf()
+	if d, ok := c.DeviceOf(); ok {
+		return h.deviceNumbered(d.Index)
+	}
+	return nil
+}
+
+// deviceNumbered returns the net_device of the interface with an index, or nil.
+func (h *Hooks) deviceNumbered(index uint32) *object.Object {
+	d, ok := h.Device(index)
 	if !ok {
 		return nil
 	}

@@ -149,7 +149,7 @@ func (h *Host) FlowSocket(proto uint16, ip []byte) *Socket {
 	case proto == EtherIPv4 && len(ip) >= 20:
 		s.vals[SockFamily] = uapi.AFInet
 		s.vals[SockSrcIP4], s.vals[SockDstIP4] = uint64(h.Order().Uint32(ip[12:])), uint64(h.Order().Uint32(ip[16:]))
-	case proto == etherIPv6 && len(ip) >= 40:
+	case proto == EtherIPv6 && len(ip) >= 40:
 		s.vals[SockFamily] = uapi.AFInet6
 		for i := range 4 {
 			s.vals[int(SockSrcIP6)+i], s.vals[int(SockDstIP6)+i] = uint64(h.Order().Uint32(ip[8+4*i:])), uint64(h.Order().Uint32(ip[24+4*i:]))

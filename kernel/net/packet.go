@@ -26,7 +26,7 @@ const (
 // Numbers of protocols.
 const (
 	EtherIPv4 = 0x0800
-	etherIPv6 = 0x86dd
+	EtherIPv6 = 0x86dd
 	ProtoTCP  = 6
 )
 
@@ -242,22 +242,29 @@ func (p *Packet) AdjustTail(delta int32) uapi.Errno {
 }
 
 // AdjustMeta implements bpf_xdp_adjust_meta: the start of metadata moves by delta bytes. -EINVAL outside the headroom,
-// -EACCES for a length that is not a multiple of 4 or too long (32 bytes; 252 from 6.1 on).
+// -EACCES for a length that is not a multiple of 4 or over [Host.MostMeta].
 func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 	meta := p.meta + uint64(int64(delta))
 	if int64(meta-(p.min+xdpFrameHead)) < 0 || int64(p.data-meta) < 0 {
 		return uapi.EINVAL
 	}
-	most := uint64(32)
-	if p.k.Version() >= uapi.VersionCode(6, 6) {
-		most = 252
-	}
-	if n := p.data - meta; n%4 != 0 || n > most {
+	if n := p.data - meta; n%4 != 0 || n > p.k.MostMeta() {
 		return uapi.EACCES
 	}
 	p.meta = meta
 	return p.rebound()
 }
+
+// MostMeta returns the limit in bytes of the metadata before an XDP packet (xdp_metalen_invalid): 32, and 252 from 6.6 on.
+func (h *Host) MostMeta() uint64 {
+	if h.Version() >= uapi.VersionCode(6, 6) {
+		return 252
+	}
+	return 32
+}
+
+// MostMetaIn returns the limit of the metadata that a test run gives to an XDP packet: the headroom also has a struct xdp_frame.
+func (h *Host) MostMetaIn() uint64 { return min(h.MostMeta(), xdpHeadroom-xdpFrameHead) }
 
 func (p *Packet) rebound() uapi.Errno {
 	if err := p.bound(); err != nil {

@@ -181,7 +181,10 @@ func (v *View) Load(off uint64, size int) (uint64, *mem.Fault) {
 		}
 		return x | v.Value(g)<<32, nil
 	}
-	if size < int(f.Size) {
+	if part := &v.Layout.Fields[f.ID]; size < part.Size {
+		if part.Whole(size) {
+			return x, nil
+		}
 		in := off - uint64(f.Off)
 		if v.Host.BigEndian() {
 			in = uint64(f.Size) - uint64(size) - in
@@ -218,12 +221,21 @@ func (v *View) Store(off uint64, size int, x uint64) *mem.Fault {
 		v.SetValue(g, second)
 		return nil
 	}
+	if f.Name == "queue_mapping" && x >= noQueue { // which the kernel takes from the whole register
+		return nil
+	}
+	if held := v.Layout.Fields[f.ID].Held; held > 0 {
+		size = min(size, held)
+	}
 	if size < 8 {
 		x &= 1<<(8*size) - 1
 	}
 	v.SetValue(f, x)
 	return nil
 }
+
+// noQueue is NO_QUEUE_MAPPING: a store of it or more to queue_mapping changes nothing (bpf_convert_ctx_access).
+const noQueue = 0xffff
 
 // Read implements [mem.View]: helpers cannot read a context as memory.
 func (v *View) Read(uint64, []byte) *mem.Fault {
