@@ -1,9 +1,9 @@
 package bpfsys
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -31,7 +31,7 @@ func (s *System) setFilter(c Caller, e *PerfEvent, arg uint64) Result {
 }
 
 // filterField finds the declaration, name and array bounds of a field in a tracepoint's format.
-var filterField = regexp.MustCompile(`field:([^;]*?)\b(\w+)(\[[^;]*\])?;`)
+var filterField = lazyre.New(`field:([^;]*?)\b(\w+)(\[[^;]*\])?;`)
 
 // filterParser checks a filter's text against the fields of an event (kernel/trace/trace_events_filter.c). Its methods report whether the text is
 // right and advance rest.
@@ -80,11 +80,11 @@ func (p *filterParser) one() bool {
 }
 
 var (
-	filterName   = regexp.MustCompile(`^\s*(\w+)(\.ustring|\.function)?\s*(~|!=|==|<=|<|>=|>|&)\s*`)
-	filterQuoted = regexp.MustCompile(`^(?:'[^']*'|"[^"]*")`)
-	filterNumber = regexp.MustCompile(`^-?(?:0[xX][0-9a-fA-F]+|[0-9]+)\b`)
-	filterCPUs   = regexp.MustCompile(`^CPUS\{[0-9,-]+\}`)
-	filterWord   = regexp.MustCompile(`^[^\s)&|]+`)
+	filterName   = lazyre.New(`^\s*(\w+)(\.ustring|\.function)?\s*(~|!=|==|<=|<|>=|>|&)\s*`)
+	filterQuoted = lazyre.New(`^(?:'[^']*'|"[^"]*")`)
+	filterNumber = lazyre.New(`^-?(?:0[xX][0-9a-fA-F]+|[0-9]+)\b`)
+	filterCPUs   = lazyre.New(`^CPUS\{[0-9,-]+\}`)
+	filterWord   = lazyre.New(`^[^\s)&|]+`)
 )
 
 // comparison checks FIELD OPERATOR VALUE (parse_pred).
@@ -99,7 +99,7 @@ func (p *filterParser) comparison() bool {
 	}
 	p.rest = p.rest[len(f[0]):]
 	equality := f[3] == "==" || f[3] == "!="
-	value := func(form *regexp.Regexp) bool {
+	value := func(form *lazyre.Regexp) bool {
 		v := form.FindString(p.rest)
 		p.rest = p.rest[len(v):]
 		return v != ""

@@ -27,7 +27,7 @@ func EssentialName(s string) string {
 type nameIndex struct {
 	once    sync.Once
 	made    atomic.Bool
-	asked   atomic.Int32 // lookups before it was made
+	asked   atomic.Int32 // symbols looked up before it was made
 	entries []uint32     // positions in Spec.offs, ascending
 	heads   []uint32
 	next    []uint32
@@ -40,17 +40,12 @@ func (k Kind) isSymbol() bool {
 	return k == KindFunc || k == KindVar || k == KindDatasec || k == KindDeclTag
 }
 
-// index returns the index that holds types of kind k, which may not be made yet.
-func (s *Spec) index(k Kind) *nameIndex {
-	if k.isSymbol() {
-		return &s.symbolNames
-	}
-	return &s.typeNames
-}
-
 // names returns the index that holds types of kind k, made on first use.
 func (s *Spec) names(k Kind) *nameIndex {
-	x := s.index(k)
+	x := &s.typeNames
+	if k.isSymbol() {
+		x = &s.symbolNames
+	}
 	x.once.Do(func() {
 		if k.isSymbol() {
 			x.entries = s.positions(Kind.isSymbol)
@@ -89,8 +84,8 @@ func (s *Spec) eachNamed(k Kind, essential string, f func(id ID, k Kind, name st
 	if essential == "" {
 		return
 	}
-	if x := s.index(k); !x.made.Load() && x.asked.Add(1) <= fewLookups {
-		s.search(k, essential, f)
+	if x := &s.symbolNames; k.isSymbol() && !x.made.Load() && x.asked.Add(1) <= fewLookups {
+		s.searchSymbols(essential, f)
 		return
 	}
 	x := s.names(k)

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -32,13 +32,13 @@ type LogEntry struct {
 // libbpf from 1.0 on replaces them with "15: <invalid CO-RE relocation>"; cilium/ebpf poisons with "r10 = 0xbad2310 ll"
 // and names the program in its own way.
 var (
-	logProgram   = regexp.MustCompile(`prog '([^']+)'|program "?([A-Za-z_][A-Za-z0-9_]*)"?: load`)
-	logCall      = regexp.MustCompile(`(?:(\d+): \([0-9a-f]{2}\) call )?unknown#(\d+)`)
-	logImm64     = regexp.MustCompile(`(\d+): \(18\) r10 = (?:0x0*bad2310|195896080)\b`)
-	logFixup     = regexp.MustCompile(`(\d+): <invalid (CO-RE relocation|BPF map reference|kfunc call)>`)
-	logFixupSpec = regexp.MustCompile(`failed to resolve CO-RE relocation (<[a-z0-9_]+> .*\S)`)
-	logFixupMap  = regexp.MustCompile(`BPF map '([^']+)' is referenced but wasn't created`)
-	logFixupFunc = regexp.MustCompile(`kfunc '([^']+)' is referenced but wasn't resolved`)
+	logProgram   = lazyre.New(`prog '([^']+)'|program "?([A-Za-z_][A-Za-z0-9_]*)"?: load`)
+	logCall      = lazyre.New(`(?:(\d+): \([0-9a-f]{2}\) call )?unknown#(\d+)`)
+	logImm64     = lazyre.New(`(\d+): \(18\) r10 = (?:0x0*bad2310|195896080)\b`)
+	logFixup     = lazyre.New(`(\d+): <invalid (CO-RE relocation|BPF map reference|kfunc call)>`)
+	logFixupSpec = lazyre.New(`failed to resolve CO-RE relocation (<[a-z0-9_]+> .*\S)`)
+	logFixupMap  = lazyre.New(`BPF map '([^']+)' is referenced but wasn't created`)
+	logFixupFunc = lazyre.New(`kfunc '([^']+)' is referenced but wasn't resolved`)
 )
 
 // maxLogLine limits the length of lines in bytes; the verifier's own are far shorter.

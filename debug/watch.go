@@ -3,11 +3,11 @@ package debug
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug/expr"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
 // Watch is a watchpoint. A watchpoint on memory costs nothing until that memory is accessed; any other (on a register, an expression, an element not
@@ -143,10 +143,10 @@ func (sp *stops) resetSoft() {
 }
 
 // arithmetic is an expression of registers, numbers and operators that do not access memory.
-var arithmetic = regexp.MustCompile(`^(?:\$r(?:10|[0-9])\b|0x[0-9a-fA-F]+\b|[0-9]+\b|[-+&|^~()<>=! ])+$`)
+var arithmetic = lazyre.New(`^(?:\$r(?:10|[0-9])\b|0x[0-9a-fA-F]+\b|[0-9]+\b|[-+&|^~()<>=! ])+$`)
 
 // registerName is a register in an expression.
-var registerName = regexp.MustCompile(`\$r(10|[0-9])\b`)
+var registerName = lazyre.New(`\$r(10|[0-9])\b`)
 
 // registersOnly returns the registers that an expression's value follows from, nil if it may depend on anything else.
 func registersOnly(text string) []int {

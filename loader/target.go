@@ -188,19 +188,16 @@ func (t *Target) has(enum string, n uint64) bool {
 		}
 		for name, end := range enumEnds {
 			set := &enumSet{values: map[uint64]bool{}}
-			for _, kind := range []btf.Kind{btf.KindEnum, btf.KindEnum64} {
-				for _, id := range t.BTF.IDs(kind, name) {
-					typ, err := t.BTF.Type(id)
-					if err != nil {
+			for _, id := range t.BTF.Candidates(btf.KindEnum, name) { // of both kinds
+				if t.BTF.Name(id) != name {
+					continue
+				}
+				for _, v := range t.BTF.MustType(id).Values {
+					if v.Name == end {
+						set.max = v.Value
 						continue
 					}
-					for _, v := range typ.Values {
-						if v.Name == end {
-							set.max = v.Value
-							continue
-						}
-						set.values[v.Value] = true
-					}
+					set.values[v.Value] = true
 				}
 			}
 			// A reduced BTF may contain only some enumerators.

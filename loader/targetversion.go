@@ -2,15 +2,15 @@ package loader
 
 import (
 	"fmt"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 )
 
 var (
-	releaseRE = regexp.MustCompile(`(?:^|[^0-9.])([2-9]|[1-9][0-9])\.([0-9]{1,3})(?:\.([0-9]{1,5}))?((?:[-_+~.][0-9A-Za-z_+~.]+)*)`)
-	endingRE  = regexp.MustCompile(`(?i)\.(xz|gz|zst|tar|btf|elf|ko|o|img)$`)
+	releaseRE = lazyre.New(`(?:^|[^0-9.])([2-9]|[1-9][0-9])\.([0-9]{1,3})(?:\.([0-9]{1,5}))?((?:[-_+~.][0-9A-Za-z_+~.]+)*)`)
+	endingRE  = lazyre.New(`(?i)\.(xz|gz|zst|tar|btf|elf|ko|o|img)$`)
 )
 
 // ParseRelease finds a kernel release in a file name: "6.12.107-amd64" in

@@ -3,8 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"io"
-	"regexp"
 	"strings"
 )
 
@@ -40,8 +40,8 @@ func property(s string) string {
 }
 
 var (
-	failurePlace = regexp.MustCompile(`^([^\s:]+):(\d+)(?::\d+)?: `)
-	detailPlace  = regexp.MustCompile(` at ([^\s:]+):(\d+)`)
+	failurePlace = lazyre.New(`^([^\s:]+):(\d+)(?::\d+)?: `)
+	detailPlace  = lazyre.New(` at ([^\s:]+):(\d+)`)
 )
 
 // WriteTestAnnotations writes an error for each failed expectation and for each suite that could not run. Each line is a workflow command of

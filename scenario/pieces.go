@@ -2,7 +2,7 @@ package scenario
 
 import (
 	"bytes"
-	"regexp"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
 // Files from this size on, in bytes, are parsed in pieces of this many lines at least: the YAML parser's tree takes a hundred times the
@@ -26,13 +26,13 @@ type piece struct {
 }
 
 // spread finds what makes parts of a file depend on each other: anchors, aliases, directives, and more than one document.
-var spread = regexp.MustCompile(`(?m)(^|[\s,:\[{-])[&*]\S|^(---|\.\.\.|%)`)
+var spread = lazyre.New(`(?m)(^|[\s,:\[{-])[&*]\S|^(---|\.\.\.|%)`)
 
 // runsKey is the key of the list of runs, alone on its line.
-var runsKey = regexp.MustCompile(`(?m)^runs:[ ]*(#.*)?\r?$`)
+var runsKey = lazyre.New(`(?m)^runs:[ ]*(#.*)?\r?$`)
 
 // isRun is the first line of a run.
-var isRun = regexp.MustCompile(`^- (\w+:( |$)|\{)`)
+var isRun = lazyre.New(`^- (\w+:( |$)|\{)`)
 
 // split divides a file at the runs of a list in block style, which it recognises by its indentation, into pieces of a number of lines or
 // more. It returns nil if the file is not of that form. Pieces of another meaning than in the whole file are not valid YAML: only the

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/klog"
 )
@@ -27,8 +27,8 @@ type Cause struct {
 const maxCauses = 10
 
 var (
-	reReg       = regexp.MustCompile(`\bR(\d+)\b`)
-	reAllocInsn = regexp.MustCompile(`id=(\d+) alloc_insn=(\d+)`)
+	reReg       = lazyre.New(`\bR(\d+)\b`)
+	reAllocInsn = lazyre.New(`id=(\d+) alloc_insn=(\d+)`)
 )
 
 // RefusalHistory verifies the program again up to the refusal and returns the instructions that led to the register it

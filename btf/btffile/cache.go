@@ -24,8 +24,10 @@ import (
 // are not. Processes may share a directory: entries are written to temporary files and renamed, and damaged ones are removed and
 // written again. A nil Cache stores nothing; an unusable directory is not an error.
 type Cache struct {
-	dir   string
+	dir   string // "" stores nothing
 	limit int64
+	// mapped: files of raw BTF, and entries, are mapped; see Mapped.
+	mapped bool
 
 	mu      sync.Mutex
 	loading map[string]chan struct{} // entries being unpacked by this process
@@ -39,6 +41,8 @@ const (
 	stale       = time.Hour
 	// refresh is the age at which an entry's time of last use is renewed.
 	refresh = 24 * time.Hour
+	// minMapped is the size in bytes from which files are mapped: a mapping costs as much as reading some pages.
+	minMapped = 256 << 10
 )
 
 // entryMagic starts each entry; the number is the format's version. A CRC-32C of the BTF follows, 4 bytes little-endian, then the BTF.
@@ -53,13 +57,36 @@ func NewCache(dir string, limit int64) *Cache {
 	return &Cache{dir: dir, limit: limit, loading: map[string]chan struct{}{}}
 }
 
+// Mapped returns a cache of the same entries, or of none if c is nil, that maps raw BTF into memory where the system can,
+// instead of reading it: a kernel's is then neither copied nor paged in piece by piece. It is for processes that end
+// soon, since mappings stay until then, and because a process ends with a signal if another one truncates a file that it
+// has mapped.
+func (c *Cache) Mapped() *Cache {
+	m := NewCache("", 0)
+	if c != nil {
+		m = NewCache(c.dir, c.limit)
+	}
+	m.mapped = true
+	return m
+}
+
+// stores reports whether the cache has entries.
+func (c *Cache) stores() bool { return c != nil && c.dir != "" }
+
 // Load is [Load] that takes the raw BTF of compressed files from the cache or adds it.
 func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
 	data, err := container(path)
 	if err != nil {
 		return nil, err
 	}
-	if data == nil {
+	switch {
+	case data != nil:
+	case c != nil && c.mapped:
+		if raw, err := mapFile(path); err == nil && raw != nil && btfOnly(raw) {
+			return btf.LoadBytes(path, raw, base)
+		}
+		fallthrough
+	default:
 		return btf.Load(path, base)
 	}
 	return c.loadBytes(path, data, base)
@@ -75,7 +102,7 @@ func (c *Cache) loadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, 
 		return btf.LoadBytes(name, data, base)
 	}
 	key := ""
-	if c != nil {
+	if c.stores() {
 		sum := sha256.Sum256(data)
 		key = hex.EncodeToString(sum[:])
 		defer c.enter(key)()
@@ -91,7 +118,7 @@ func (c *Cache) loadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, 
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	spec, err := in.spec(name, base)
-	if err == nil && c != nil && in.elf == nil {
+	if err == nil && c.stores() && in.elf == nil {
 		c.put(key, in.raw)
 	}
 	return spec, err
@@ -128,7 +155,7 @@ func (c *Cache) get(key string) []byte {
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() > btf.MaxRaw+64 {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := c.read(path)
 	if err != nil {
 		return nil
 	}
@@ -142,6 +169,19 @@ func (c *Cache) get(key string) []byte {
 	}
 	return body[4:]
 }
+
+// read returns the content of an entry.
+func (c *Cache) read(path string) ([]byte, error) {
+	if c.mapped {
+		if data, err := mapFile(path); data != nil || err != nil {
+			return data, err
+		}
+	}
+	return os.ReadFile(path)
+}
+
+// btfOnly reports whether a file's content is raw BTF.
+func btfOnly(data []byte) bool { _, ok := btf.IsBTF(data); return ok }
 
 func (c *Cache) drop(key string) { _ = os.Remove(c.path(key)) }
 

@@ -57,6 +57,7 @@ func (a *app) rootCommand() *cobra.Command {
 			if why := textCommands[cmd.CommandPath()]; a.console.json && why != "" {
 				return usagef("%s has no --json: %s", cmd.CommandPath(), why)
 			}
+			a.kernels.short = shortCommands[cmd.CommandPath()]
 			a.sim.seedGiven = cmd.Flags().Changed("seed")
 			return noEmptyFlags(cmd)
 		},
@@ -101,6 +102,11 @@ func (a *app) rootCommand() *cobra.Command {
 
 // extraCommands are commands of special builds.
 var extraCommands []func(root *cobra.Command) *cobra.Command
+
+// shortCommands end soon after they have read a kernel's types.
+var shortCommands = map[string]bool{
+	"bpfrun": true, "bpfrun run": true, "bpfrun info": true, "bpfrun disasm": true, "bpfrun relo": true, "bpfrun verify": true,
+}
 
 // textCommands have no JSON output, because their output is a format of its own.
 var textCommands = map[string]string{

@@ -30,6 +30,8 @@ type kernelFlags struct {
 	kallsyms  string
 	noCache   bool
 
+	short     bool // the command ends soon
+	few       bool // it uses few kernels
 	cacheOnce sync.Once
 	unpacked  *btffile.Cache // see types
 	path      *kernels.Path  // see kernelPath
@@ -54,7 +56,8 @@ type btfSource struct {
 
 // sources expands --btf. Without it, the result is the running kernel if it has BTF, else the embedded kernel; a note
 // on standard error names it.
-func (k *kernelFlags) sources() ([]btfSource, error) {
+func (k *kernelFlags) sources() (list []btfSource, err error) {
+	defer func() { k.few = len(list) <= fewKernels }()
 	if len(k.btf) == 0 {
 		if _, err := os.Stat(kernels.HostBTF); err == nil {
 			return []btfSource{{kernels.HostSource(), "no --btf given: using the running kernel's types"}}, nil

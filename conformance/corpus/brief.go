@@ -3,10 +3,10 @@ package corpus
 import (
 	"cmp"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
@@ -112,9 +112,9 @@ func (r *Row) causes() []string {
 }
 
 var (
-	address = regexp.MustCompile(`0x[0-9a-f]+`)
-	insn    = regexp.MustCompile(`^\S+ insn \d+: `)
-	number  = regexp.MustCompile(`\b\d+\b`)
+	address = lazyre.New(`0x[0-9a-f]+`)
+	insn    = lazyre.New(`^\S+ insn \d+: `)
+	number  = lazyre.New(`\b\d+\b`)
 )
 
 // anonymous removes program-specific parts from a reason: names, addresses and counts.

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
 // ClassUnclear is the class of messages that match no row of classes.
@@ -54,7 +56,7 @@ func ClassOf(message string) string {
 }
 
 var (
-	number   = regexp.MustCompile(`0x[0-9a-f]+|-?\d+`)
+	number   = lazyre.New(`0x[0-9a-f]+|-?\d+`)
 	wordings = strings.NewReplacer("'inv'", "'scalar'", "type=inv", "type=scalar", " !", "")
 )
 

@@ -2,9 +2,9 @@ package verdicts
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
@@ -21,9 +21,9 @@ func (c *LogLines) Same() bool { return c.Kernel == c.Equal && c.Ours == c.Equal
 
 var (
 	// Addresses of maps, their values and kernel variables.
-	address = regexp.MustCompile(`( r\d+ =) 0x(?:0|[0-9a-f]{9,})(?: *$| +;|$)`)
+	address = lazyre.New(`( r\d+ =) 0x(?:0|[0-9a-f]{9,})(?: *$| +;|$)`)
 	// Source lines, and lines that do not describe instructions or states; recordings do not contain them.
-	noLog = regexp.MustCompile(`^(; |verification time|stack depth|insns processed|arg#\d+ reference type)`)
+	noLog = lazyre.New(`^(; |verification time|stack depth|insns processed|arg#\d+ reference type)`)
 )
 
 func logLines(log string) []string {

@@ -48,7 +48,7 @@ func (s Source) Load(cache *btffile.Cache) (*btf.Spec, error) {
 	case Embedded:
 		return embedded.Load(cache)
 	case Host:
-		spec, err := btf.Load(HostBTF, nil)
+		spec, err := cache.Load(HostBTF, nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: no %s (try --btf embedded)", ErrNoHost, HostBTF)
 		}

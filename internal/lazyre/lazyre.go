@@ -35,3 +35,19 @@ func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().Fin
 
 // Split is [regexp.Regexp.Split].
 func (r *Regexp) Split(s string, n int) []string { return r.compiled().Split(s, n) }
+
+// FindAllStringSubmatch is [regexp.Regexp.FindAllStringSubmatch].
+func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return r.compiled().FindAllStringSubmatch(s, n)
+}
+
+// FindAllIndex is [regexp.Regexp.FindAllIndex].
+func (r *Regexp) FindAllIndex(b []byte, n int) [][]int { return r.compiled().FindAllIndex(b, n) }
+
+// Match is [regexp.Regexp.Match].
+func (r *Regexp) Match(b []byte) bool { return r.compiled().Match(b) }
+
+// ReplaceAllString is [regexp.Regexp.ReplaceAllString].
+func (r *Regexp) ReplaceAllString(src, repl string) string {
+	return r.compiled().ReplaceAllString(src, repl)
+}
