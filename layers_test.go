@@ -42,6 +42,7 @@ var layers = []struct {
 	{"internal/dwarfloc", nil},
 	{"decode", []string{"internal/endian"}},
 	{"internal/elfbuild", []string{"decode"}},
+	{"internal/randcall", []string{"decode"}}, // for tests only
 	{"btf", []string{"internal/endian", "internal/nearest"}},
 	{"mem", []string{"internal/endian"}},
 	{"packet", []string{"internal/endian", "internal/nearest"}},
