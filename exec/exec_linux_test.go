@@ -29,8 +29,8 @@ import (
 // The test binary is the supervisor, its child, and the tools it runs.
 func TestMain(m *testing.M) {
 	Child(os.Args[1:])
-	if len(os.Args) > 2 && os.Args[1] == "confined" {
-		confine()
+	if len(os.Args) > 3 && os.Args[1] == "confined" {
+		confine(os.Args[3])
 		supervise(os.Args[2])
 		os.Exit(0)
 	}

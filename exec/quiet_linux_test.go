@@ -178,10 +178,11 @@ func TestNoProcessOutlivesAKilledSupervisor(t *testing.T) {
 	assert.Eventually(t, func() bool { return len(left()) == 0 }, 20*time.Second, 10*time.Millisecond, "left: %v", left())
 }
 
-// confine refuses bpf(2) as the profile of a container does.
-func confine() {
+// confine refuses a system call as the profile of a container does.
+func confine(name string) {
+	nr := map[string]uint32{"bpf": unix.SYS_BPF, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "pidfd_getfd": unix.SYS_PIDFD_GETFD}[name]
 	f := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_BPF},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: nr},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}, {Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -197,10 +198,12 @@ func TestAContainersFilterIsNamed(t *testing.T) {
 	start(t, "exit7", "") // skips where there is no supervision
 	self, err := os.Executable()
 	require.NoError(t, err)
-	out, err := osexec.Command(self, "confined", "exit7").CombinedOutput()
-	require.NoError(t, err)
-	assert.Contains(t, string(out), "seccomp=unconfined")
-	assert.Contains(t, string(out), "126 <nil>")
+	for _, name := range []string{"bpf", "perf_event_open", "pidfd_getfd"} {
+		out, err := osexec.Command(self, "confined", "exit7", name).CombinedOutput()
+		require.NoError(t, err)
+		assert.Contains(t, string(out), "seccomp=unconfined", name)
+		assert.Regexp(t, `\n(126 <nil>|0 pidfd_getfd.*)\n`, "\n"+string(out), name)
+	}
 }
 
 func TestAProgramsChildrenEndWithIt(t *testing.T) {

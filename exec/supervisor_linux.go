@@ -444,7 +444,7 @@ func (s *supervisor) handle(n *notif) {
 
 // ended notes what was left over when the tool ended.
 func (s *supervisor) ended() {
-	if ev := s.cfg.Events; ev != nil && s.step < len(ev.Steps) && len(ev.Steps[s.step]) > 0 {
+	if ev := s.cfg.Events; ev != nil && s.tool.Load() > 0 && s.step < len(ev.Steps) && len(ev.Steps[s.step]) > 0 {
 		s.note(fmt.Sprintf("the program ended before step %d of %d of its events", s.step+1, len(ev.Steps)))
 	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,10 +50,13 @@ func shellWords(line string) []string {
 	return out
 }
 
-// TestTranscripts runs every bpfrun command that README.md and the pages of docs/ show in console blocks, and compares what it prints.
+// TestTranscripts runs every bpfrun command that README.md and the pages of docs/ show in console blocks, and compares what it prints. Commands of bpfrun exec run where their tool is
+// installed; cat shows a file of the repository.
 func TestTranscripts(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("NO_COLOR", "1")
+	t.Setenv("LC_ALL", "C")
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	for _, page := range append(pages, "README.md") {
@@ -65,6 +70,33 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+// runTool runs a command line of bpfrun exec in a process of its own. The error says why this system cannot.
+func runTool(words []string) ([]byte, error) {
+	tool := words[slices.Index(words, "--")+1:]
+	needed := []string{tool[0]}
+	if tool[0] == "sh" {
+		needed = append(needed, "bpftool")
+	}
+	for _, name := range needed {
+		if _, err := exec.LookPath(name); err != nil {
+			return nil, err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	out, err := (&exec.Cmd{Path: self, Args: words}).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+	if strings.Contains(string(out), "seccomp") || strings.Contains(string(out), "not supported") {
+		return nil, errors.New(string(out))
+	}
+	return out, nil
+}
+
 func checkTranscripts(t *testing.T, page string) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -72,13 +104,28 @@ func checkTranscripts(t *testing.T, page string) {
 	updated := transcript.ReplaceAllStringFunc(string(text), func(block string) string {
 		m := transcript.FindStringSubmatch(block)
 		line := strings.TrimPrefix(strings.TrimPrefix(m[1], "go run ./cmd/"), "./")
-		args, ok := strings.CutPrefix(line, "bpfrun ")
-		if !ok {
+		words := shellWords(line)
+		var out, errs bytes.Buffer
+		switch {
+		case words[0] == "cat":
+			for _, name := range words[1:] {
+				b, err := os.ReadFile(name)
+				require.NoError(t, err)
+				out.Write(b)
+			}
+		case words[0] != "bpfrun":
 			return block
+		case words[1] == "exec":
+			b, err := runTool(words)
+			if err != nil {
+				t.Logf("%s: %v", m[1], err)
+				return block
+			}
+			out.Write(b)
+		default:
+			run(words[1:], &out, &errs)
 		}
 		shown++
-		var out, errs bytes.Buffer
-		run(shellWords(args), &out, &errs)
 		printed := elapsed.ReplaceAllString(out.String(), " in 0.02 s\n")
 		if start, ok := strings.CutSuffix(m[2], "\n...\n"); ok { // the page shows the first lines
 			lines := strings.SplitAfter(printed, "\n")

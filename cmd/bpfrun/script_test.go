@@ -21,6 +21,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	bpfexec "github.com/bpfrun/bpfrun/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/jit"
@@ -30,6 +31,7 @@ import (
 var update = rewrite.Flag
 
 func TestMain(m *testing.M) {
+	bpfexec.Child(os.Args[1:])
 	testscript.Main(cached{m}, map[string]func(){"bpfrun": main})
 }
 
