@@ -148,12 +148,7 @@ func pathOf(d *kernel.Object) string {
 		if err != nil || parent == nil || parent == d {
 			break
 		}
-		name := ""
-		if s, err := d.Pointee("d_name.name"); err == nil && s != nil {
-			name = cString(s.Bytes())
-		} else if s, err := d.String("d_iname"); err == nil {
-			name = s
-		}
+		name, _ := d.String("d_name.name")
 		names = append([]string{name}, names...)
 		d = parent
 	}

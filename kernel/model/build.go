@@ -16,12 +16,6 @@ type MMSpec struct {
 	Areas     []AreaSpec
 }
 
-// AreaSpec is a memory area, a struct vm_area_struct.
-type AreaSpec struct {
-	Start, End, Flags, PageOffset uint64
-	File                          *object.Object // nil = anonymous
-}
-
 // NewMM builds a struct mm_struct.
 func (m *Model) NewMM(role string, s MMSpec) (*object.Object, error) {
 	o, err := m.NewObjectNamed(role, "mm_struct")
@@ -43,46 +37,6 @@ func (m *Model) NewMM(role string, s MMSpec) (*object.Object, error) {
 		b.Num(block.name+"_end", at+uint64(len(data)))
 	}
 	return o, m.Err()
-}
-
-// SetAreas sets the memory areas of an address space, in the order of their addresses. Where the target links them in a
-// list, the list is set as well.
-func (m *Model) SetAreas(mm *object.Object, areas []AreaSpec) error {
-	slices.SortStableFunc(areas, func(a, b AreaSpec) int {
-		if a.Start < b.Start {
-			return -1
-		}
-		return min(int(a.Start-b.Start), 1)
-	})
-	list := []*object.Object{}
-	for i, a := range areas {
-		if a.End <= a.Start || i > 0 && a.Start < areas[i-1].End {
-			return fmt.Errorf("memory area %#x to %#x: empty, or overlaps another", a.Start, a.End)
-		}
-		vma, err := m.NewObjectNamed(fmt.Sprintf("%s.vma[%d]", mm.Role(), i), "vm_area_struct")
-		if err != nil {
-			return err
-		}
-		vma.Below(mm)
-		b := object.Build(vma)
-		b.Num("vm_start", a.Start)
-		b.Num("vm_end", a.End)
-		b.Num("vm_flags", a.Flags)
-		b.Num("vm_pgoff", a.PageOffset)
-		b.Ptr("vm_mm", mm)
-		b.Null("vm_file vm_next vm_prev")
-		b.Ptr("vm_file", a.File)
-		if i > 0 {
-			b.Ptr("vm_prev", list[i-1])
-			object.Build(list[i-1]).Ptr("vm_next", vma)
-		} else {
-			object.Build(mm).Ptr("mmap", vma)
-		}
-		list = append(list, vma)
-	}
-	object.Build(mm).Num("map_count", uint64(len(list)))
-	m.areas[mm] = list
-	return m.Err()
 }
 
 // NewCgroup builds the cgroup for an absolute path in the default hierarchy, and its missing ancestors. An id of 0 is
@@ -151,7 +105,8 @@ func (m *Model) cgroupBelow(role, path, name string, level int, parent *object.O
 	n := object.Build(kn)
 	n.Num("id|id.id", id)
 	n.Text("name", name)
-	n.Num("mode", directory)
+	n.Ptr("priv", o)
+	m.fillNode(n)
 	n.Null("parent __parent")
 	b := object.Build(o)
 	b.Ptr("kn", kn)
@@ -226,13 +181,4 @@ func (m *Model) SetFiles(task *object.Object, files []*object.Object) error {
 		return err
 	}
 	return task.Set("files.fdt.fd", object.Pointer(fds.Addr()))
-}
-
-// VMAs lists the memory areas of an address space: those set explicitly or, in default mode, those of a small process.
-func (m *Model) VMAs(mm *object.Object) []*object.Object {
-	if list, ok := m.areas[mm]; ok || m.Mode() != object.ModeDefault {
-		return list
-	}
-	mm.Populate()
-	return m.made[mm]
 }

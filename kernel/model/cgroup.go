@@ -61,6 +61,7 @@ func linkRoot(b object.Builder, root *object.Object) {
 // fillRoot makes a cgroup_root that of the default hierarchy, which has no name.
 func (m *Model) fillRoot(b object.Builder) {
 	b.Num("hierarchy_id", 0)
+	b.Ptr("kf_root", m.kernfsRoot())
 	b.Num("nr_cgrps.counter", uint64(len(m.Cgroups())))
 	b.Text("name", "")
 	b.Text("release_agent_path", "")
@@ -80,19 +81,26 @@ func (m *Model) levelOf(o *object.Object, at func(int) *object.Object) int {
 	return cgroupLevel
 }
 
+// fillCSSSet makes the set of a task's controllers those of its cgroup; the idle task is in the root.
 func (m *Model) fillCSSSet(b object.Builder) {
-	cg := m.cgroupAt(cgroupLevel)
-	b.Ptr("dfl_cgrp", cg)
-	for i := range 16 {
-		f, ok := b.Field(fmt.Sprintf("subsys[%d]", i))
-		if !ok {
-			break
-		}
-		if css := b.Child(f.Path); css != nil {
-			object.Fill(css).Ptr("cgroup", cg)
-		}
+	level := cgroupLevel
+	if t := b.Object.Parent(); t != nil && t.Role() == "init_task" {
+		level = 0
 	}
+	b.Ptr("dfl_cgrp", m.cgroupAt(level))
 	b.Ptr("dom_cset", b.Object)
+	cg := m.ObjectAt(b.Object.Num("dfl_cgrp"))
+	if cg == nil || cg.TypeName() != "cgroup" {
+		return
+	}
+	m.linkStates(b, cg)
+	if link := m.Builtin(b.Role("link"), "cgrp_cset_link"); link != nil {
+		l := object.Fill(link)
+		l.Ptr("cgrp", cg)
+		l.Ptr("cset", b.Object)
+		b.Append("cgrp_links", link, "cgrp_link")
+		object.Fill(cg).Append("cset_links", link, "cset_link")
+	}
 }
 
 func (m *Model) fillCSS(b object.Builder) {
@@ -101,9 +109,7 @@ func (m *Model) fillCSS(b object.Builder) {
 		b.Null("ss")
 		return
 	}
-	b.Ptr("cgroup", m.cgroupAt(cgroupLevel))
-	b.Num("id", b.Within("id", 2, 100))
-	b.Null("parent")
+	m.fillState(b)
 }
 
 func (m *Model) fillCgroup(b object.Builder) {
@@ -114,6 +120,7 @@ func (m *Model) fillCgroup(b object.Builder) {
 	b.Num("max_depth", 0x7fffffff)
 	b.Num("self.id", uint64(level)+1)
 	b.Ptr("self.cgroup", b.Object)
+	b.Null("self.ss")
 	for i := 0; i <= level; i++ {
 		b.Ptr(fmt.Sprintf("ancestors[%d]|_low_ancestors[%d]", i, i), m.cgroupAt(i))
 		b.Num(fmt.Sprintf("ancestor_ids[%d]", i), m.cgroupID(i))
@@ -125,7 +132,12 @@ func (m *Model) fillCgroup(b object.Builder) {
 	}
 	b.Ptr("dom_cgrp", b.Object)
 	linkRoot(b, m.cgroupAt(0))
-	m.linkMemcg(b)
+	m.linkStates(b, b.Object)
+	b.Num("nr_descendants", uint64(cgroupLevel-level))
+	b.Num("nr_dying_descendants", 0)
+	b.Num("nr_populated_csets", b2n(level == 0 || level == cgroupLevel))
+	b.Num("nr_populated_domain_children", b2n(level < cgroupLevel))
+	b.Num("nr_populated_threaded_children", 0)
 	// The hierarchy has one cgroup at each level.
 	if level < cgroupLevel {
 		listOf(b, "self.children", memberAddr(m.cgroupAt(level+1), "self.sibling"))
@@ -176,8 +188,31 @@ func (m *Model) fillKernfs(b object.Builder) {
 	} else {
 		b.Null("parent __parent")
 	}
+	b.Ptr("priv", m.cgroupAt(level))
+	m.fillNode(b)
+}
+
+// fillNode makes a node of the cgroup file system an active directory.
+func (m *Model) fillNode(b object.Builder) {
 	b.Num("mode", directory)
-	b.Null("priv iattr ns")
+	b.Num("flags", 0x11) // KERNFS_DIR, KERNFS_ACTIVATED
+	b.Ptr("dir.root", m.kernfsRoot())
+	b.Null("iattr ns")
+}
+
+// kernfsRoot returns the root of the cgroup file system.
+func (m *Model) kernfsRoot() *object.Object {
+	return m.Builtin("kernfs_root of cgroups", "kernfs_root")
+}
+
+func (m *Model) fillKernfsRoot(b object.Builder) {
+	top := m.cgroupAt(0)
+	if o := m.cgroupByPath[""]; o != nil {
+		top = o
+	}
+	if top != nil {
+		b.Num("kn", top.Num("kn"))
+	}
 }
 
 // CgroupID returns the id of the current task's cgroup in the default hierarchy.

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"strings"
+
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -14,6 +16,7 @@ const (
 	regular   = 0o100644
 	directory = 0o040755
 	pathDepth = 2 // directories between a file and the root
+	rootInode = 2 // EXT4_ROOT_INO
 )
 
 // KernelDev returns a dev_t in the kernel's internal form: 12 bits of major, 20 of minor.
@@ -90,8 +93,7 @@ func (m *Model) NewDentry(role, path string) (*object.Object, error) {
 		}
 		d.MarkBuiltin()
 		b := object.Build(d)
-		b.Text("d_name.name", name)
-		b.Num("d_name.len", uint64(len(name)))
+		m.nameDentry(b, name)
 		b.Ptr("d_parent", at)
 		at = d
 	}
@@ -115,33 +117,21 @@ func splitPath(path string) func(func(string) bool) {
 	}
 }
 
-// rootDentry returns the root directory, its own parent.
-func (m *Model) rootDentry() *object.Object {
-	return m.Builtin("root dentry", "dentry")
-}
-
-// superBlock returns the super block of the default file system.
-func (m *Model) superBlock() *object.Object {
-	return m.Builtin("root super_block", "super_block")
-}
-
-// rootMount returns the mount of the root directory.
-func (m *Model) rootMount() *object.Object {
-	if m.LayoutNamed("vfsmount") == nil {
-		return nil
-	}
-	return m.Builtin("root vfsmount", "vfsmount")
-}
-
 func (m *Model) fillFile(b object.Builder) {
 	d := b.Child("f_path.dentry")
 	b.Ptr("f_path.mnt", m.rootMount())
 	if d != nil {
-		b.Ptr("f_inode", object.Fill(d).Child("d_inode"))
+		if inode := object.Fill(d).Child("d_inode"); inode != nil {
+			b.Ptr("f_inode", inode)
+			b.Num("f_mapping", inode.Num("i_mapping"))
+			b.Num("f_op", inode.Num("i_fop"))
+		}
 	}
 	b.Num("f_flags", 0x8000) // O_LARGEFILE
 	b.Num("f_mode", 0x1d)
 	b.Num("f_pos", b.Within("pos", 0, 4096))
+	b.Num("f_count.counter", 1)
+	b.Num("f_ref.refcnt.counter", 0) // one reference (RCUREF_ONEREF)
 	b.Null("f_security")
 	if cred := m.Current(); cred != nil {
 		if c, err := cred.Pointee("cred"); err == nil {
@@ -185,34 +175,60 @@ func (m *Model) openFiles() uint64 {
 
 // fillFdtable gives a process its open files.
 func (m *Model) fillFdtable(b object.Builder) {
-	open := m.openFiles()
 	b.Num("max_fds", fdSlots)
+	words := fdSlots / 8 / uint64(m.Mem().PointerSize())
 	if fds := b.Array("fd", fdSlots); fds != nil {
-		word := fds.Size() / fdSlots
-		for fd := range uint64(fdSlots) {
-			if open>>fd&1 == 0 {
-				fds.Poke(fd*word, make([]byte, word), object.Made)
-			}
-		}
+		m.closeFiles(fds, 0, fds.Size())
 	}
-	bits := make([]byte, 8)
-	for i, o := range []*object.Object{b.Array("open_fds", fdSlots/8/uint64(m.Mem().PointerSize())), b.Array("close_on_exec", fdSlots/8/uint64(m.Mem().PointerSize())), b.Array("full_fds_bits", 1)} {
-		if o == nil {
-			continue
+	bits := m.fdBits(m.openFiles())
+	for _, field := range [...]string{"open_fds", "close_on_exec", "full_fds_bits"} {
+		if o := b.Array(field, words); o != nil && field == "open_fds" {
+			o.Poke(0, bits, object.Made)
+		} else if o != nil {
+			o.Poke(0, make([]byte, o.Size()), object.Made)
 		}
-		endian.PutUint(m.Order(), bits, 0)
-		if i == 0 {
-			endian.PutUint(m.Order(), bits, open)
-		}
-		o.Poke(0, bits[:min(o.Size(), 8)], object.Made)
 	}
 }
 
+// fdBits returns the words of a set of descriptors.
+func (m *Model) fdBits(open uint64) []byte {
+	bits, word := make([]byte, 8), m.Mem().PointerSize()
+	for i := 0; i < len(bits); i += word {
+		endian.PutUint(m.Order(), bits[i:i+word], open>>(8*i))
+	}
+	return bits
+}
+
+// closeFiles makes those of the pointers to files NULL whose descriptors are not open.
+func (m *Model) closeFiles(o *object.Object, off, size uint64) {
+	open, word := m.openFiles(), size/fdSlots
+	for fd := range uint64(fdSlots) {
+		if open>>fd&1 == 0 {
+			o.Poke(off+fd*word, make([]byte, word), object.Made)
+		}
+	}
+}
+
+// fillFilesStruct gives a process the file table that is part of files_struct (alloc_files, dup_fd of fs/file.c), or one of its own where that has fewer entries, as on 32-bit
+// kernels.
 func (m *Model) fillFilesStruct(b object.Builder) {
 	b.Num("count.counter", 1)
 	b.Num("next_fd", openFirst)
 	b.Num("resize_in_progress", 0)
-	b.Child("fdt")
+	array, ok := b.Field("fd_array")
+	if !ok || array.Size != fdSlots*uint64(m.Mem().PointerSize()) || b.Taken(array) {
+		b.Child("fdt")
+		return
+	}
+	b.Num("fdt", memberAddr(b.Object, "fdtab"))
+	b.Num("fdtab.max_fds", fdSlots)
+	for pointer, field := range map[string]string{"fd": "fd_array", "open_fds": "open_fds_init", "close_on_exec": "close_on_exec_init", "full_fds_bits": "full_fds_bits_init"} {
+		b.Num("fdtab."+pointer, memberAddr(b.Object, field))
+	}
+	m.closeFiles(b.Object, array.Off, array.Size)
+	b.Bytes("open_fds_init", m.fdBits(m.openFiles()))
+	b.Bytes("close_on_exec_init", make([]byte, 8))
+	b.Bytes("full_fds_bits_init", make([]byte, 8))
 }
 
 // fillIovec describes a piece of user memory.
@@ -226,34 +242,62 @@ func (m *Model) fillIovec(b object.Builder) {
 	}))
 }
 
+// nameDentry sets a dentry's name, which is part of it if it is short (__d_alloc of fs/dcache.c).
+func (m *Model) nameDentry(b object.Builder, name string) {
+	b.Num("d_name.len", uint64(len(name)))
+	in, ok := b.Field("d_iname|d_shortname.string")
+	f, named := b.Field("d_name.name")
+	if !ok || uint64(len(name)) >= in.Size || b.Taken(in) || !named || b.Taken(f) {
+		b.Text("d_name.name", name)
+		b.Text("d_iname|d_shortname.string", name)
+		return
+	}
+	text := make([]byte, in.Size)
+	copy(text, name)
+	b.Bytes("d_iname|d_shortname.string", text)
+	b.Num("d_name.name", b.Object.Base()+in.Off)
+}
+
 func (m *Model) fillDentry(b object.Builder) {
-	root := m.rootDentry()
-	name := b.Word("file")
+	s, top := mountOf(b.Object, (*mountSpec).root)
+	name, parent := b.Word("file"), (*object.Object)(nil)
 	switch {
-	case b.Object == root:
-		name = "/"
-		b.Ptr("d_parent", root)
+	case top:
+		name, parent = "/", b.Object
 	case b.Object.Chain("dentry") > pathDepth:
-		name = b.Word("dir")
-		b.Ptr("d_parent", root)
+		name, parent = b.Word("dir"), m.rootDentry()
 	default:
 		if b.Object.Chain("dentry") > 1 {
 			name = b.Word("dir")
 		}
-		b.Child("d_parent")
+		parent = b.Child("d_parent")
 	}
-	b.Text("d_name.name", name)
-	b.Num("d_name.len", uint64(len(name)))
-	b.Text("d_iname|d_shortname.string", name)
-	b.Ptr("d_sb", m.superBlock())
-	b.Child("d_inode")
+	if f, ok := b.Field("d_name.name"); ok && b.Object.Stored(f) == 0 {
+		m.nameDentry(b, name)
+	}
+	b.Ptr("d_parent", parent)
+	if up := m.ObjectAt(b.Object.Num("d_parent")); up != nil && up != b.Object {
+		p := object.Fill(up)
+		if !p.Append("d_subdirs", b.Object, "d_child") { // since 6.8
+			p.Push("d_children", b.Object, "d_sib")
+		}
+	}
+	b.Ptr("d_sb", m.superOf(s))
+	b.Num("d_lockref.count", 1)
+	if inode := b.Child("d_inode"); inode != nil {
+		object.Fill(inode).Push("i_dentry", b.Object, "d_u.d_alias|d_alias")
+	}
 	b.Null("d_op d_fsdata")
 }
 
 // isDirectory reports whether an inode's dentry is a directory of a path, not its last component.
 func isDirectory(inode *object.Object) bool {
 	d := inode.Parent()
-	return d != nil && d.TypeName() == "dentry" && (d == d.Space().Kept("root dentry") || d.Chain("dentry") > 1)
+	if d == nil || d.TypeName() != "dentry" {
+		return false
+	}
+	_, top := mountOf(d, (*mountSpec).root)
+	return top || d.Chain("dentry") > 1 || strings.HasPrefix(d.Role(), "/") || strings.HasSuffix(d.Role(), ".pwd.dentry")
 }
 
 func (m *Model) fillInode(b object.Builder) {
@@ -262,17 +306,32 @@ func (m *Model) fillInode(b object.Builder) {
 	if isDirectory(b.Object) {
 		mode, links = directory, 2
 	}
+	sb := m.superBlock()
+	if d := b.Object.Parent(); d != nil && d.TypeName() == "dentry" {
+		s, top := mountOf(d, (*mountSpec).root)
+		sb = m.superOf(s)
+		if top {
+			b.Num("i_ino", rootInode)
+		}
+	}
 	b.Num("i_mode", mode)
 	b.Num("__i_nlink|i_nlink", links)
 	b.Num("i_uid.val|i_uid", 0)
 	b.Num("i_gid.val|i_gid", 0)
 	b.Num("i_size", b.Within("size", 1, 1<<20))
+	b.Num("i_blocks", (b.Object.Num("i_size")+4095)/4096*8)
+	b.Num("i_bytes", 0)
 	b.Num("i_rdev", 0)
 	b.Num("i_blkbits", 12)
 	b.Num("i_generation", b.Within("generation", 1, 1<<30))
 	b.Num("i_count.counter", 1)
 	b.Num("i_flags", 0)
-	b.Ptr("i_sb", m.superBlock())
+	b.Ptr("i_sb", sb)
+	if sb != nil {
+		object.Fill(sb).Append("s_inodes", b.Object, "i_sb_list")
+	}
+	b.Num("i_mapping", memberAddr(b.Object, "i_data"))
+	b.Ptr("i_data.host", b.Object)
 	seconds := m.Began().Real()/1_000_000_000 - b.Within("mtime", 60, 1_000_000)
 	for _, t := range [...]string{"i_atime", "i_mtime", "i_ctime"} {
 		b.Num(t+".tv_sec|__"+t+".tv_sec|"+t+"_sec", seconds)
@@ -282,43 +341,52 @@ func (m *Model) fillInode(b object.Builder) {
 }
 
 func (m *Model) fillSuper(b object.Builder) {
-	b.Num("s_dev", KernelDev(DiskMajor, diskMinor))
-	b.Num("s_magic", ext4Magic)
+	s, _ := mountOf(b.Object, (*mountSpec).super)
+	b.Num("s_dev", s.dev)
+	b.Num("s_magic", s.magic)
 	b.Num("s_blocksize", 4096)
 	b.Num("s_blocksize_bits", 12)
+	b.Num("s_maxbytes", 1<<44-4096)
 	b.Num("s_flags", 0)
-	b.Text("s_id", "sda1")
-	b.Ptr("s_root", m.rootDentry())
+	b.Num("s_count", 1)
+	b.Num("s_active.counter", 1)
+	b.Ptr("s_root", m.rootOf(s))
 	b.Ptr("s_user_ns", m.Named("init_user_ns", "user_namespace"))
-	b.Child("s_type")
-	b.Child("s_bdev")
-	b.Null("s_security s_fs_info s_subtype")
-}
-
-func (m *Model) fillVfsmount(b object.Builder) {
-	b.Ptr("mnt_root", m.rootDentry())
-	b.Ptr("mnt_sb", m.superBlock())
-	b.Num("mnt_flags", 0x20) // MNT_RELATIME
-}
-
-func (m *Model) fillMount(b object.Builder) {
-	b = b.As("mount")
-	b.Num("mnt_parent", b.Object.Base())
-	b.Ptr("mnt_mountpoint", m.rootDentry())
-	b.Ptr("mnt.mnt_root", m.rootDentry())
-	b.Ptr("mnt.mnt_sb", m.superBlock())
-	b.Text("mnt_devname", "/dev/sda1")
-	b.Num("mnt_id", b.Within("id", 20, 100))
-	if t := m.Current(); t != nil {
-		if ns, err := t.Pointee("nsproxy.mnt_ns"); err == nil {
-			b.Ptr("mnt_ns", ns)
-		}
+	if t := m.fsType(s.fs); t != nil {
+		b.Ptr("s_type", t)
+		object.Fill(t).Push("fs_supers", b.Object, "s_instances")
 	}
+	if s.dev == KernelDev(DiskMajor, diskMinor) {
+		b.Text("s_id", "sda1")
+		if disk := m.blockDevice(); disk != nil {
+			b.Ptr("s_bdev", disk)
+			object.Fill(disk).Ptr("bd_super", b.Object)
+		}
+	} else {
+		b.Text("s_id", s.fs)
+		b.Null("s_bdev s_bdev_file")
+	}
+	b.Null("s_security s_fs_info s_subtype s_mtd")
 }
+
+// fsType returns the description of a file system.
+func (m *Model) fsType(name string) *object.Object {
+	return m.Builtin(name+fsTypeRole, "file_system_type")
+}
+
+const fsTypeRole = " file_system_type"
 
 func (m *Model) fillFsType(b object.Builder) {
-	b.Text("name", "ext4")
-	b.Num("fs_flags", 1)
+	name, known := strings.CutSuffix(b.Object.Role(), fsTypeRole)
+	if !known {
+		name = "ext4"
+	}
+	b.Text("name", name)
+	if name == "ext4" {
+		b.Num("fs_flags", 1) // FS_REQUIRES_DEV
+	} else {
+		b.Num("fs_flags", 0)
+	}
 	b.Null("next owner")
 }
 

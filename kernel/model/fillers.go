@@ -10,6 +10,7 @@ var fillers = map[string]func(*Model, object.Builder){
 	"mm_struct":      (*Model).fillMM,
 	"vm_area_struct": (*Model).fillVMA,
 	"signal_struct":  (*Model).fillSignal,
+	"sighand_struct": (*Model).fillSighand,
 	"pid":            (*Model).fillPid,
 	"nsproxy":        (*Model).fillNsproxy,
 	"pid_namespace":  (*Model).fillNamespace, "user_namespace": (*Model).fillNamespace, "uts_namespace": (*Model).fillNamespace, "ipc_namespace": (*Model).fillNamespace, "mnt_namespace": (*Model).fillNamespace, "cgroup_namespace": (*Model).fillNamespace, "time_namespace": (*Model).fillNamespace, "net": (*Model).fillNamespace,
@@ -39,7 +40,7 @@ var fillers = map[string]func(*Model, object.Builder){
 	"css_set":             (*Model).fillCSSSet,
 	"cgroup_subsys_state": (*Model).fillCSS,
 	"cgroup_subsys":       (*Model).fillSubsys,
-	"mem_cgroup":          (*Model).fillMemcg,
+	"kernfs_root":         (*Model).fillKernfsRoot,
 	"irqaction":           (*Model).fillIrqaction,
 	"tty_struct":          (*Model).fillTTY,
 	"oom_control":         (*Model).fillOOM,
@@ -49,6 +50,9 @@ var fillers = map[string]func(*Model, object.Builder){
 // Fill gives an object the default content of a type; it returns false if the model has none.
 func (m *Model) Fill(typ string, b object.Builder) bool {
 	f := fillers[typ]
+	if f == nil && controllerOf(typ) != "" {
+		f = (*Model).fillState
+	}
 	if f != nil {
 		f(m, b)
 	}

@@ -1,51 +1,11 @@
 package model
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
-	"github.com/bpfrun/bpfrun/uapi"
 )
-
-// VMAAt returns the memory area of an address space that contains addr, or nil. An address space with explicit areas
-// has only those; any other has a one-page area for each mapped page of user memory.
-func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
-	addr = m.Mem().Truncate(addr)
-	if list, given := m.areas[mm]; given {
-		for _, vma := range list {
-			if addr >= vma.Num("vm_start") && addr < vma.Num("vm_end") {
-				return vma, nil
-			}
-		}
-		return nil, nil
-	}
-	for _, vma := range m.VMAs(mm) {
-		if addr >= vma.Num("vm_start") && addr < vma.Num("vm_end") {
-			return vma, nil
-		}
-	}
-	if !m.IsUserAddress(addr) || !m.UserMapped(addr) {
-		return nil, nil
-	}
-	start := addr &^ uint64(uapi.PageSize-1)
-	role := fmt.Sprintf("%s.vma %#x", mm.Role(), start)
-	if o := m.Kept(role); o != nil {
-		return o, nil
-	}
-	o, err := m.NewObjectNamed(role, "vm_area_struct")
-	if err != nil {
-		return nil, err
-	}
-	o.MarkBuiltin()
-	b := object.Build(o)
-	b.Num("vm_start", start)
-	b.Num("vm_end", start+uapi.PageSize)
-	b.Ptr("vm_mm", mm)
-	m.Keep(role, o)
-	return o, nil
-}
 
 // TaskByPID returns the task with that pid, or nil, among those that the machine knows: running tasks, init, and every
 // task_struct created so far.

@@ -15,6 +15,7 @@ type Model struct {
 	*object.Space `snapshot:"fixed"`
 	*window.User  `snapshot:"fixed"`
 
+	subsystems   map[string]uint64                   `snapshot:"fixed"` // numbers of the target's controllers, once needed
 	cpu          int                                 // of the run
 	current      []*object.Object                    // running task by CPU
 	areas        map[*object.Object][]*object.Object // memory areas of the mm_structs for which they were set

@@ -5,14 +5,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // Flags and numbers of tasks.
 const (
 	pfRandomize = 0x00400000
+	pfIdle      = 0x00200002 // PF_KTHREAD, PF_IDLE
 	sigchld     = 17
 	defaultPrio = 120
+	niceWeight  = 1024 // of nice 0 (sched_prio_to_weight); 64-bit kernels scale it by 1024 (scale_load)
 )
 
 // programs are the default names of tasks.
@@ -113,7 +116,11 @@ func (m *Model) fillTask(b object.Builder) {
 	b.Num("exit_state", 0)
 	b.Num("exit_code", 0)
 	b.Num("exit_signal", sigchld)
-	b.Num("flags", pfRandomize)
+	if role == "init_task" {
+		b.Num("flags", pfIdle)
+	} else {
+		b.Num("flags", pfRandomize)
+	}
 	b.Num("prio", defaultPrio)
 	b.Num("static_prio", defaultPrio)
 	b.Num("normal_prio", defaultPrio)
@@ -124,7 +131,7 @@ func (m *Model) fillTask(b object.Builder) {
 	b.Num("cpu|thread_info.cpu", uint64(m.cpu))
 	b.Num("recent_used_cpu", uint64(m.cpu))
 	b.Num("wake_cpu", uint64(m.cpu))
-	b.Num("nr_cpus_allowed", uint64(m.CPUs()))
+	m.fillScheduling(b)
 	ago := b.Within("start", 1_000_000, 600_000_000_000)
 	b.Num("start_time", m.Began().Mono()-min(ago, m.Began().Mono()))
 	b.Num("start_boottime|real_start_time", m.Began().Boot()-min(ago, m.Began().Boot()))
@@ -154,11 +161,14 @@ func (m *Model) fillTask(b object.Builder) {
 	}
 	b.Ptr("group_leader", leader)
 	if thread != nil {
-		shareProcess(b, thread)
+		m.shareProcess(b, thread)
 		return
 	}
 	if f, ok := b.Field("real_parent"); ok && !b.Taken(f) && leader != nil && (leader == b.Object || leader.Parent() == b.Object) {
 		m.adopt(parent, leader)
+	}
+	if role == "init_task" { // both lists begin with init
+		m.adopt(b.Object, m.InitTask())
 	}
 
 	cred := b.Child("cred")
@@ -169,19 +179,57 @@ func (m *Model) fillTask(b object.Builder) {
 		mm := b.Child("mm")
 		b.Ptr("active_mm", mm)
 	}
-	for _, f := range [...]string{"fs", "files", "nsproxy", "signal", "sighand", "thread_pid", "cgroups"} {
+	for _, f := range [...]string{"fs", "files", "nsproxy", "sighand"} {
 		b.Child(f)
+	}
+	m.joinProcess(b, b.Child("signal"), leader)
+	if id := b.Child("thread_pid"); role != "init_task" {
+		m.nameTask(b, id, leader == b.Object)
+	}
+	m.joinCgroup(b, b.Child("cgroups"))
+	if f, ok := b.Field("sched_task_group"); ok && !b.Taken(f) && m.LayoutNamed("task_group") != nil {
+		level := cgroupLevel
+		if role == "init_task" {
+			level = 0
+		}
+		if cg := m.cgroupAt(level); cg != nil {
+			b.Num("sched_task_group", m.stateAt("cpu", cg))
+		}
 	}
 }
 
+// fillScheduling lets a task of nice 0, which is in no group, run on all CPUs.
+func (m *Model) fillScheduling(b object.Builder) {
+	b.Num("nr_cpus_allowed", uint64(m.CPUs()))
+	if f, ok := b.Field("cpus_mask"); ok {
+		mask, word := make([]byte, f.Size), uint64(m.Mem().PointerSize())
+		for i := uint64(0); i < f.Size/word && i*word*8 < uint64(m.CPUs()); i++ {
+			bits := min(uint64(m.CPUs())-i*word*8, word*8)
+			endian.PutUint(m.Order(), mask[i*word:(i+1)*word], ^uint64(0)>>(64-bits))
+		}
+		b.Bytes("cpus_mask", mask)
+		b.Num("cpus_ptr", b.Object.Base()+f.Off)
+	}
+	weight := uint64(niceWeight)
+	if m.Mem().PointerSize() == 8 {
+		weight <<= 10
+	}
+	b.Num("se.load.weight", weight)
+	b.Num("se.on_rq", 1)
+	b.Null("se.parent se.my_q rt.parent rt.my_q")
+}
+
 // shareProcess gives the leader of a process the same content as one of its threads: only their ids differ.
-func shareProcess(b object.Builder, thread *object.Object) {
+func (m *Model) shareProcess(b object.Builder, thread *object.Object) {
 	for _, f := range [...]string{"real_parent", "parent", "cred", "real_cred", "mm", "active_mm", "fs", "files", "nsproxy", "signal", "sighand", "cgroups"} {
 		if o, err := thread.Pointee(f); err == nil {
 			b.Ptr(f, o)
 		}
 	}
-	b.Child("thread_pid")
+	m.nameTask(b, b.Child("thread_pid"), true)
+	if set, err := thread.Pointee("cgroups"); err == nil {
+		m.joinCgroup(b, set)
+	}
 }
 
 // fillCred sets distinct ids of an ordinary user; those of init are root's.
@@ -198,8 +246,41 @@ func (m *Model) fillCred(b object.Builder) {
 		b.Num(f+".val|"+f, id)
 	}
 	b.Num("securebits", 0)
-	b.Ptr("user_ns", m.Named("init_user_ns", "user_namespace"))
+	b.Num("usage.counter|usage", 2) // the task's, as cred and real_cred
+	ns := m.Named("init_user_ns", "user_namespace")
+	b.Ptr("user_ns", ns)
+	uid, gid := b.Object.Num("uid.val|uid"), b.Object.Num("gid.val|gid")
+	if user := b.Child("user"); user != nil {
+		object.Fill(user).Num("uid.val|uid", uid)
+	}
+	if counts := b.Child("ucounts"); counts != nil {
+		c := object.Fill(counts)
+		c.Num("uid.val|uid", uid)
+		c.Ptr("ns", ns)
+	}
+	if groups := b.Child("group_info"); groups != nil {
+		g := object.Fill(groups)
+		g.Num("ngroups", 1)
+		g.Num("gid[0].val|gid[0]", gid)
+	}
+	for set, every := range map[string]bool{"cap_bset": true, "cap_permitted": uid == 0, "cap_effective": uid == 0, "cap_inheritable": false, "cap_ambient": false} {
+		m.capabilities(b, set, every)
+	}
 	b.Null("session_keyring process_keyring thread_keyring request_key_auth security")
+}
+
+// lastCapability is CAP_CHECKPOINT_RESTORE, the last one since 5.9.
+const lastCapability = 40
+
+// capabilities sets a set of capabilities, two words before 6.3 (kernel_cap_t), to all or none.
+func (m *Model) capabilities(b object.Builder, set string, every bool) {
+	mask := uint64(0)
+	if every {
+		mask = 1<<(lastCapability+1) - 1
+	}
+	b.Num(set+".val", mask)
+	b.Num(set+".cap[0]", mask&0xffffffff)
+	b.Num(set+".cap[1]", mask>>32)
 }
 
 // fillSignal gives a process a terminal, no pending signals and practically no limits.
@@ -208,7 +289,8 @@ func (m *Model) fillSignal(b object.Builder) {
 	b.Num("flags", 0)
 	b.Num("oom_score_adj", 0)
 	b.Num("oom_score_adj_min", 0)
-	b.Num("nr_threads", 2)
+	countThread(b, b2n(b.Object.Parent() == nil || b.Object.Parent().TypeName() != "task_struct")) // tasks count themselves
+	b.Null("group_exit_task group_exec_task")
 	b.Child("tty")
 	if b.Object.Parent() != nil {
 		// pids[PIDTYPE_TGID], [PIDTYPE_PGID], [PIDTYPE_SID] and, earlier, leader_pid.
@@ -224,6 +306,14 @@ func (m *Model) fillSignal(b object.Builder) {
 			b.Num(n+"rlim_cur", 1024*uint64(i+1))
 			b.Num(n+"rlim_max", ^uint64(0))
 		}
+	}
+}
+
+// fillSighand gives a process the default action for all signals.
+func (m *Model) fillSighand(b object.Builder) {
+	b.Num("count.refs.counter|count.counter", 1)
+	if f, ok := b.Field("action"); ok {
+		b.Bytes("action", make([]byte, f.Size))
 	}
 }
 

@@ -56,7 +56,7 @@ var zeroTypes = map[string]bool{
 	"rb_root": true, "rb_root_cached": true, "rb_node": true, "llist_head": true, "llist_node": true,
 	"callback_head": true, "xarray": true, "maple_tree": true, "radix_tree_root": true, "idr": true, "ida": true, "plist_node": true,
 	"timerqueue_node": true, "timerqueue_head": true, "swait_queue_head": true, "lockref_lock": true, "rhash_head": true,
-	"completion": true, "wait_queue_head": true, "local_lock": true, "osq_lock": true, "freelist": true,
+	"completion": true, "sigset_t": true, "wait_queue_head": true, "local_lock": true, "osq_lock": true, "freelist": true,
 }
 
 // zeroByDefault reports whether a leaf lies in a type of zeroTypes.

@@ -42,3 +42,74 @@ func (s *Space) Link(head *Object, headPath string, o *Object, path string) erro
 	p.Poke(prev-p.base, word[:size], Given) // next is the first member
 	return errors.Join(o.SetUint(path+".next", at), o.SetUint(path+".prev", prev), head.SetUint(headPath+".prev", own))
 }
+
+// Append appends the list_head at paths of o to the list whose head is the builder's field, as default content that gives neither object any other.
+// Lists that were set, and members of another list, stay as they are. It reports whether o was appended.
+func (b Builder) Append(headPaths string, o *Object, paths string) bool {
+	return o != nil && b.AppendTo(headPaths, Fill(o), paths)
+}
+
+// AppendTo is Append for a member of a type that the other builder refers to.
+func (b Builder) AppendTo(headPaths string, member Builder, paths string) bool {
+	o := member.Object
+	head, ok := b.Field(headPaths)
+	own, linked := member.Field(paths)
+	word := uint64(b.Object.k.mem.PointerSize())
+	if !ok || !linked || head.Size != 2*word || own.Size != 2*word || b.Taken(head) || member.Taken(own) {
+		return false
+	}
+	first, node := b.Object.base+head.Off, o.base+own.Off
+	if next := o.storedWord(own.Off); next != 0 && next != node {
+		return false
+	}
+	prev := b.Object.storedWord(head.Off + word)
+	if prev == 0 {
+		prev = first
+	}
+	last := b.Object.k.objectAt(prev)
+	if last == nil {
+		return false
+	}
+	last.pokeWord(prev-last.base, node)
+	o.pokeWord(own.Off, first)
+	o.pokeWord(own.Off+word, prev)
+	b.Object.pokeWord(head.Off+word, node)
+	return true
+}
+
+// Push is Append for hash lists: it inserts the hlist_node at paths of o as the first of the list (hlist_add_head).
+func (b Builder) Push(headPaths string, o *Object, paths string) {
+	if o == nil {
+		return
+	}
+	head, ok := b.Field(headPaths)
+	own, linked := Fill(o).Field(paths)
+	word := uint64(b.Object.k.mem.PointerSize())
+	if !ok || !linked || head.Size != word || own.Size != 2*word || b.Taken(head) || Fill(o).Taken(own) || o.storedWord(own.Off+word) != 0 {
+		return
+	}
+	next, node := b.Object.storedWord(head.Off), o.base+own.Off
+	if second := b.Object.k.objectAt(next); second != nil {
+		second.pokeWord(next-second.base+word, node)
+	}
+	o.pokeWord(own.Off, next)
+	o.pokeWord(own.Off+word, b.Object.base+head.Off)
+	b.Object.pokeWord(head.Off, node)
+}
+
+// storedWord returns the pointer at a storage offset, 0 if it never had a value.
+func (o *Object) storedWord(off uint64) uint64 {
+	size := uint64(o.k.mem.PointerSize())
+	if o.status(off, size) == never {
+		return 0
+	}
+	return endian.Uint(o.k.Order(), o.st.data[off:off+size])
+}
+
+// pokeWord sets the pointer at a storage offset as a default.
+func (o *Object) pokeWord(off, v uint64) {
+	var b [8]byte
+	size := o.k.mem.PointerSize()
+	endian.PutUint(o.k.Order(), b[:size], v)
+	o.Poke(off, b[:size], Made)
+}

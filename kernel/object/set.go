@@ -165,11 +165,13 @@ func (o *Object) String(path string) (string, error) {
 	}
 	var b []byte
 	if t := Strip(f.Spec, f.Type); t != nil && t.Kind == btf.KindPtr {
-		s := o.k.objectAt(at.LoadField(f))
+		addr := at.LoadField(f)
+		s := o.k.objectAt(addr)
 		if s == nil {
 			return "", nil
 		}
-		b = s.Present(0, s.size)
+		from := o.k.mem.Truncate(addr) - s.base
+		b = s.Present(from, s.size-from)
 	} else {
 		b = at.Present(f.Off, f.Size)
 	}
@@ -214,7 +216,7 @@ func (o *Object) Present(off, size uint64) []byte {
 // objects for pointers that are not set; otherwise such a pointer ends the walk with a nil object.
 func (o *Object) find(path string, create bool, how byteState) (*Object, Field, error) {
 	whole, at := path, o
-	outer := (*Layout)(nil) // what the last pointer points to, if not the object itself
+	outer, inner := (*Layout)(nil), uint64(0) // what the last pointer points to, if not the object itself, and where
 	for range MaxNesting {
 		l := at.Layout()
 		if outer != nil {
@@ -228,7 +230,7 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 		}
 		var elem uint64
 		if index, next, ok := cutIndex(path); ok && l.Type.Kind != btf.KindArray {
-			if index >= at.count {
+			if outer == nil && index >= at.count || index >= at.size {
 				return nil, Field{}, &PathError{Type: l.Name, Path: whole, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
 			}
 			elem, path = index*l.Size, next
@@ -242,7 +244,7 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 			}
 			return nil, Field{}, err
 		}
-		shift := elem
+		shift := elem + inner
 		if outer == nil {
 			shift += at.faceOff
 		}
@@ -280,18 +282,24 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 			next.builtin = at.builtin
 			at.StoreField(f, next.Addr(), how)
 		}
-		outer = next.outerAt(at.LoadField(f))
+		outer, inner = next.inside(at.LoadField(f), o.k.types.Of(f.Spec, Target(f.Spec, f.Type).ID))
 		at, path = next, rest
 	}
 	return nil, Field{}, &PathError{Type: o.TypeName(), Path: whole, Name: path, Err: ErrBadPath}
 }
 
-// outerAt returns the layout of the storage if addr is its start and the object itself is further inside, else nil.
-func (o *Object) outerAt(addr uint64) *Layout {
-	if o.faceOff == 0 || o.k.mem.Truncate(addr) != o.base {
-		return nil
+// inside returns what a pointer to a type leads to if not to the object itself, and its offset in the storage: the storage, of which the object is a
+// part, or a part of it that has the type. Otherwise the layout is nil.
+func (o *Object) inside(addr uint64, l *Layout) (*Layout, uint64) {
+	off := o.k.mem.Truncate(addr) - o.base
+	switch {
+	case off == o.faceOff || o.layout == nil:
+	case off == 0:
+		return o.layout, 0
+	case l != nil && l.Size > 0 && off < o.size && l.Size <= o.size-off:
+		return l, off
 	}
-	return o.layout
+	return nil, 0
 }
 
 func (s *Space) typeString(f Field) string { return f.Spec.TypeString(f.Type) }
