@@ -1,21 +1,14 @@
 package bpfsys
 
 import (
-	"maps"
+	"errors"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
-	machinemaps "github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
 )
-
-// replacement is a function of a program that an attached extension program replaces.
-type replacement struct {
-	fn   btf.ID
-	link *Link
-}
 
 // functionOf returns a function of a program by its id in the program's BTF.
 func (p *Prog) functionOf(id btf.ID) *loader.Func {
@@ -36,8 +29,6 @@ func (s *System) canExtend(p, tgt *Prog, fn btf.ID, explicit bool) uapi.Errno {
 		return uapi.EINVAL
 	case tgt.typ == uapi.ProgTypeExt, p.ext != nil && tgt.typ != p.ext.typ, tgt.functionOf(fn) == nil:
 		return uapi.EINVAL
-	case slices.ContainsFunc(tgt.replaced, func(r replacement) bool { return r.fn == fn }):
-		return uapi.EBUSY
 	}
 	if s.release.Has(uapi.R(6, 12)) && s.inProgArray(tgt) {
 		return uapi.EBUSY
@@ -58,104 +49,65 @@ func (s *System) inProgArray(p *Prog) bool {
 	return false
 }
 
-// extend makes an attached extension run in place of the function.
-func (s *System) extend(l *Link) {
-	l.tgtProg.replaced = append(l.tgtProg.replaced, replacement{l.btfID, l})
-	s.relink(l.tgtProg)
+// isExtended reports whether an extension replaces a function of a program.
+func (s *System) isExtended(p *Prog) bool {
+	for _, o := range s.byID[KindLink] {
+		if l := o.(*Link); l.tgtProg == p && !l.detached && l.prog.typ == uapi.ProgTypeExt {
+			return true
+		}
+	}
+	return false
 }
 
-// restore undoes extend.
-func (s *System) restore(l *Link) {
-	n := len(l.tgtProg.replaced)
-	l.tgtProg.replaced = slices.DeleteFunc(l.tgtProg.replaced, func(r replacement) bool { return r.link == l })
-	if len(l.tgtProg.replaced) != n {
-		s.relink(l.tgtProg)
-	}
-}
-
-// relink puts a program with its replaced functions into the machine, in place of what is there.
-func (s *System) relink(p *Prog) {
-	s.machine.RemoveProgram(p.unique)
-	if err := s.machine.AddProgram(p.extended().Link(s.target)); err != nil {
-		s.note("program %s with its extensions: %v", p.name, err)
-		return
-	}
-	if err := s.machine.ProgramError(p.unique); err != nil {
-		s.note("program %s with its extensions cannot run: %v", p.name, err)
-	}
-	for _, o := range s.byID[KindMap] {
-		m := o.(*Map)
-		array, ok := m.m.(machinemaps.ProgArray)
-		if !ok {
+// canTrace checks the trampoline of a kernel function: a program is on it once, and it has a limited number of programs.
+func (s *System) canTrace(p *Prog, obj *BTF, fn btf.ID) uapi.Errno {
+	n := 0
+	for _, o := range s.byID[KindLink] {
+		l := o.(*Link)
+		if l.typ != uapi.LinkTracing || l.detached || l.tgtProg != nil || l.obj != obj || l.btfID != fn {
 			continue
 		}
-		for key, x := range m.slots {
-			if x == Object(p) {
-				_ = s.machine.SetProg(array, le.Uint32([]byte(key)), p.unique)
-			}
+		if n++; l.prog == p {
+			return uapi.EBUSY
 		}
 	}
+	if n >= machine.MaxTracers(s.release) {
+		return uapi.E2BIG
+	}
+	return 0
 }
 
-// extended returns the program's code with that of its extensions behind it; calls of replaced functions lead there. An extension of the program's first
-// function is all that runs.
-func (p *Prog) extended() *loader.Raw {
-	out := *p.raw
-	for _, r := range p.replaced {
-		if f := p.functionOf(r.fn); f.Start == 0 {
-			by := *r.link.prog.raw
-			by.Name, by.Type, by.Attach, by.License, by.Flags = out.Name, out.Type, out.Attach, out.License, out.Flags
-			by.Section, by.AttachTo, by.AttachID, by.AttachModule = out.Section, out.AttachTo, out.AttachID, out.AttachModule
-			return &by
-		}
+// onProgram is what a link attaches to a function of a program.
+func (l *Link) onProgram() machine.Attachment {
+	return machine.Attachment{Program: l.prog.unique, Target: l.tgtProg.unique, Start: l.tgtProg.functionOf(l.btfID).Start, Cookie: l.cookie}
+}
+
+// attachToProgram makes an extension run in place of a function of a program, or a tracing program with it.
+func (s *System) attachToProgram(l *Link) uapi.Errno {
+	if l.tgtProg.functionOf(l.btfID) == nil {
+		return uapi.EINVAL
 	}
-	out.Insns, out.Refs = slices.Clone(out.Insns), maps.Clone(out.Refs)
-	out.Funcs, out.Lines, out.Maps = slices.Clone(out.Funcs), slices.Clone(out.Lines), slices.Clone(out.Maps)
-	if out.Refs == nil {
-		out.Refs = map[int]loader.Ref{}
+	switch err := s.machine.Attach(l.onProgram()); {
+	case errors.Is(err, machine.ErrTrampoline):
+		return uapi.EBUSY
+	case errors.Is(err, machine.ErrTracers):
+		return uapi.E2BIG
+	case errors.Is(err, machine.ErrNotAttachable):
+		s.note("program %s: %v", l.prog.name, err)
+		return uapi.EOPNOTSUPP
+	case err != nil:
+		s.note("program %s: %v", l.prog.name, err)
+		return uapi.EINVAL
 	}
-	own := len(p.raw.Insns)
-	for _, r := range p.replaced {
-		by, base := r.link.prog.raw, len(out.Insns)
-		old := p.functionOf(r.fn).Start
-		for i := range own {
-			in := &out.Insns[i]
-			switch in.Op() {
-			case decode.OpCallLocal:
-				if at, ok := p.raw.Insns[i].Target(i); ok && at == old {
-					in.Imm = int32(base - i - 1)
-				}
-			case decode.OpLdFunc:
-				if ref := out.Refs[i]; p.raw.Refs[i].Func == old {
-					ref.Func, in.Imm = base, int32(base-i-1)
-					out.Refs[i] = ref
-				}
-			}
-		}
-		out.Insns = append(out.Insns, by.Insns...)
-		for i, ref := range by.Refs {
-			if ref.Kind == loader.RefFunc {
-				ref.Func += base
-			}
-			out.Refs[base+i] = ref
-		}
-		funcs := by.Funcs
-		if len(funcs) == 0 {
-			funcs = []loader.Func{{Name: by.Name, Len: len(by.Insns)}}
-		}
-		for _, f := range funcs {
-			f.Start, f.Type = f.Start+base, 0 // its type is in the extension's BTF
-			out.Funcs = append(out.Funcs, f)
-		}
-		for _, line := range by.Lines {
-			line.InsnOff += 8 * uint32(base)
-			out.Lines = append(out.Lines, line)
-		}
-		for _, m := range by.Maps {
-			if !slices.Contains(out.Maps, m) {
-				out.Maps = append(out.Maps, m)
-			}
-		}
+	return 0
+}
+
+// detachFromProgram undoes attachToProgram.
+func (s *System) detachFromProgram(l *Link) {
+	if l.tgtProg == nil || l.typ != uapi.LinkTracing {
+		return
 	}
-	return &out
+	if err := s.machine.Detach(l.onProgram()); err != nil {
+		s.note("program %s: %v", l.tgtProg.name, err)
+	}
 }

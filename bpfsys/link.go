@@ -124,9 +124,10 @@ func (s *System) detachLink(l *Link) {
 	for _, h := range l.at {
 		s.detach(h)
 	}
+	was := l.detached
 	l.at, l.detached = nil, true
-	if l.typ == uapi.LinkTracing && l.tgtProg != nil && l.prog.typ == uapi.ProgTypeExt {
-		s.restore(l)
+	if !was {
+		s.detachFromProgram(l)
 	}
 	if l.group != nil {
 		l.group.remove(l)
@@ -235,35 +236,29 @@ func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.
 		if e := s.canExtend(p, tgt, btfID, targetFD != 0); e != 0 {
 			return fail(e)
 		}
-	} else if p.expected != uapi.AttachTraceRawTp {
-		// A program attaches to a function only once.
-		for _, h := range s.hooks {
-			if h.prog == p && p.typ != uapi.ProgTypeTracing {
-				return fail(uapi.EBUSY)
-			}
+	} else if p.expected != uapi.AttachTraceRawTp && tgt == nil {
+		if e := s.canTrace(p, obj, btfID); e != 0 {
+			return fail(e)
 		}
 	}
 	l := &Link{typ: uapi.LinkTracing, prog: p, attach: p.expected, name: name, obj: obj, btfID: btfID, cookie: cookie, tgtProg: tgt}
 	if p.expected == uapi.AttachTraceRawTp && p.typ == uapi.ProgTypeTracing {
 		l.typ = uapi.LinkRawTracepoint
 	}
-	if tgt != nil {
-		s.hold(tgt)
+	if tgt == nil {
+		return s.newLink(l, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: p.lp.Section}, cookie: cookie})
 	}
-	if p.typ == uapi.ProgTypeExt {
-		r := s.newLink(l)
-		if r.Errno != 0 {
-			s.put(tgt)
-			return r
-		}
-		p.consumed = p.consumed || tgt == p.ext && btfID == p.hook.id
-		s.extend(l)
+	if e := s.attachToProgram(l); e != 0 {
+		return fail(e)
+	}
+	s.hold(tgt)
+	r := s.newLink(l)
+	if r.Errno != 0 {
+		s.detachFromProgram(l)
+		s.put(tgt)
 		return r
 	}
-	r := s.newLink(l, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: p.lp.Section}, cookie: cookie})
-	if tgt != nil {
-		r.Note = "program " + p.name + " traces function " + name + " of another program: it runs only when an event names that function"
-	}
+	p.consumed = p.consumed || tgt == p.ext && btfID == p.hook.id
 	return r
 }
 

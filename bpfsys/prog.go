@@ -38,8 +38,7 @@ type Prog struct {
 	nanos    uint64
 	members  opsMember
 	raw      *loader.Raw
-	replaced []replacement // functions that extension programs replace
-	consumed bool          // an extension that was attached to the function it was loaded for
+	consumed bool // an extension that was attached to the function it was loaded for
 }
 
 // target is the type that a program's attach_btf_id refers to.
@@ -273,6 +272,9 @@ func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *
 	spec.Name = p.unique
 	p.raw, p.lp = spec, spec.Link(s.target)
 	p.lp.Funcs[0].Name = name
+	if p.ext != nil {
+		p.lp.AttachProg = p.ext.lp
+	}
 	if err := s.machine.AddProgram(p.lp); err != nil {
 		return Result{Errno: uapi.ENOMEM, Note: err.Error()}
 	}

@@ -38,6 +38,11 @@ func (s *System) run(c Caller, p *Prog, in machine.Input) (*machine.Result, erro
 		p.runs++
 		p.nanos += uint64(time.Since(start))
 	}
+	for _, traced := range res.Traced {
+		if err := failure(s.byUnique(traced.Program), traced, s.machine); err != nil {
+			s.note("%v", err)
+		}
+	}
 	for _, line := range res.Trace {
 		if len(s.trace.pipe) < maxTrace {
 			s.trace.pipe = append(append(s.trace.pipe, line...), '\n')
@@ -47,6 +52,16 @@ func (s *System) run(c Caller, p *Prog, in machine.Input) (*machine.Result, erro
 		return res, err
 	}
 	return res, nil
+}
+
+// byUnique returns the program with a name in the machine.
+func (s *System) byUnique(name string) *Prog {
+	for _, o := range s.byID[KindProg] {
+		if p := o.(*Prog); p.unique == name {
+			return p
+		}
+	}
+	return &Prog{unique: name}
 }
 
 // NotRunError means that a program did not run to completion.

@@ -37,6 +37,8 @@ type (
 	AbsentError = object.AbsentError
 	// Context is the object that r1 of a program points to.
 	Context = hook.Context
+	// Passed is a call of a function of a program, for programs that trace it.
+	Passed = hook.Passed
 	// ContextSpec describes a context to create.
 	ContextSpec = hook.ContextSpec
 	// Summed is the network card's contribution to a packet's checksums.

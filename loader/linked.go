@@ -118,8 +118,12 @@ type LinkedProgram struct {
 	// module's name), or 0.
 	AttachID     btf.ID
 	AttachModule string
-	Status       Status
-	Err          error // reason for the status; nil for ok and disabled
+	// AttachProg is the program whose function AttachTo the program extends or traces; nil for hooks of the kernel. AttachStart is the slot at
+	// which that function begins, AttachID its type in that program's BTF.
+	AttachProg  *LinkedProgram
+	AttachStart int
+	Status      Status
+	Err         error // reason for the status; nil for ok and disabled
 
 	linked   *Linked
 	flowOnce sync.Once
@@ -297,6 +301,9 @@ type LoadOptions struct {
 	GlobalBytes map[string][]byte
 	// Attach changes attach targets: function or tracepoint by program name.
 	Attach map[string]string
+	// AttachProgs attaches extensions and tracing programs to functions of other programs: "PROGRAM" or "PROGRAM:FUNCTION" by program name,
+	// see [LinkedProgram.AttachToProgram].
+	AttachProgs map[string]string
 	// NoLoad excludes programs by name.
 	NoLoad map[string]bool
 	// Only loads only these programs, including those of "?" sections.

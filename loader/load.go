@@ -37,7 +37,7 @@ func (o *Object) Load(t *Target, opts LoadOptions) (*Linked, error) {
 		off: map[*Program]bool{}, noMap: map[*Map]bool{}, dropped: map[string]string{},
 	}
 	for _, step := range []func() error{
-		l.checkByteOrder, l.checkBTF, l.choosePrograms, l.copyMaps, l.resolveExterns, l.setGlobals, l.linkStructOps, l.relocateCORE, l.linkPrograms,
+		l.checkByteOrder, l.checkBTF, l.choosePrograms, l.copyMaps, l.resolveExterns, l.setGlobals, l.linkStructOps, l.relocateCORE, l.linkPrograms, l.attachPrograms,
 	} {
 		if err := step(); err != nil {
 			var e *Error

@@ -198,7 +198,7 @@ func helperName(id int32) string {
 // checkHook determines whether the program's hook exists on the target. With StatusUnknownHook the error explains what
 // is not known.
 func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
-	if l.t.BTF == nil {
+	if _, ofProgram := l.opts.AttachProgs[lp.Name]; l.t.BTF == nil || ofProgram {
 		return StatusOK, nil
 	}
 	target := lp.AttachTo

@@ -33,7 +33,7 @@ func (s *Session) again() bool {
 	s.ctx.Step(next)
 	m.env.Run.SessionReturn = s.ctx.Returning(next)
 	s.shownAt = len(m.env.Run.Text)
-	m.thread.Start(s.p.img, s.ctx.Addr)
+	m.thread.Start(m.attached.entry(s.p).img, s.ctx.Addr)
 	m.goOn()
 	return true
 }

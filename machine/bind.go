@@ -74,6 +74,7 @@ type binder struct {
 	// instrument is called for every bound call and may wrap it.
 	instrument func(p *program, pc int, f *vm.Func)
 	typed      *typedObject
+	attached   *trampolines
 }
 
 // bind creates a program's code. If that fails, the program's status and error say why.
@@ -113,12 +114,7 @@ func (bin *binder) bind(lp *loader.LinkedProgram) *program {
 		p.status, p.err = StatusRefused, err
 		return p
 	}
-	img, err := vm.Lower(vm.LowerConfig{
-		Name: lp.Name, Insns: lp.Insns, Fuse: true, Big: endian.IsBig(bin.mem.ByteOrder()), Text: bin.text, Owner: p,
-		Imm64:             func(pc int) (uint64, error) { return bin.imm64(p, pc) },
-		Call:              func(pc int, in decode.Insn) (*vm.Func, error) { return bin.function(p, pc, in) },
-		ExceptionCallback: lp.ExceptionCallback,
-	})
+	img, err := bin.lower(p)
 	if err != nil {
 		p.status, p.err = StatusRefused, err
 		return p
@@ -126,6 +122,18 @@ func (bin *binder) bind(lp *loader.LinkedProgram) *program {
 	p.img, p.arena = img, bin.reg.arenaOf(lp)
 	bin.fillJumpTables(p)
 	return p
+}
+
+// lower makes the program's code, in the place of that which it has.
+func (bin *binder) lower(p *program) (*vm.Image, error) {
+	return vm.Lower(vm.LowerConfig{
+		Name: p.lp.Name, Insns: p.lp.Insns, Fuse: true, Big: endian.IsBig(bin.mem.ByteOrder()), Text: bin.text, Owner: p,
+		Imm64:             func(pc int) (uint64, error) { return bin.imm64(p, pc) },
+		Call:              func(pc int, in decode.Insn) (*vm.Func, error) { return bin.function(p, pc, in) },
+		Divert:            func(target int) *vm.Func { return bin.attached.divert(p, target) },
+		ExceptionCallback: p.lp.ExceptionCallback,
+		Replaces:          p.img,
+	})
 }
 
 // placeJumpTables allocates the memory of the program's instruction arrays: eight bytes per slot, the address of an

@@ -43,7 +43,7 @@ func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 		hook = &Hook{AttachTo: cs.attachTo(p), Section: lp.Section}
 	}
 	c, err := cs.kernel.NewContext(kernel.ContextSpec{
-		Iter:     iter,
+		Iter: iter, Passed: in.passed,
 		ProgType: p.typ, Attach: lp.Attach, AttachTo: hook.AttachTo, Section: hook.Section, Nth: p.runs,
 		ContextType: contextType(p.types(), lp.FuncType), Packet: in.Packet, Bytes: in.Context,
 		Args: in.Args, Values: in.Values, Current: in.Current, NetSpec: in.Net, Unlisted: lp.Status == loader.StatusUnknownHook,

@@ -7,11 +7,15 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// extension determines how to run a program that replaces a function of another program (freplace), which is not
-// loaded: with the context that its first parameter declares, in place of the function's. Without one there is nothing
-// to run on, and the program is absent.
+// extension determines how to run a program that replaces a function of another program (freplace): as a program of that one's type. If no
+// program is named, with the context that its first parameter declares, in place of the function's. Without one there is nothing to run on,
+// and the program is absent.
 func (bin *binder) extension(p *program) {
 	if progtype.Of(p.lp.Type).Target != progtype.OtherProgram || p.status != StatusOK && p.status != StatusUnknownHook {
+		return
+	}
+	if t := p.lp.AttachProg; t != nil {
+		p.typ = t.Type
 		return
 	}
 	of := "a function"
@@ -27,5 +31,5 @@ func (bin *binder) extension(p *program) {
 	}
 	p.status = StatusAbsent
 	p.err = &loader.Error{Program: p.lp.Name, Insn: -1, Err: loader.ErrNoHook,
-		Detail: fmt.Sprintf("it replaces %s of another program, which is not loaded, and its parameters do not reveal the context type", of)}
+		Detail: fmt.Sprintf("it replaces %s of another program, which is not loaded, and its parameters do not reveal the context type; name the program with --attach-prog %s=PROGRAM[:FUNCTION]", of, p.lp.Name)}
 }

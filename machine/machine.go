@@ -84,6 +84,7 @@ type Machine struct {
 	recorder
 	accounts
 	coverage
+	attached trampolines
 	addresses
 	parking
 
@@ -208,6 +209,9 @@ func (m *Machine) compose() (err error) {
 	for _, lp := range m.linked.Programs {
 		m.take(lp)
 	}
+	if err := m.attachAll(); err != nil {
+		return err
+	}
 	return m.initMaps()
 }
 
@@ -221,7 +225,8 @@ func (m *Machine) furnish() {
 		events: NewEventTypes(l.Object.DebugTypes, l.Target.BTF, l.Object.RelocatedTypes(), l.Programs)}
 	m.accounts = accounts{rec: &m.recorder, parking: &m.parking, mem: m.mem, kernel: m.kernel, thread: m.thread, env: m.env, mapEnv: m.mapEnv, cfg: &m.cfg,
 		release: uapi.ReleaseOf(l.Target.Version), work: work{left: workSlice}}
-	m.binder = binder{reg: reg, mem: m.mem, kernel: m.kernel, text: m.text, refuses: m.cfg.Refuses, schedules: m.cfg.Schedules, instrument: m.accounts.instrument}
+	m.binder = binder{reg: reg, mem: m.mem, kernel: m.kernel, text: m.text, refuses: m.cfg.Refuses, schedules: m.cfg.Schedules, instrument: m.accounts.instrument, attached: &m.attached}
+	m.attached.enter = m.enterFunction
 	m.coverage = coverage{reg: reg}
 	if sink := m.cfg.Cover; sink != nil {
 		m.coverage.begin = func() func([]Covered) { return sink.Begin(m) }

@@ -62,6 +62,6 @@ func (r *Result) clone() Result {
 	c := *r
 	c.Helpers = maps.Clone(r.Helpers)
 	c.Reads, c.Writes, c.Warnings = slices.Clone(r.Reads), slices.Clone(r.Writes), slices.Clone(r.Warnings)
-	c.StackReads = slices.Clone(r.StackReads)
+	c.StackReads, c.Traced = slices.Clone(r.StackReads), slices.Clone(r.Traced)
 	return c
 }

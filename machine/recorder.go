@@ -36,6 +36,9 @@ type runState struct {
 	overrides map[string]Override
 
 	ignoreUnset bool
+	// passing is a call of a traced function that the program makes or that has returned; passed means that the programs at its entry ran.
+	passing *passing
+	passed  bool
 }
 
 // access records an access of a kernel object by the current instruction. Repeated reads of one field by one

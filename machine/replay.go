@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -85,6 +86,9 @@ func CheckPacket(lp *loader.Program, size int) error {
 	return nil
 }
 
+// ErrReplayTraced: programs that trace functions of others run with single packets, not in a replay.
+var ErrReplayTraced = errors.New("programs trace functions of programs (fentry, fexit), which a replay of many packets does not run: run single packets")
+
 // Replay prepares a replay. For a program that cannot run it returns no Replay but a Result with the reason as its
 // status. The error is for wrong input, as in [Machine.Begin]. in.Packet and in.Trace are not used.
 func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
@@ -98,6 +102,9 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 	}
 	if !progtype.Of(p.lp.Type).Takes.Has(progtype.TakesPacket) {
 		return nil, nil, fmt.Errorf("%s: %v programs take no packet", name, p.lp.Type)
+	}
+	if m.attached.traces() {
+		return nil, nil, fmt.Errorf("%s: %w", name, ErrReplayTraced)
 	}
 	r.least, r.most = kernel.FrameLimits(p.lp.Type, p.lp.Flags&uapi.ProgXDPHasFrags != 0)
 	for _, b := range m.maps {
@@ -174,7 +181,7 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (*Outcome, error) {
 		r.tracked = on
 	}
 	r.packets++
-	t.Start(r.p.img, r.ctx.Addr)
+	t.Start(m.attached.entry(r.p).img, r.ctx.Addr)
 	limit := m.cfg.MaxInsns
 	for m.step(min(slice, limit-min(limit, t.Insns()))) == vm.Budget {
 		if t.Insns() >= limit {

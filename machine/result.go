@@ -55,6 +55,9 @@ type Result struct {
 	// detects them; in a replay it runs the first packets and samples of the others.
 	StackReads []StackRead
 	Coverage   Coverage
+	// Traced are the results of programs that trace functions of the program, in the order in which they ran. Their records, effects, trace
+	// lines and changes of maps are among those above.
+	Traced []*Result
 	// Untyped means that the types of the hook's arguments are unknown.
 	Untyped bool
 	// Ran means that the program was executed.

@@ -56,6 +56,8 @@ type Input struct {
 	// Trace receives the executed instructions one by one; nil runs at full speed.
 	Trace Tracer
 
+	// passed is the call that a tracing program runs for.
+	passed *kernel.Passed
 	// sameContext continues with the context that the previous run left.
 	sameContext bool
 }

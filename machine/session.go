@@ -28,6 +28,7 @@ type Session struct {
 	step    int    // number of the call of the program, from 0
 	insns   uint64 // instructions of earlier calls
 	shownAt int    // length of an iterator's output before this call
+	entered bool   // the programs at the entry of the program ran, for this call
 }
 
 // Begin prepares a run: it creates the context and sets the processor to the first instruction. For a program that
@@ -42,7 +43,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	if p.img == nil {
 		return nil, res, nil
 	}
-	if busy := m.busy(in.CPU); busy != nil {
+	if busy := m.busy(in.CPU); busy != nil && in.passed == nil {
 		return nil, nil, &BusyError{in.CPU, busy.p.lp.Name}
 	}
 	if err := m.kernel.SetCPU(in.CPU); err != nil {
@@ -63,7 +64,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	if !isUSDT(p) { // for those the cookie is the number of the spec, 0
 		m.env.Run.Cookie, m.env.Run.CgroupStorage = in.Cookie, in.CgroupStorage
 	}
-	m.thread.Start(p.img, kctx.Addr)
+	m.thread.Start(m.attached.entry(p).img, kctx.Addr)
 	return s, res, nil
 }
 
@@ -83,6 +84,7 @@ func (s *Session) Run(n uint64) vm.Stop {
 	t := s.m.thread
 	s.blocked, s.m.waits = 0, nil
 	for !s.over {
+		s.enter()
 		limit, began := s.m.cfg.MaxInsns-min(s.spent(), s.m.cfg.MaxInsns), t.Insns()
 		most := s.m.trackedFor(n, s.insns+began)
 		switch s.m.step(min(most, limit-min(began, limit))) {
@@ -95,6 +97,14 @@ func (s *Session) Run(n uint64) vm.Stop {
 				return vm.Budget
 			}
 			t.Abort(s.limitReached())
+		case vm.Stopped:
+			if !s.passes() {
+				break
+			}
+			if n -= min(n, t.Insns()-min(began, t.Insns())); n == 0 {
+				return vm.Budget
+			}
+			continue
 		case vm.Done:
 			n -= min(n, t.Insns()-min(began, t.Insns()))
 			s.m.checkHeld()
@@ -103,6 +113,7 @@ func (s *Session) Run(n uint64) vm.Stop {
 			} else {
 				s.m.checkCallbackReturn(*s.late.call)
 			}
+			s.exit()
 			if t.Fault() == nil && (s.late.call == nil && s.again() || s.settle()) && n > 0 {
 				continue
 			}

@@ -163,8 +163,11 @@ func (d *RunDocument) NotSimulated(reason string) {
 	}
 }
 
-// Add adds a run to its program. A program has the status of its worst run.
+// Add adds a run to its program, and those of programs that trace or extend it to theirs. A program has the status of its worst run.
 func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
+	for _, traced := range res.Traced {
+		d.Add(m, traced)
+	}
 	for i := range d.Programs {
 		p := &d.Programs[i]
 		if p.Name != res.Program {

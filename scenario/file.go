@@ -32,7 +32,9 @@ type File struct {
 	Kernel  Setup
 	// Objects, Maps and Globals are set up before the runs, in file order.
 	Objects, Maps, Globals []Pair
-	Runs                   []*Run
+	// Attach are programs that are attached to functions of others, with their targets.
+	Attach []Pair
+	Runs   []*Run
 	// Sequence lists the runs that share one machine.
 	Sequence []*Run
 
@@ -395,6 +397,7 @@ func (f *File) decodeTables(root *Node) error {
 		func() error { return f.decodeObjects(root.Get("objects")) },
 		func() (err error) { f.Maps, err = root.Get("maps").pairs("maps"); return err },
 		func() (err error) { f.Globals, err = root.Get("globals").pairs("globals"); return err },
+		func() (err error) { f.Attach, err = root.Get("attach").pairs("attach"); return err },
 	)
 }
 

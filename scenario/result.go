@@ -226,6 +226,11 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		}
 	}
 	res.Events, res.Trace = events, trace
+	for _, traced := range res.Traced {
+		if late == nil {
+			late = traced.Fault
+		}
+	}
 	if late != nil && res.Fault == nil && res.Ran {
 		res.Fault, res.Status = late, machine.StatusFault
 	}

@@ -57,6 +57,7 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	load, err := f.loadOptions(obj, opt.Load)
 	wrong.add(err)
 	wrong.add(f.innerMaps(obj, &load))
+	wrong.add(f.attachProgs(obj, &load))
 	known := *f // do not check runs of unknown programs further
 	known.Runs = nil
 	for _, r := range f.Runs {

@@ -222,35 +222,3 @@ func modifyReturnTest(name string) bool {
 	}
 	return strings.HasPrefix(name, "bpf_fentry_test")
 }
-
-// attachToProg checks extensions and programs that trace other programs.
-func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
-	p, tgt := h.p, h.p.AttachProg
-	i := &h.prog
-	sub := -1
-	for n := range tgt.Funcs {
-		if tgt.Funcs[n].Type == p.AttachID {
-			sub = n
-		}
-	}
-	if sub < 0 {
-		h.refuse(uapi.EINVAL, "Subprog %s doesn't exist", t.Name)
-	}
-	if p.Type == uapi.ProgTypeExt {
-		if sub > 0 && t.Linkage != funcGlobal {
-			h.refuse(uapi.EINVAL, "Cannot replace static functions")
-		}
-		if tgt.Type == uapi.ProgTypeTracing && (tgt.Attach == uapi.AttachTraceFentry || tgt.Attach == uapi.AttachTraceFexit) {
-			h.refuse(uapi.EINVAL, "Cannot extend fentry/fexit")
-		}
-		if tgt.Type == uapi.ProgTypeExt {
-			h.refuse(uapi.EINVAL, "Cannot recursively attach")
-		}
-		i.attachProto = h.funcProto(s, t)
-		return
-	}
-	i.attachProto = h.funcProto(s, t)
-	if sub > 0 && t.Linkage != funcGlobal {
-		i.attachProto = nil
-	}
-}

@@ -74,7 +74,7 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	switch {
 	case !c.Knows():
 		return unknown("%s", c.WhyNot())
-	case progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram:
+	case progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram && lp.AttachProg == nil:
 		return unknown("the program that it replaces a function of")
 	}
 	p, err := FromLinked(c.linked, lp)

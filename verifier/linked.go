@@ -34,6 +34,9 @@ func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
 		p.Refs[pc] = conv.ref(r)
 	}
 	linesAndFuncs(p, lp)
+	if t := lp.AttachProg; t != nil {
+		p.AttachProg = attachTarget(t)
+	}
 	if so := lp.StructOps; so != nil {
 		if m, err := structOpsMember(l, so); err != nil {
 			return nil, err
@@ -42,6 +45,17 @@ func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
 		}
 	}
 	return p, nil
+}
+
+// attachTarget describes a program for the verification of programs that attach to it.
+func attachTarget(lp *loader.LinkedProgram) *Program {
+	l := lp.Linked()
+	p := &Program{
+		Name: lp.Name, Type: lp.Type, Attach: lp.Attach, License: l.Object.License, Flags: lp.Flags, Sleepable: lp.Sleepable,
+		Insns: lp.Insns, BTF: l.Object.BTF,
+	}
+	linesAndFuncs(p, lp)
+	return p
 }
 
 func linesAndFuncs(p *Program, lp *loader.LinkedProgram) {

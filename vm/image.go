@@ -40,6 +40,11 @@ type LowerConfig struct {
 	Fuse bool
 	// Text assigns addresses to the image; nil creates a private one.
 	Text *Text
+	// Replaces is an image of the same program in Text, or nil: the new one gets its addresses, so that function pointers stay valid.
+	Replaces *Image
+	// Divert returns the function that is called in place of the program's own function at slot target, nil for none. It is like a
+	// helper: an [ActInvoke] of the function's address makes the call after all.
+	Divert func(target int) *Func
 	// ExceptionCallback is the slot of the program's exception callback, or 0.
 	ExceptionCallback int
 	// Owner is for the caller's use.

@@ -33,10 +33,12 @@ func Lower(cfg LowerConfig) (*Image, error) {
 	if img.text == nil {
 		img.text = NewText(0)
 	}
-	img.text.add(img, n)
+	if cfg.Replaces == nil || !img.text.replace(cfg.Replaces, img, n) {
+		img.text.add(img, n)
+	}
 	l := lowerer{cfg: &cfg, img: img, funcs: make(map[*Func]int), starts: map[int]bool{0: true}}
 	if err := l.lower(); err != nil {
-		img.text.drop(img)
+		img.text.drop(img, cfg.Replaces)
 		return nil, err
 	}
 	if cb := cfg.ExceptionCallback; cb > 0 && cb < n && img.plain[cb].op != opSecondSlot {
@@ -110,6 +112,11 @@ func (l *lowerer) lower() error {
 			}
 			l.starts[pc+1+int(in.Imm)] = true
 			c.off = int32(in.Imm) * instSize
+			if l.cfg.Divert != nil {
+				if f := l.cfg.Divert(pc + 1 + int(in.Imm)); f != nil {
+					c = l.bound(f)
+				}
+			}
 		case lowerCallFunc:
 			c = l.call(pc, in, op)
 		}
@@ -201,6 +208,11 @@ func (l *lowerer) call(pc int, in decode.Insn, op decode.Op) inst {
 	if f == nil || f.Fn == nil {
 		return l.trap(pc, NotSimulated, fmt.Sprintf("%s %d is not simulated", what, in.Imm))
 	}
+	return l.bound(f)
+}
+
+// bound returns a call of a function that is not the program's own.
+func (l *lowerer) bound(f *Func) inst {
 	i, ok := l.funcs[f]
 	if !ok {
 		i = len(l.img.funcs)

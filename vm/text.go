@@ -34,8 +34,23 @@ func (x *Text) add(img *Image, n int) {
 	x.next += (uint64(n)*slotSize + 4095) &^ 4095
 }
 
-// drop removes an image whose lowering failed; it is the last one.
-func (x *Text) drop(img *Image) {
+// replace puts an image of as many slots at the place of another; it returns false if that is not in x, or of another size.
+func (x *Text) replace(old, img *Image, n int) bool {
+	i := slices.Index(x.images, old)
+	if i < 0 || len(old.insns) != n {
+		return false
+	}
+	img.textBase = old.textBase
+	x.images[i] = img
+	return true
+}
+
+// drop removes an image whose lowering failed; it is the last one, or in the place of another.
+func (x *Text) drop(img, replaced *Image) {
+	if i := slices.Index(x.images, img); i >= 0 && replaced != nil && img.textBase == replaced.textBase {
+		x.images[i] = replaced
+		return
+	}
 	if n := len(x.images); n > 0 && x.images[n-1] == img {
 		x.images = x.images[:n-1]
 		x.next = img.textBase

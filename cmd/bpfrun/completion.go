@@ -19,7 +19,7 @@ type completer = func(cmd *cobra.Command, args []string, word string) ([]string,
 // complete adds completion of programs, maps, variables, runs and kernels to a command tree.
 func complete(root *cobra.Command, objects *objectFlags) {
 	flags := map[string]completer{
-		"prog": ofObject(objects, "", programsOf), "no-load": ofObject(objects, "", programsOf), "attach": ofObject(objects, "=", programsOf),
+		"prog": ofObject(objects, "", programsOf), "no-load": ofObject(objects, "", programsOf), "attach": ofObject(objects, "=", programsOf), "attach-prog": ofObject(objects, "=", programsOf),
 		"map-size": ofObject(objects, "=", mapsOf), "inner-map": ofObject(objects, "=", mapsOf), "dump-map": ofObject(objects, "", mapsOf), "global": ofObject(objects, "=", variablesOf),
 		"btf": kernelNames, "base": kernelNames, "run": runs,
 		"loader": words(loader.DialectNames()...), "engine": words("interp", "jit", "both", "auto"), "color": words("auto", "always", "never"),

@@ -30,6 +30,7 @@ type objectFlags struct {
 	externs       []string
 	innerMaps     []string
 	attach        []string
+	attachProgs   []string
 	noLoad        []string
 	lightSkeleton bool
 	loader        string
@@ -45,6 +46,7 @@ func (f *objectFlags) add(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.externs, "extern", nil, "value of an undefined symbol that user space patches into the program: `NAME=VALUE`")
 	fs.StringArrayVar(&f.globals, "global", nil, "value of a global variable: `NAME=VALUE`")
 	fs.StringArrayVar(&f.attach, "attach", nil, "attach a program to another function: `PROGRAM=FUNCTION`")
+	fs.StringArrayVar(&f.attachProgs, "attach-prog", nil, "attach an extension (freplace), fentry or fexit program to a function of another program: `PROGRAM=TARGET[:FUNCTION]`; it runs when TARGET does")
 	fs.StringArrayVar(&f.noLoad, "no-load", nil, "do not load `PROGRAM`; repeatable")
 	fs.BoolVar(&f.optional, "optional", false, "also run optional programs (sections that begin with ?)")
 	fs.StringVar(&f.loader, "loader", "auto", "follow the rules of this user space loader where loaders differ (section names, default map sizes): libbpf, cilium, aya, or auto (accept what any of them accepts; not with --strict)")
@@ -96,7 +98,8 @@ func (f *objectFlags) loadOptions() (loader.LoadOptions, error) {
 	attach, err3 := pairs("attach", f.attach)
 	inner, err4 := pairs("inner-map", f.innerMaps)
 	externs, err5 := pairs("extern", f.externs)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	progs, err6 := pairs("attach-prog", f.attachProgs)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return o, err
 	}
 	o.MapSizes = map[string]uint32{}
@@ -118,7 +121,7 @@ func (f *objectFlags) loadOptions() (loader.LoadOptions, error) {
 		}
 		o.Externs[name] = v
 	}
-	o.Globals, o.Attach, o.InnerMaps = globals, attach, inner
+	o.Globals, o.Attach, o.AttachProgs, o.InnerMaps = globals, attach, progs, inner
 	o.Optional = f.optional
 	o.KernelCORE = f.lightSkeleton
 	o.AsDefined = *f.strict && f.loader == loader.DialectAuto.String()

@@ -245,22 +245,27 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	} else if err != nil {
 		return nil, err
 	}
-	linked, err := c.linkTo(obj, target, c.progs...)
+	linked, err := c.linkTo(obj, target, slices.Concat(c.progs, targetPrograms(c.objects.attachProgs))...)
 	if exitCode(err) == exitLoad {
 		return failedOn(obj, report.NewTarget(target, s.Path), err), err
 	} else if err != nil {
 		return nil, err
 	}
 	doc := report.NewRunDocument(linked, s.Path)
-	doc.Choose(c.progs)
-	names := c.progs
+	names, with := c.progs, []string(nil)
+	if len(c.objects.attachProgs) > 0 {
+		if names, with, err = attachedTo(linked, c.progs); err != nil {
+			return nil, err
+		}
+	}
+	doc.Choose(slices.Concat(names, with))
 	if c.replays() {
-		if names, err = packetPrograms(obj, c.progs); err != nil {
+		if names, err = packetPrograms(obj, names); err != nil {
 			return nil, err
 		}
 		doc.Choose(names)
 	}
-	verdicts := c.sim.verdicts(ctx, linked, names)
+	verdicts := c.sim.verdicts(ctx, linked, slices.Concat(names, with))
 	cfg.Refuses = verdicts.refuses
 	schedulers := c.schedulers(obj)
 	cfg.Schedules = len(schedulers) > 0
@@ -272,6 +277,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		return doc, nil
 	}
 	defer m.Close()
+	addAttached(doc, m, with)
 	drop, err := c.serveBPF(linked, m, target, cfg)
 	if err != nil {
 		return nil, err

@@ -45,6 +45,8 @@ type ContextSpec struct {
 	Values []any
 	// Current is the task that the program runs in; nil = the CPU's current task.
 	Current *object.Object
+	// Passed is the call of a program's function that a tracing program sees; nil if it traces the kernel.
+	Passed *Passed
 	// Nth is the number of earlier events of the hook. In default mode a repeated event is the next one: a task is
 	// switched back, an established connection is closed.
 	Nth int

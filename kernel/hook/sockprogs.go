@@ -398,14 +398,18 @@ func (h *Hooks) KernelContext(c *Context) (*object.Object, error) {
 
 // ContextOfKernel returns the context whose kernel struct is at an address, or nil if there is none.
 func (h *Hooks) ContextOfKernel(addr uint64) *Context {
-	if len(h.live) == 0 {
-		return nil
-	}
-	c := h.live[len(h.live)-1]
-	for _, key := range [...]string{keptSkb, keptContext(progtype.Of(c.spec.ProgType).Context.Kernel)} {
-		if o := h.Kept(key); o != nil && o.Addr() == h.Mem().Truncate(addr) {
-			return c
+	for i := len(h.live) - 1; i >= 0; i-- { // a program that traces another has that one's packet
+		c := h.live[i]
+		row := progtype.Of(c.spec.ProgType).Context
+		if row == nil || c.spec.Passed != nil {
+			continue
 		}
+		for _, key := range [...]string{keptSkb, keptContext(row.Kernel)} {
+			if o := h.Kept(key); o != nil && o.Addr() == h.Mem().Truncate(addr) {
+				return c
+			}
+		}
+		return nil
 	}
 	return nil
 }

@@ -187,6 +187,9 @@ func (h *Hooks) tracingContext(c *Context) error {
 	}
 	at := row.Attached(attach)
 	ret := at != nil && at.Return
+	if c.spec.Passed != nil {
+		return h.passedContext(c, ret)
+	}
 	return h.functionContext(c, c.spec.AttachTo, ret)
 }
 

@@ -1,0 +1,46 @@
+package scenario
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// attachProgs adds the file's attachments of programs to functions of others to the loader's options.
+func (f *File) attachProgs(obj *loader.Object, o *loader.LoadOptions) error {
+	if len(f.Attach) == 0 {
+		return nil
+	}
+	to := maps.Clone(o.AttachProgs)
+	if to == nil {
+		to = map[string]string{}
+	}
+	var wrong mistakes
+	for _, p := range f.Attach {
+		name, err := p.Value.text("attach")
+		if !wrong.add(err) {
+			continue
+		}
+		target, _, _ := strings.Cut(name, ":")
+		if _, ok := obj.Program(p.Key.Text); !ok {
+			wrong.add(p.Key.unknown("program", p.Key.Text, programNames(obj)))
+			continue
+		}
+		if _, ok := obj.Program(target); !ok {
+			wrong.add(p.Value.unknown("program", target, programNames(obj)))
+			continue
+		}
+		one := *o
+		one.AttachProgs = map[string]string{p.Key.Text: name}
+		if _, err := obj.Load(loader.NewTarget("", nil), one); err != nil {
+			wrong.add(p.Value.wrap("attach", err))
+			continue
+		}
+		to[p.Key.Text] = name
+		o.Also = append(slices.Clone(o.Also), p.Key.Text, target)
+	}
+	o.AttachProgs = to
+	return wrong.err()
+}

@@ -1,0 +1,182 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// attachToProg checks extensions and programs that trace other programs (kernel/bpf/verifier.c bpf_check_attach_target).
+func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
+	p, tgt := h.p, h.p.AttachProg
+	i := &h.prog
+	extension := p.Type == uapi.ProgTypeExt
+	sub := -1
+	for n := range tgt.Funcs {
+		if tgt.Funcs[n].Type == p.AttachID {
+			sub = n
+			break
+		}
+	}
+	if sub < 0 {
+		h.refuse(uapi.EINVAL, "Subprog %s doesn't exist", t.Name)
+	}
+	at := tgt.Funcs[sub].Insn
+	if at > 0 && at == tgt.ExceptionCallback {
+		what := "Tracing"
+		if extension {
+			what = "Extension"
+		}
+		h.refuse(uapi.EINVAL, "%s programs cannot attach to exception callback", what)
+	}
+	static := sub > 0 && t.Linkage != funcGlobal
+	if extension && static {
+		h.refuse(uapi.EINVAL, "Cannot replace static functions")
+	}
+	if extension && h.has(since.GlobalEffects) && h.changes(p, 0) && !h.changes(tgt, at) {
+		h.refuse(uapi.EINVAL, "Extension program changes packet data, while original does not")
+	}
+	h.recursion(tgt)
+	i.attachProto = h.funcProto(s, t)
+	if extension {
+		h.sameType(t)
+	} else if static {
+		i.attachProto = nil
+	}
+}
+
+// recursion refuses attachments that could form a circle of calls.
+func (h *attachment) recursion(tgt *Program) {
+	p := h.p
+	traces := tgt.Type == uapi.ProgTypeTracing
+	switch {
+	case p.Type == uapi.ProgTypeTracing && h.rel >= since.R(6, 8):
+		if traces && tgt.AttachProg != nil && tgt.AttachProg.Type == uapi.ProgTypeTracing {
+			h.refuse(uapi.EINVAL, "Cannot nest tracing program attach more than once")
+		}
+	case p.Type == tgt.Type:
+		h.refuse(uapi.EINVAL, "Cannot recursively attach")
+	}
+	if p.Type != uapi.ProgTypeExt || !traces {
+		return
+	}
+	switch tgt.Attach {
+	case uapi.AttachTraceFentry, uapi.AttachTraceFexit:
+		h.refuse(uapi.EINVAL, "Cannot extend fentry/fexit")
+	case uapi.AttachTraceFsession, uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
+		h.refuse(uapi.EINVAL, "Cannot extend fentry/fexit/fsession")
+	}
+}
+
+// changes reports whether the function of a program that begins at a slot, or one that it calls, changes packets.
+func (h *attachment) changes(p *Program, start int) bool {
+	seen := map[int]bool{}
+	for todo := []int{start}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		for pc := at; pc < p.end(at); pc++ {
+			switch in := &p.Insns[pc]; {
+			case isHelperCall(in):
+				if h.changesPacket(uapi.FuncID(in.Imm)) {
+					return true
+				}
+			case isKfuncCall(in):
+				if p.Refs[pc].Name == "bpf_xdp_pull_data" {
+					return true
+				}
+			case isLocalCall(in):
+				if to := pc + 1 + int(in.Imm); to >= 0 && to < len(p.Insns) {
+					todo = append(todo, to)
+				}
+			case in.Op() == decode.OpLdImm64:
+				pc++
+			}
+		}
+	}
+	return false
+}
+
+// end returns the slot after the function that begins at a slot.
+func (p *Program) end(start int) int {
+	end := len(p.Insns)
+	for _, f := range p.Funcs {
+		if f.Insn > start {
+			end = min(end, f.Insn)
+		}
+	}
+	return end
+}
+
+// sameType checks that an extension has the type of the function it replaces (kernel/bpf/btf.c btf_check_func_type_match).
+func (h *attachment) sameType(t *btf.Type) {
+	p, spec := h.p, h.p.AttachProg.BTF
+	if p.BTF == nil || len(p.Funcs) == 0 {
+		h.refuse(uapi.EINVAL, "Program extension requires BTF")
+	}
+	own, err := p.BTF.Type(p.Funcs[0].Type)
+	if err != nil || own.Kind != btf.KindFunc {
+		panic(refusal{uapi.EFAULT})
+	}
+	for _, f := range []*btf.Type{own, t} {
+		if f.Linkage != funcGlobal {
+			h.refuse(uapi.EINVAL, "%s() is not a global function", f.Name)
+		}
+	}
+	a, b := p.BTF.MustType(own.Ref), spec.MustType(t.Ref)
+	if len(a.Params) != len(b.Params) {
+		h.refuse(uapi.EINVAL, "%s() has %d args while %s() has %d args", own.Name, len(a.Params), t.Name, len(b.Params))
+	}
+	if x, y := p.BTF.SkipMods(a.Ref), spec.SkipMods(b.Ref); !sameInfo(x, y) {
+		h.refuse(uapi.EINVAL, "Return type %s of %s() doesn't match type %s of %s()", kindWord(x), own.Name, kindWord(y), t.Name)
+	}
+	for i := range a.Params {
+		h.sameParam(i, own.Name, t.Name, p.BTF, spec, p.BTF.SkipMods(a.Params[i].Type), spec.SkipMods(b.Params[i].Type))
+	}
+}
+
+// sameParam compares the types of a parameter of the extension and of the function it replaces.
+func (h *attachment) sameParam(i int, own, its string, s1, s2 *btf.Spec, t1, t2 *btf.Type) {
+	if !sameInfo(t1, t2) {
+		h.refuse(uapi.EINVAL, "arg%d in %s() is %s while %s() has %s", i, own, kindWord(t1), its, kindWord(t2))
+	}
+	if t1.Kind != btf.KindPtr && t1.Size != t2.Size {
+		h.refuse(uapi.EINVAL, "arg%d in %s() has size %d while %s() has %d", i, own, t1.Size, its, t2.Size)
+	}
+	switch {
+	case t1.Kind == btf.KindInt, t1.Kind.IsEnum():
+		return
+	case t1.Kind != btf.KindPtr:
+		h.refuse(uapi.EINVAL, "arg%d in %s() has unrecognized type", i, own)
+	}
+	t1, t2 = s1.SkipMods(t1.Ref), s2.SkipMods(t2.Ref)
+	for _, x := range []struct {
+		t    *btf.Type
+		name string
+	}{{t1, own}, {t2, its}} {
+		if !x.t.Kind.IsComposite() {
+			h.refuse(uapi.EINVAL, "arg%d in %s() is not a pointer to context", i, x.name)
+		}
+	}
+	if t1.Name != t2.Name {
+		h.refuse(uapi.EINVAL, "arg%d %s(struct %s *) doesn't match %s(struct %s *)", i, own, t1.Name, its, t2.Name)
+	}
+}
+
+// sameInfo compares the info words of two types: kind, number of members, kind_flag.
+func sameInfo(a, b *btf.Type) bool {
+	n := func(t *btf.Type) int { return len(t.Members) + len(t.Values) + len(t.Params) }
+	return a.Kind == b.Kind && n(a) == n(b) && a.Flag == b.Flag
+}
+
+// kindWord is the kernel's name of a type's kind (btf_kind_str).
+func kindWord(t *btf.Type) string {
+	if t.Kind == btf.KindVoid {
+		return "UNKNOWN"
+	}
+	return t.Kind.String()
+}
