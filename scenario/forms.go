@@ -110,6 +110,7 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "current", doc: "The task it runs in: the $name of an object.", shape: text},
 	{name: "cpu", doc: "The CPU it runs on.", shape: integer},
 	{name: "args", doc: "Arguments of the hook, or fields of a tracepoint, by name; ret is the return value.", shape: mapOf(anything)},
+	{name: "function", doc: "The function that the run is of, for programs that trace many (kprobe.multi, kprobe.session, fentry.multi, uprobe.multi, ...). The default is the one with the shortest name that the pattern matches. Cookies are those of the function: set cookie.", shape: text},
 	{name: "cookie", doc: "The cookie the program is attached with (bpf_get_attach_cookie, bpf_usdt_cookie).", shape: integer},
 	{name: "elements", doc: "What an iterator visits, instead of the existing objects: the arguments of each call by name. The final call without an element follows.", shape: listOf(mapOf(anything))},
 	{name: "map", doc: "The map whose elements an iterator visits.", shape: text},

@@ -51,6 +51,7 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 		wrong.add(run.CookieNode.errorf("cookie: programs of type %s have no attach cookie", lp.Type))
 		p.in.Cookie = 0
 	}
+	wrong.add(r.ofFunction(run, &p.in))
 	wrong.add(r.withContext(run, &p.in))
 	if run.Current != nil {
 		o, err := r.b.ref(run.Current)
@@ -86,6 +87,21 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 		p.in.Overrides[h.Name] = machine.Override{FailAt: h.FailAt, Returns: h.Returns}
 	}
 	return p, wrong.err()
+}
+
+// ofFunction sets the function that the run is of.
+func (r *Runner) ofFunction(run *Run, in *machine.Input) error {
+	if run.Function == nil {
+		return nil
+	}
+	name, err := run.Function.text("function")
+	if err != nil {
+		return err
+	}
+	if in.Hook, err = r.m.HookOf(run.Prog, name); err != nil {
+		return run.Function.wrap("function", err)
+	}
+	return nil
 }
 
 // contextBytes encodes a context that is given by the members of its struct.
