@@ -11,7 +11,7 @@ func backendCompile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	return arm64.Compile(p, t, out)
 }
 
-func backendEnter(text, state uintptr) { arm64.Enter(text, state) }
+func backendEnter(text, state uintptr) (left uintptr) { return arm64.Enter(text, state) }
 
 // backendSync is called after code was written.
 func backendSync(code []byte) {

@@ -85,6 +85,16 @@
 // frame of the thread the continuation that belongs to the turn, and when it enters code in such a function again,
 // makes the frame from the continuation. Code in copies of loops always exits with CallFunc.
 //
+// Code makes a KindTailCall itself in the function that ran when Go called, if the slot of the program array has a link, which
+// is the address of the State of the other program's code. It exits with CallFunc, before any change, if State.Shut or
+// Frame.Ret is not 0, State.Tails is 0, r2 is not Inline.Map, r3 (32 bits) is beyond Inline.Progs.Links, the link is 0, or
+// State.Room, with everything executed charged and plus Program.Slack, is below the other State's Slack. Otherwise it adds 1
+// to Calls of its kind; gives the other State what is left of that room, Now plus Step, Step, Boot, Limit, Tails less 1, a May of vm.MaxMayGoto,
+// Top and Host of its Frame(0), and Begin as its Entry; stores registers as on exit; restores the stack pointer; and
+// jumps to the other Text. Enter returns the address of the State of the code that exited. The engine links a slot when the program
+// in it starts after a tail call that Go made, unless that code is still to be compiled again; it drops all links when
+// anything changes that code was prepared for, and the array drops one when its slot changes.
+//
 // Code executes a KindCallInline itself: it looks up an element of an array, a hash or a trie, advances an iterator over
 // numbers, or reads the time or the CPU number. It exits with CallFunc, before any change, if State.Shut is not 0, if r1 of
 // a lookup is not Inline.Map, which is a guess, if the chunk of the element has no address in Array.Table yet, or if a hash

@@ -34,6 +34,7 @@ type Engine struct {
 	program *plan.Program // memory to reuse
 	began   vm.Turner     // the helper that Go began and that called the function of Frame(1), if one did
 	out     plan.Code
+	links   links
 	eager   uint64 // see SetEager
 }
 
@@ -76,6 +77,7 @@ type code struct {
 	calls   *calls   // calls that code executes itself
 	words   []int32  // plan.Program.Words
 	turns   []turn   // calls of helpers that call back, by slot
+	tails   []tail   // tail calls, by slot
 	exits   int      // exits since Engine.native was since
 	since   uint64
 	blocks  [][2]int32 // with coverage: the slots of blocks
@@ -149,6 +151,7 @@ func (e *Engine) Executed() uint64 { return e.native }
 // Close releases the code. The engine must not be used afterwards.
 func (e *Engine) Close() {
 	e.feed()
+	e.unlink()
 	e.cache.release()
 	e.codes, e.last = nil, nil
 }
@@ -159,6 +162,7 @@ func (e *Engine) compile(img *vm.Image, words []*uint64) *code {
 	if !ok && e.codes != nil {
 		if len(e.codes) >= maxPrograms {
 			e.feed()
+			e.unlink()
 			e.cache.release()
 			clear(e.codes)
 		}
@@ -194,6 +198,7 @@ func (e *Engine) heat(c *code, words []*uint64) *code {
 	if err != nil {
 		return c
 	}
+	e.unlink()
 	e.cache.drop(c.pages)
 	e.codes[c.img] = hot
 	if hot.marks != nil {
@@ -272,7 +277,8 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code, known []byte) (
 			c.saves[pc+1] = in.Saves
 		}
 	}
-	c.turns = turnsOf(p, &e.out, c.saves)
+	c.turns, c.tails = turnsOf(p, &e.out, c.saves), tailsOf(p)
+	c.state.Text, c.state.Slack = c.text, c.slack
 	c.cells = p.Cells
 	for pc := range p.Insns {
 		if in := &p.Insns[pc]; in.Check == plan.CheckRange && in.Cell >= 0 {
@@ -294,6 +300,11 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 	deep := 0
 	for {
 		c := e.last
+		if c != nil && c.img != t.Image() && len(e.links.all) > 0 { // back from a tail call
+			if d := e.codes[t.Image()]; d != nil && d.fits(e, t, 0) {
+				c, e.last = d, d
+			}
+		}
 		if c == nil || !c.fits(e, t, deep) || deep == 0 && c.turns != nil && t.Depth() > 0 {
 			if c = e.rejoin(t); c != nil {
 				deep = 1
@@ -332,15 +343,30 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		if c.saves != nil {
 			c.begin(t, deep)
 		}
-		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
+		first, slack, tails := c, c.slack, uint64(0)
+		if e.links.from != nil {
+			e.arrives(c, t)
+		}
+		if c.tails != nil {
+			e.mayTail(c, t)
+			tails = st.Tails
+		}
+		left := backendEnter(c.text, uintptr(unsafe.Pointer(st)))
+		if c.tails != nil && (left != uintptr(unsafe.Pointer(st)) || st.Tails != tails) {
+			c = e.tailCalled(c, t, left, tails)
+			st = c.state
+		}
 		why := plan.Reason(st.Exit & (1<<plan.ReasonBits - 1))
 		pc := int(st.Exit >> plan.ReasonBits)
-		n := uint64(room - st.Room)
+		n := uint64(room + slack - st.Room - c.slack)
 		if why != plan.Returned {
 			n += uint64(c.slots[pc].count)
 		}
 		e.native += n
 		t.Advance(pc, n)
+		if first != c && first.loops {
+			e.heated(first, n)
+		}
 		if (!c.simple || st.Top != c.top) && !e.after(c, t, why, n) {
 			return true
 		}
@@ -355,6 +381,9 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 			}
 			e.exited(c)
 		case plan.CallFunc:
+			if c.tails != nil {
+				e.leaves(c, t, pc)
+			}
 			if !t.CallFunc() {
 				return true
 			}
@@ -392,8 +421,8 @@ func (e *Engine) after(c *code, t *vm.Thread, why plan.Reason, n uint64) bool {
 		c.calls.book(c.state, e.check != nil)
 	}
 	if c.loops {
-		if c.left -= min(c.left, n); c.left == 0 {
-			e.last, c.thread = c, nil // prepare handles it
+		if e.heated(c, n); c.left == 0 {
+			e.last = c
 		}
 	} else if c.mayThin {
 		if c.trial -= min(c.trial, n); c.trial == 0 {
@@ -403,6 +432,13 @@ func (e *Engine) after(c *code, t *vm.Thread, why plan.Reason, n uint64) bool {
 	e.takeFrames(c, t)
 	e.leftBlock(c, pc)
 	return e.check == nil || e.check.compare(e, t, n, why == plan.Returned)
+}
+
+// heated counts instructions of a program whose loops are still to be copied.
+func (e *Engine) heated(c *code, n uint64) {
+	if c.left -= min(c.left, n); c.left == 0 {
+		c.thread = nil // prepare handles it
+	}
 }
 
 // leftBlock records that code left, or a function that a helper calls was entered, inside a block.
@@ -526,6 +562,9 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 
 // setFrame sets the address of frame i's stack, 0 for a frame that code cannot enter.
 func (e *Engine) setFrame(c *code, i int, fp uint64) {
+	if i == 0 {
+		e.unlink() // it may be linked for the stack it had
+	}
 	c.fps[i] = fp
 	f := c.state.Frame(i)
 	if f.FP, f.Host = fp, 0; fp != 0 {

@@ -30,12 +30,13 @@ const (
 	mapHash2  = 0x1_0000_9000
 	mapLRU    = 0x1_0000_a000 // with keys of 4 bytes
 	mapTrie   = 0x1_0000_b000 // with keys of 8 bytes
+	mapProgs  = 0x1_0000_c000 // a program array, see tail_test.go
 )
 
 var mapNames = strings.NewReplacer("PLAIN", fmt.Sprint(uint64(mapPlain), " ll"), "PERCPU", fmt.Sprint(uint64(mapPercpu), " ll"),
 	"CHUNKS", fmt.Sprint(uint64(mapChunks), " ll"), "SINGLE", fmt.Sprint(uint64(mapSingle), " ll"), "OTHER", fmt.Sprint(uint64(mapOther), " ll"),
 	"HASH4", fmt.Sprint(uint64(mapHash4), " ll"), "HASH8", fmt.Sprint(uint64(mapHash8), " ll"), "HASH23", fmt.Sprint(uint64(mapHash23), " ll"),
-	"HASH2", fmt.Sprint(uint64(mapHash2), " ll"), "LRU", fmt.Sprint(uint64(mapLRU), " ll"), "TRIE", fmt.Sprint(uint64(mapTrie), " ll"))
+	"HASH2", fmt.Sprint(uint64(mapHash2), " ll"), "LRU", fmt.Sprint(uint64(mapLRU), " ll"), "TRIE", fmt.Sprint(uint64(mapTrie), " ll"), "PROGS", fmt.Sprint(uint64(mapProgs), " ll"))
 
 // world is what functions with an Inline work on: a clock, counts, arrays. It implements vm.Ledger.
 type world struct {
@@ -47,6 +48,8 @@ type world struct {
 	shut      bool
 	arrays    map[uint64]*testArray
 	hashes    map[uint64]*testHash
+	progs     []*vm.Image // the program array
+	links     []uint64    // of its slots
 	buffer    *mem.Region
 }
 
@@ -61,7 +64,7 @@ type testArray struct {
 const bootDelta = 7_000_000
 
 func newWorld(t testing.TB) *world {
-	w := &world{rig: newRig(t), now: 1_000_000, step: 1000, arrays: map[uint64]*testArray{}, hashes: map[uint64]*testHash{}}
+	w := &world{rig: newRig(t), now: 1_000_000, step: 1000, arrays: map[uint64]*testArray{}, hashes: map[uint64]*testHash{}, progs: make([]*vm.Image, 4), links: make([]uint64, 4)}
 	w.thread.User = w
 	w.add(t, mapPlain, 10, 8, 1, 0)
 	w.add(t, mapPercpu, 6, 12, 4, 0)
@@ -156,6 +159,8 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 					return vm.Hash{}, false
 				}
 				return h.Hash, true
+			}, Progs: func(addr uint64) (vm.Progs, bool) {
+				return vm.Progs{Links: ledger.links, Image: func(slot uint32) *vm.Image { return ledger.progs[slot] }}, addr == mapProgs
 			}},
 			Fn: func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 				w := t.User.(*world)
@@ -205,6 +210,8 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 		3: call(vm.InlineBoot, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now + bootDelta, nil }),
 		4: call(vm.InlineCPU, func(_ *world, t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return uint64(t.CPU), nil }),
 		6: change,
+		8: call(vm.InlineTail, tailCallTo),
+		9: moveProgs,
 		7: probe,
 	}
 	return func(_ int, in decode.Insn) (*vm.Func, error) { return fs[in.Imm], nil }

@@ -25,6 +25,7 @@ func (e *Engine) exited(c *code) {
 	c.exits, c.since = 0, e.native
 	if executed < exitsWatched*leastNative && e.check == nil {
 		e.resting, e.rest, e.last = c.img, restRuns, nil
+		e.unlink() // others' tail calls leave it to the interpreter too
 	}
 }
 

@@ -89,6 +89,7 @@ func (e *Engine) thinned(c *code, words []*uint64) *code {
 			e.passOn(thin)
 			copy(full.marks, known)
 		}
+		e.unlink()
 		e.cache.drop(thin.pages)
 		full.remakes = min(full.remakes+1, 24)
 	}

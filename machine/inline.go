@@ -15,6 +15,7 @@ var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncGetSmpProcessorId: vm.InlineCPU,
 	uapi.FuncLoop:              vm.InlineLoop,
 	uapi.FuncForEachMapElem:    vm.InlineEach,
+	uapi.FuncTailCall:          vm.InlineTail,
 }
 
 // inlinedKfuncs are the kfuncs.
@@ -41,7 +42,7 @@ func (acc *accounts) inline(f *vm.Func, slot int) *vm.Inline {
 		acc.ledger = &ledger{acc: acc}
 	}
 	acc.ledger.names[kind], acc.ledger.slots[kind] = name, slot
-	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt, Hash: acc.hashAt}
+	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt, Hash: acc.hashAt, Progs: acc.progsAt}
 	if kind == vm.InlineLoop {
 		in.Turner = helpers.LoopTurner()
 	}
@@ -84,6 +85,22 @@ func (acc *accounts) hashAt(addr uint64) (vm.Hash, bool) {
 		h.CPUStride = p.CopyStride
 	}
 	return h, ok
+}
+
+// progsAt describes a program array to the engine.
+func (acc *accounts) progsAt(addr uint64) (vm.Progs, bool) {
+	b, _ := acc.mapEnv.ByAddr(addr)
+	a, ok := b.(maps.ProgArray)
+	if !ok {
+		return vm.Progs{}, false
+	}
+	links := a.Links()
+	return vm.Progs{Links: links, Image: func(slot uint32) *vm.Image {
+		if p, ok := a.Prog(slot); ok {
+			return p.(*program).img
+		}
+		return nil
+	}}, links != nil
 }
 
 // Open allows the engine to execute calls unless the run overrides some of them.

@@ -159,6 +159,9 @@ type ProgArray interface {
 	Map
 	Prog(index uint32) (any, bool)
 	SetProg(index uint32, prog any) uapi.Errno
+	// Links returns a number for each slot, for the engine's use. The map sets it to 0 when the slot changes. It returns nil for
+	// large arrays.
+	Links() []uint64
 }
 
 // OuterMap is an array or a hash of maps.

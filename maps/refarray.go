@@ -12,6 +12,7 @@ import (
 type refArray struct {
 	base
 	slots []any
+	links []uint64               // see Links
 	xsk   map[uint32]*mem.Region // struct bpf_xdp_sock of the sockets of an xskmap
 }
 
@@ -63,8 +64,27 @@ func newRefArray(b base) (Map, error) {
 	return a, nil
 }
 
+// put stores a value.
+func (a *refArray) put(index uint32, v any) {
+	a.slots[index] = v
+	if a.links != nil {
+		a.links[index] = 0
+	}
+}
+
 // progArray is BPF_MAP_TYPE_PROG_ARRAY.
 type progArray struct{ *refArray }
+
+// maxLinks is the number of slots up to which a program array has links.
+const maxLinks = 1 << 12
+
+// Links implements [ProgArray].
+func (p *progArray) Links() []uint64 {
+	if p.links == nil && len(p.slots) <= maxLinks {
+		p.links = make([]uint64, len(p.slots))
+	}
+	return p.links
+}
 
 func (p *progArray) Prog(index uint32) (any, bool)             { return p.Ref(index) }
 func (p *progArray) SetProg(index uint32, prog any) uapi.Errno { return p.SetRef(index, prog) }
@@ -151,7 +171,7 @@ func (a *refArray) Delete(key []byte) uapi.Errno {
 	case a.slots[i] == nil && a.spec.Type != uapi.MapTypeXskmap:
 		return uapi.ENOENT
 	}
-	a.slots[i] = nil
+	a.put(i, nil)
 	return OK
 }
 
@@ -172,7 +192,7 @@ func (a *refArray) SetRef(index uint32, v any) uapi.Errno {
 	if uint64(index) >= uint64(len(a.slots)) {
 		return uapi.E2BIG
 	}
-	a.slots[index] = v
+	a.put(index, v)
 	return OK
 }
 
@@ -188,7 +208,10 @@ func (a *refArray) Entries() []Entry {
 }
 
 func (a *refArray) Snapshot() any { return slices.Clone(a.slots) }
-func (a *refArray) Restore(v any) { copy(a.slots, v.([]any)) }
+func (a *refArray) Restore(v any) {
+	copy(a.slots, v.([]any))
+	clear(a.links)
+}
 
 // key32 encodes an index as a key.
 func (e *Env) key32(i uint32) []byte {

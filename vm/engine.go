@@ -90,6 +90,22 @@ func (t *Thread) Resume(n int) {
 	t.regs[10] = t.frames[t.depth].fp
 }
 
+// TailCallsLeft returns how many tail calls an engine may make itself: none inside functions that were called, because those
+// only replace the function.
+func (t *Thread) TailCallsLeft() int {
+	if t.Depth() != 0 {
+		return 0
+	}
+	return MaxTailCalls - t.tailCalls
+}
+
+// TailCalled tells the thread that an engine made n of these tail calls, the last one to img.
+func (t *Thread) TailCalled(img *Image, n int) {
+	t.img, t.deep = img, true
+	t.tailCalls += n
+	t.frames[0].may = MaxMayGoto
+}
+
 // leftover is what an engine left for the thread to do at t.pc, besides executing the instruction there.
 type leftover uint8
 

@@ -21,6 +21,9 @@ const (
 	// InlineNext advances the iterator over numbers at r1, two 32-bit numbers: the one before the next, and the end. If the next
 	// one (signed) is below the end, it is stored and r0 becomes r1; if not, both are zeroed and r0 becomes 0.
 	InlineNext
+	// InlineTail continues with the program in slot r3 (32 bits) of the program array r2, with r1 to r9 and the stack as they are. It
+	// counts toward MaxTailCalls. If there is no program, or the count is reached, the function must be called.
+	InlineTail
 	// NumInlines is the number of kinds.
 	NumInlines
 )
@@ -33,6 +36,8 @@ type Inline struct {
 	Array func(addr uint64) (a Array, ok bool)
 	// Hash is the same for hashes and tries. It may be nil.
 	Hash func(addr uint64) (h Hash, ok bool)
+	// Progs describes the program array at that address for InlineTail.
+	Progs func(addr uint64) (p Progs, ok bool)
 	// Turner is the continuation of an InlineLoop, whose At is called for loops that engines began.
 	Turner Turner
 }
@@ -87,4 +92,12 @@ type Hash struct {
 	// of the data, the bits of the mask. The masks have the size and the byte order of the key.
 	Lengths *[]uint32
 	Masks   *[]uint64
+}
+
+// Progs is a program array.
+type Progs struct {
+	// Links has a number for each slot, which one engine uses. Whoever changes a slot sets it to 0.
+	Links []uint64
+	// Image returns the program in a slot, or nil.
+	Image func(slot uint32) *Image
 }

@@ -53,6 +53,8 @@ func (s *Snapshot) Diff(o *Snapshot) string {
 		return fmt.Sprintf("at %s slot %d, not %s slot %d", s.img.Name, s.pc, o.img.Name, o.pc)
 	case s.insns != o.insns:
 		return fmt.Sprintf("%d instructions executed, not %d", s.insns, o.insns)
+	case s.tailCalls != o.tailCalls:
+		return fmt.Sprintf("%d tail calls, not %d", s.tailCalls, o.tailCalls)
 	case s.depth != o.depth || s.under != o.under:
 		return fmt.Sprintf("%d calls deep, not %d", s.under+s.depth, o.under+o.depth)
 	}

@@ -135,6 +135,7 @@ func (c *compiler) exitCode() {
 		}
 	}
 	c.load(rsp, field(plan.OffSP))
+	c.rm(1, 0x8d, rax, field(0), 0) // the result of Enter
 	c.byte(0xc3)
 }
 

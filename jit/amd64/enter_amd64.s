@@ -1,12 +1,13 @@
 #include "textflag.h"
 #include "funcdata.h"
 
-// func Enter(text, state uintptr)
+// func Enter(text, state uintptr) (left uintptr)
 //
 // Generated code has its own stack and comes back with this one. Everything but SP may be changed: the wrapper
 // of ABI0 functions restores what Go code expects in registers, and BP is saved with the frame.
-TEXT ·Enter(SB), 0, $16-16
+TEXT ·Enter(SB), 0, $16-24
 	NO_LOCAL_POINTERS
 	MOVQ text+0(FP), AX
 	CALL AX
+	MOVQ AX, left+16(FP)
 	RET

@@ -1,14 +1,15 @@
 #include "textflag.h"
 #include "funcdata.h"
 
-// func Enter(text, state uintptr)
+// func Enter(text, state uintptr) (left uintptr)
 //
 // Generated code leaves R18, R28 (g), R29 and RSP alone; functions of ABI0 may change all others. Its own frames lie in the State.
-TEXT ·Enter(SB), 0, $16-16
+TEXT ·Enter(SB), 0, $16-24
 	NO_LOCAL_POINTERS
 	MOVD text+0(FP), R10
 	MOVD state+8(FP), R22
 	CALL (R10)
+	MOVD R22, left+16(FP)
 	RET
 
 // func Sync(start, end uintptr)

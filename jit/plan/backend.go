@@ -75,6 +75,12 @@ type BackendControl interface {
 
 	// TestShut compares State.Shut with 0.
 	TestShut()
+
+	// TailTarget finds the State that a tail call continues with. It leaves the call to Go if there is none. TailRoom
+	// computes the room there, which is State.Room plus n less the target's Slack, and compares it with 0. TailCall continues there.
+	TailTarget(f *Inline)
+	TailRoom(n int32)
+	TailCall(f *Inline)
 }
 
 // BackendTurns provides the parts of calls with FlagTurns. f is the frame of the function that is called.

@@ -138,6 +138,8 @@ func (p *Program) saves() {
 				continue
 			case KindSecond:
 				continue
+			case KindTailCall:
+				continue
 			case KindCallFunc:
 				if in.Has(FlagTurns) {
 					m |= SavesHost

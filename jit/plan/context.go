@@ -21,7 +21,7 @@ func (p *Program) contextLoads(words []*uint64) {
 		}
 		in := &p.Insns[pc]
 		switch in.Kind {
-		case KindCall, KindCallFunc, KindCallInline:
+		case KindCall, KindCallFunc, KindCallInline, KindTailCall:
 			holds &^= 0x3f
 		case KindLoad:
 			if in.Op == decode.OpLdxW && holds>>in.Base&1 != 0 {

@@ -127,6 +127,21 @@ func (e *Emission) call(in *Insn) {
 	b.Call(in)
 }
 
+// tailCall generates a tail call: it continues in the code of the program in the slot. Go makes those that code cannot make.
+func (e *Emission) tailCall(in *Insn) {
+	b, f := e.backend, e.Program.Inline(in)
+	b.TestShut()
+	e.CallUnless(Equal)
+	if e.Calls {
+		b.TestReturn()
+		e.CallUnless(Equal)
+	}
+	b.TailTarget(f)
+	b.TailRoom(int32(e.Program.Slack()) - in.Count - 1)
+	e.CallUnless(SignedAtLeast)
+	b.TailCall(f)
+}
+
 // exit returns to the calling generated code, or exits to Go.
 func (e *Emission) exit(in *Insn) {
 	b := e.backend

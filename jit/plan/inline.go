@@ -14,6 +14,8 @@ type Inline struct {
 	Map   uint64
 	Array vm.Array
 	Hash  *vm.Hash
+	// Progs is the program array of a KindTailCall, at the assumed address Map in r2.
+	Progs vm.Progs
 	// Entry is the assumed address of the function that is called with FlagTurns.
 	Entry  uint64
 	Turner vm.Turner
@@ -79,6 +81,20 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 	case vm.InlineCPU:
 	case vm.InlineNext:
 		in.Base, in.Size = 1, 8
+	case vm.InlineTail:
+		if r2 == 0 || f.Inline.Progs == nil {
+			return
+		}
+		a, ok := f.Inline.Progs(r2)
+		if !ok || len(a.Links) == 0 {
+			return
+		}
+		n.Map, n.Progs = r2, a
+		in.Kind, in.Imm = KindTailCall, uint64(len(p.Inlines))
+		p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
+		p.Timed = true        // the program that follows may read the time
+		p.leaders.add(pc + 1) // what follows may not run
+		return
 	case vm.InlineLoop, vm.InlineEach:
 		img, target, ok := p.Image.Text().Resolve(r2)
 		if _, begins := slices.BinarySearch(p.Image.Subprograms(), target); !ok || img != p.Image || !begins {

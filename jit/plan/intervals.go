@@ -252,7 +252,7 @@ func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 		}
 	case KindAtomic:
 		s.forget(in.writes)
-	case KindCall, KindCallFunc, KindCallInline, KindInterpret:
+	case KindCall, KindCallFunc, KindCallInline, KindTailCall, KindInterpret:
 		s.forget(in.changes())
 	case KindOp:
 		op := &operations[in.Op]

@@ -126,7 +126,7 @@ func (p *Program) judgeBlock(b *block) {
 				s.wrote(in.Dst, pc)
 			}
 		case KindSecond:
-		case KindCallFunc:
+		case KindCallFunc, KindTailCall:
 			in.observed()
 			s.reset() // the next slot has to be an entry, so nothing is known there
 		case KindCallInline:

@@ -183,7 +183,7 @@ func (in *Insn) changes() uint16 {
 	switch in.Kind {
 	case KindSecond, KindJump, KindBranch, KindMayGoto, KindExit:
 		return 0
-	case KindCall, KindCallFunc, KindCallInline:
+	case KindCall, KindCallFunc, KindCallInline, KindTailCall:
 		return 0x3f
 	case KindInterpret:
 		return 0x3ff
@@ -200,7 +200,7 @@ func (p *Program) analyse() {
 		for pc := p.blocks[b].start; pc < p.blocks[b].end; pc++ {
 			in := &p.Insns[pc]
 			switch in.Kind {
-			case KindCallFunc, KindCall:
+			case KindCallFunc, KindCall, KindTailCall:
 				private, calls = false, true
 			case KindInterpret:
 				private = false

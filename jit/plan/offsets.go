@@ -27,6 +27,10 @@ const (
 	OffStep      = int32(unsafe.Offsetof(State{}.Step))
 	OffCPU       = int32(unsafe.Offsetof(State{}.CPU))
 	OffCalls     = int32(unsafe.Offsetof(State{}.Calls))
+	OffTails     = int32(unsafe.Offsetof(State{}.Tails))
+	OffText      = int32(unsafe.Offsetof(State{}.Text))
+	OffBegin     = int32(unsafe.Offsetof(State{}.Begin))
+	OffSlack     = int32(unsafe.Offsetof(State{}.Slack))
 	OffFrame0    = int32(unsafe.Offsetof(State{}.Stack) + unsafe.Sizeof(State{}.Stack) - FrameSize) // of Frame(0)
 	OffMarks     = int32(unsafe.Sizeof(State{}))                                                    // of the bytes after it
 )

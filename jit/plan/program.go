@@ -32,6 +32,8 @@ const (
 	KindCallFunc
 	// KindCallInline calls a function that generated code executes itself; see Program.Inline.
 	KindCallInline
+	// KindTailCall is a tail call that generated code makes itself if it can; see Program.Inline.
+	KindTailCall
 	// KindExit returns.
 	KindExit
 	// KindGuard falls through if the bytes [Lo, Hi) relative to the value of Base are accessible, checked as by

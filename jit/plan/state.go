@@ -49,6 +49,12 @@ type State struct {
 	// Host as the base of CheckNone; other programs start in Frame(0).
 	Top, Host uintptr
 
+	// Tail calls. Tails is how many of them code may still make. Text is the address of Code.Text[0], Begin that of the code
+	// of the first slot, Slack is Program.Slack: other programs' code reads them.
+	Tails       uint64
+	Text, Begin uintptr
+	Slack       int64
+
 	// Outputs.
 	Exit uint64 // slot<<ReasonBits | Reason, written by a single store
 

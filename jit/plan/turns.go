@@ -67,7 +67,7 @@ func (p *Program) turnBlock(b int32, s *blockState) {
 			return
 		case KindMayGoto:
 			p.turnTo(b, in.Target, s, 0)
-		case KindInterpret, KindCallFunc:
+		case KindInterpret, KindCallFunc, KindTailCall:
 			s.left = true
 		}
 		if in.Op == decode.OpMov64Reg && in.Src == in.Dst { // left over by extension
