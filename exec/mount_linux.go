@@ -332,7 +332,7 @@ func (c *call) moveMount() {
 	}
 }
 
-// mountList returns the contents of a list of mounts: the host's without its bpffs, and the simulated ones.
+// mountList returns the contents of a list of mounts: the host's as keptMounts has them, and the simulated ones.
 func (c *call) mountList(p string) ([]byte, bool) {
 	rest, ok := strings.CutPrefix(p, "/proc/")
 	if !ok {
@@ -354,21 +354,7 @@ func (c *call) mountList(p string) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	var out []byte
-	tracing := false
-	for l := range strings.Lines(string(host)) {
-		f := strings.Fields(l)
-		typ := ""
-		if i := slices.Index(f, "-"); info && i > 0 && i+1 < len(f) {
-			typ = f[i+1]
-		} else if !info && len(f) > 2 {
-			typ = f[2]
-		}
-		tracing = tracing || typ == "tracefs"
-		if typ != "bpf" {
-			out = append(out, l...)
-		}
-	}
+	out := keptMounts(string(host), info)
 	id := 9000
 	add := func(typ, at string) {
 		at = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(at)
@@ -379,9 +365,7 @@ func (c *call) mountList(p string) ([]byte, bool) {
 		}
 		id++
 	}
-	if !tracing {
-		add("tracefs", "/sys/kernel/tracing")
-	}
+	add("tracefs", "/sys/kernel/tracing")
 	add("bpf", bpfsys.BPFFS)
 	ns := c.namespace("mnt")
 	for _, m := range c.s.mounts {
@@ -390,4 +374,25 @@ func (c *call) mountList(p string) ([]byte, bool) {
 		}
 	}
 	return out, true
+}
+
+// keptMounts returns the host's list of mounts, in the form of /proc/PID/mountinfo if info, else of /proc/PID/mounts, without what is the host kernel's own: its
+// bpffs and tracefs, and debugfs that is not at /sys/kernel/debug. Loaders take tracefs from any place of the list, and would read the host's events there.
+func keptMounts(list string, info bool) []byte {
+	var out []byte
+	for l := range strings.Lines(list) {
+		f := strings.Fields(l)
+		typ, at := "", ""
+		switch i := slices.Index(f, "-"); {
+		case info && i > 4 && i+1 < len(f):
+			typ, at = f[i+1], f[4]
+		case !info && len(f) > 2:
+			typ, at = f[2], f[1]
+		}
+		if typ == "bpf" || typ == "tracefs" || typ == "debugfs" && at != "/sys/kernel/debug" {
+			continue
+		}
+		out = append(out, l...)
+	}
+	return out
 }

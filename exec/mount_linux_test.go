@@ -406,3 +406,33 @@ func TestTokens(t *testing.T) {
 	require.Zero(t, r.code, "%s%s", r.out, r.notes)
 	assert.Equal(t, tokenSteps, r.out)
 }
+
+// TestMountsOfTheHostsKernelAreHidden: a loader takes tracefs from any place of the list.
+func TestMountsOfTheHostsKernelAreHidden(t *testing.T) {
+	const info = `22 28 0:20 / /proc rw,nosuid shared:5 - proc proc rw
+30 22 0:26 / /sys/kernel/tracing rw shared:7 - tracefs tracefs rw
+31 22 0:26 / /mnt/trace rw - tracefs tracefs rw
+32 22 0:7 / /sys/kernel/debug rw shared:8 - debugfs debugfs rw
+33 22 0:7 / /mnt/debug rw - debugfs debugfs rw
+34 22 0:30 / /sys/fs/bpf rw shared:9 - bpf bpf rw
+35 22 0:31 / /mnt/a-b rw - tmpfs tracefs rw
+short - line
+`
+	assert.Equal(t, `22 28 0:20 / /proc rw,nosuid shared:5 - proc proc rw
+32 22 0:7 / /sys/kernel/debug rw shared:8 - debugfs debugfs rw
+35 22 0:31 / /mnt/a-b rw - tmpfs tracefs rw
+short - line
+`, string(keptMounts(info, true)))
+	const mounts = `proc /proc proc rw 0 0
+tracefs /sys/kernel/tracing tracefs rw 0 0
+nodev /mnt/trace tracefs rw 0 0
+debugfs /sys/kernel/debug debugfs rw 0 0
+debugfs /mnt/debug debugfs rw 0 0
+none /run/bpf bpf rw 0 0
+tracefs /mnt/t tmpfs rw 0 0
+`
+	assert.Equal(t, `proc /proc proc rw 0 0
+debugfs /sys/kernel/debug debugfs rw 0 0
+tracefs /mnt/t tmpfs rw 0 0
+`, string(keptMounts(mounts, false)))
+}

@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tracer reads the output of bpf_trace_printk. If tracefs is not mounted, tracer mounts it on a temporary directory until close.
+// tracer reads the output of bpf_trace_printk. If tracefs is not mounted, tracer uses a mount of its own, which is at no path: loaders that run at the same time look for
+// tracefs in the list of mounts.
 type tracer struct {
-	dir     string
-	mounted bool
+	dir string
+	own *os.File // the mount; nil for the system's
 }
 
 func openTracer() (*tracer, error) {
@@ -21,21 +22,25 @@ func openTracer() (*tracer, error) {
 			return &tracer{dir: dir}, nil
 		}
 	}
-	dir, err := os.MkdirTemp("", "bpfrun-trace")
+	fs, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open tracefs: %w", err)
 	}
-	if err := unix.Mount("tracefs", dir, "tracefs", 0, ""); err != nil {
-		os.Remove(dir)
+	defer unix.Close(fs)
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return nil, fmt.Errorf("create tracefs: %w", err)
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
 		return nil, fmt.Errorf("mount tracefs: %w", err)
 	}
-	return &tracer{dir: dir, mounted: true}, nil
+	own := os.NewFile(uintptr(fd), "tracefs")
+	return &tracer{dir: fmt.Sprintf("/proc/self/fd/%d", fd), own: own}, nil
 }
 
 func (t *tracer) close() {
-	if t != nil && t.mounted {
-		unix.Unmount(t.dir, unix.MNT_DETACH)
-		os.Remove(t.dir)
+	if t != nil && t.own != nil {
+		t.own.Close()
 	}
 }
 
