@@ -72,6 +72,9 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	}
 	s.pull(m)
 	ks, vs := int(m.def.KeySize), maps.UserValueSize(m.m)
+	if _, e := s.valueOf(m); e != 0 {
+		return fail(e)
+	}
 	key, skip, e := s.cursor(c, a, m, k)
 	if e != 0 {
 		return fail(e)
@@ -174,7 +177,10 @@ func (s *System) batchUpdate(c Caller, a *attr) Result {
 		return fail(e)
 	}
 	return s.eachElement(c, a, m, func(key []byte, i int) uapi.Errno {
-		v := make([]byte, maps.UserValueSize(m.m))
+		v, e := s.valueOf(m)
+		if e != 0 {
+			return e
+		}
 		if !c.Read(a.u64(batchValues)+uint64(i*len(v)), v) {
 			return uapi.EFAULT
 		}

@@ -115,6 +115,25 @@ func TestElementsOfMaps(t *testing.T) {
 }
 
 // TestBatchesOfRhash: the cursor is the element that comes next, and a batch that begins at one that is gone fails.
+// Values that are too long to be copied can only be mapped.
+func TestLongValues(t *testing.T) {
+	k := newTask(t)
+	for _, size := range []int{64 << 20, 64<<20 + 8} {
+		fd, e := k.createMap(uapi.MapTypeArray, 4, size, 1, int(uapi.MapMmapable))
+		require.Zero(t, e)
+		key, nowhere := k.room(4), uint64(1<<40)
+		want := uapi.EFAULT // it was looked up
+		if size > 64<<20 {
+			want = uapi.ENOMEM
+		}
+		for _, cmd := range []uint32{uint32(uapi.CmdMapLookupElem), uint32(uapi.CmdMapUpdateElem)} {
+			_, e, _ := k.call(cmd, field{0, int(fd)}, field{8, key}, field{16, nowhere})
+			assert.Equal(t, want, e, "%d bytes, command %d", size, cmd)
+		}
+		k.close(fd)
+	}
+}
+
 func TestBatchesOfRhash(t *testing.T) {
 	types, err := btf.NewBuilder(nil).Spec(binary.LittleEndian) // says nothing of map types
 	require.NoError(t, err)

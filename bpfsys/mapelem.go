@@ -34,6 +34,19 @@ func (m *Map) key(c Caller, addr uint64) ([]byte, uapi.Errno) {
 	return b, 0
 }
 
+// maxValue limits the bytes of a value that is copied from or to user space, for all CPUs. Longer ones can be mapped (BPF_F_MMAPABLE).
+const maxValue = 64 << 20
+
+// valueOf returns room for a value of the map. It fails with ENOMEM beyond the limit, as a kernel does that has no memory for the copy.
+func (s *System) valueOf(m *Map) ([]byte, uapi.Errno) {
+	n := maps.UserValueSize(m.m)
+	if n > maxValue {
+		s.note("map %s has values of %d bytes: elements of more than %d MiB are not copied", m.name, n, maxValue>>20)
+		return nil, uapi.ENOMEM
+	}
+	return make([]byte, n), 0
+}
+
 // byOwner reports whether this is a local storage map: callers name its elements by the kernel objects that own them.
 func (m *Map) byOwner() bool {
 	switch m.def.Type {
@@ -60,7 +73,10 @@ func (s *System) mapLookup(c Caller, a *attr) Result {
 			return fail(e)
 		}
 	}
-	value := make([]byte, maps.UserValueSize(m.m))
+	value, e := s.valueOf(m)
+	if e != 0 {
+		return fail(e)
+	}
 	if m.def.Type == uapi.MapTypeBloomFilter && !c.Read(a.u64(16), value) {
 		return fail(uapi.EFAULT)
 	}
@@ -127,7 +143,10 @@ func (s *System) mapUpdate(c Caller, a *attr) Result {
 	if refused != nil {
 		return *refused
 	}
-	value := make([]byte, maps.UserValueSize(m.m))
+	value, e := s.valueOf(m)
+	if e != 0 {
+		return fail(e)
+	}
 	if !c.Read(a.u64(16), value) {
 		return fail(uapi.EFAULT)
 	}

@@ -36,6 +36,9 @@ func randomTool() error {
 	if err != nil {
 		return err
 	}
+	if r, _, err := os.Pipe(); err != nil || r.SetDeadline(time.Time{}) != nil { // the runtime opens what it polls with now
+		return err
+	}
 	for fd := 0; fd < firstFD-1; {
 		if fd, err = unix.Open("/dev/null", unix.O_RDONLY, 0); err != nil {
 			return err
@@ -242,7 +245,7 @@ func TestRandomCallsOfATool(t *testing.T) {
 	assert.NotContains(t, r.notes, "internal error")
 	assert.Equal(t, files, descriptors(t))
 	assert.Less(t, p.files, 2000)
-	assert.Less(t, p.heap, before+512<<20)
+	assert.Less(t, p.heap, before+1536<<20, "1 GiB of arrays that are mapped, and a call's")
 	assert.Less(t, heap(), before+64<<20)
 	t.Logf("%d calls; heap %d MiB before, %d at most, %d after; at most %d descriptors of the session", n, before>>20, p.heap>>20, heap()>>20, p.files)
 }
