@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/bpfrun/bpfrun/bpftest"
@@ -196,4 +197,22 @@ func ExampleObject_Advance() {
 	obj.Advance(time.Hour)
 	fmt.Println(obj.Now())
 	// Output: 1h1m0s
+}
+
+// The same test on several kernels, each in a subtest. t is the test's *testing.T.
+func ExampleMatrix() {
+	var t *testing.T
+	bpftest.Matrix(t, []string{"5.10", "6.1", "6.12"}, func(t *testing.T, k *bpftest.Target) {
+		prog := k.Load("probes.bpf.o").Program("on_exit")
+		if err := prog.Err(); errors.Is(err, bpftest.ErrAbsent) {
+			t.Skip(err)
+		}
+		prog.Run(bpftest.Input{})
+	})
+}
+
+// Tests that load with cilium/ebpf run unchanged when TestMain calls Main. m is its *testing.M.
+func ExampleMain() {
+	var m *testing.M
+	bpftest.Main(m, bpftest.Kernel("6.12"))
 }
