@@ -49,9 +49,26 @@ func (t *Target) each(h hookNames, f func(name string)) {
 	}
 }
 
+// nearestHooks is that of the target, or nothing with LoadOptions.NoHints.
+func (l *loading) nearestHooks(h hookNames, name string) []string {
+	if l.opts.NoHints {
+		return nil
+	}
+	return l.t.nearestHooks(h, name)
+}
+
+// nearestMatches is that of the target, or nothing with LoadOptions.NoHints.
+func (l *loading) nearestMatches(pattern string) []string {
+	if l.opts.NoHints {
+		return nil
+	}
+	return l.t.nearestMatches(pattern)
+}
+
 // nearestHooks returns up to three hooks of a family whose names resemble name, nearest first. The strings are copies,
 // so that they do not keep the target's types in memory.
 func (t *Target) nearestHooks(h hookNames, name string) []string {
+	h.symbols = h.symbols && len(t.Kallsyms) > 0 // otherwise the family is that of functions
 	type miss struct {
 		family hookNames
 		name   string

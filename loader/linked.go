@@ -322,6 +322,9 @@ type LoadOptions struct {
 	// LinkOnly stops where libbpf does: hooks and instructions are not checked against the kernel's rules, and a
 	// program is refused only if it cannot be linked.
 	LinkOnly bool
+	// NoHints leaves out which hooks the kernel has in place of missing ones: finding them takes most of the time of
+	// linking for a kernel without the hooks.
+	NoHints bool
 	// AnyByteOrder allows a target with the other byte order, as libbpf does with a BTF file. The result can be
 	// compared but not run.
 	AnyByteOrder bool

@@ -242,7 +242,7 @@ func (l *loading) attachTo(lp *LinkedProgram, names hookNames, target, what stri
 	}
 	mod, t, ok := l.t.find(names.kind, names.prefix+name, module)
 	if !ok {
-		return StatusAbsent, missing(lp, what+" "+target, l.t.nearestHooks(names, name))
+		return StatusAbsent, missing(lp, what+" "+target, l.nearestHooks(names, name))
 	}
 	lp.AttachID, lp.AttachModule = t.ID, mod.Name
 	return StatusOK, nil
@@ -265,7 +265,7 @@ func (l *loading) checkStructOps(lp *LinkedProgram) (Status, *Error) {
 			if s.Absent {
 				typ := btf.EssentialName(s.Map.StructOps.TypeName)
 				e := failf(ErrNoHook, "the kernel has no struct_ops type %s", typ)
-				if near := l.t.nearestHooks(structOpTypes, typ); len(near) > 0 {
+				if near := l.nearestHooks(structOpTypes, typ); len(near) > 0 {
 					e.hint("it has %s", strings.Join(near, ", "))
 				}
 				return StatusAbsent, e
@@ -316,9 +316,9 @@ func (l *loading) checkKprobe(lp *LinkedProgram, target string) (Status, *Error)
 	case exists:
 		return StatusOK, nil
 	case decided:
-		return StatusAbsent, missing(lp, "function "+name+" is not in kallsyms", l.t.nearestHooks(names, near))
+		return StatusAbsent, missing(lp, "function "+name+" is not in kallsyms", l.nearestHooks(names, near))
 	}
-	return StatusUnknownHook, unlisted(lp, "function "+name, notListed+": settle it with --kallsyms or --module-btf", l.t.nearestHooks(names, near))
+	return StatusUnknownHook, unlisted(lp, "function "+name, notListed+": settle it with --kallsyms or --module-btf", l.nearestHooks(names, near))
 }
 
 // checkPattern looks for a function that matches the glob pattern of a multi probe.
@@ -326,7 +326,7 @@ func (l *loading) checkPattern(lp *LinkedProgram, pattern string) (Status, *Erro
 	if l.t.matches(pattern) {
 		return StatusOK, nil
 	}
-	what, near := "a function that matches "+pattern, l.t.nearestMatches(pattern)
+	what, near := "a function that matches "+pattern, l.nearestMatches(pattern)
 	if l.t.Kallsyms != nil {
 		return StatusAbsent, missing(lp, what, near)
 	}
@@ -364,7 +364,7 @@ func (l *loading) checkRawTracepoint(lp *LinkedProgram, target string) (Status, 
 
 // unlistedTracepoint decides by kallsyms whether a tracepoint that BTF does not list exists.
 func (l *loading) unlistedTracepoint(lp *LinkedProgram, what, name string) (Status, *Error) {
-	near := l.t.nearestHooks(tracepoints, name)
+	near := l.nearestHooks(tracepoints, name)
 	switch exists, decided := l.symbolExists("__tracepoint_" + name); { // a data symbol, which kallsyms contains with CONFIG_KALLSYMS_ALL
 	case exists:
 		return StatusOK, nil
@@ -402,7 +402,7 @@ func (l *loading) checkSyscallEvent(lp *LinkedProgram, name string) (Status, *Er
 			return StatusOK, nil
 		}
 	}
-	near := l.t.nearestHooks(l.syscalls(), call)
+	near := l.nearestHooks(l.syscalls(), call)
 	for i := range near {
 		near[i] = edge + near[i]
 	}

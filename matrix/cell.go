@@ -135,9 +135,8 @@ type result struct {
 	outcomes []*outcome
 }
 
-// runObject loads and runs an object on a target. It leaves out the programs for which leftOut returns true. The verdicts on the object's
-// programs are those that are known, unless known is nil.
-func (r *runner) runObject(o *loader.Object, t *target, known []*verifier.Verdict, leftOut func(program int) bool) *result {
+// runObject loads and runs an object on a target, for the first time if again is nil.
+func (r *runner) runObject(o *loader.Object, t *target, again *rerun) *result {
 	drafts, res := make([]draft, len(o.Programs)), &result{make([]*Cell, len(o.Programs)), make([]*outcome, len(o.Programs))}
 	defer func() {
 		for i := range drafts {
@@ -155,18 +154,21 @@ func (r *runner) runObject(o *loader.Object, t *target, known []*verifier.Verdic
 	if t.err != nil {
 		return all(func(c *draft) { c.Load, c.Detail = LoadError, t.err.Error() })
 	}
-	linked, err := o.Load(t.t, r.cfg.Options)
+	opts := r.cfg.Options
+	opts.NoHints = opts.NoHints || again != nil
+	linked, err := o.Load(t.t, opts)
 	if err != nil {
 		return all(func(c *draft) {
 			c.Load, c.Detail, c.Mismatch = LoadError, shorten(err), errors.Is(err, loader.ErrByteOrder)
 		})
 	}
-	if known == nil {
-		known = r.verdicts(linked)
+	var fixed []offsets.Access
+	if again == nil {
+		again = &rerun{verdicts: r.verdicts(linked)}
+		fixed = offsets.Find(linked)
 	}
-	fixed := offsets.Find(linked)
 	for i, lp := range linked.Programs {
-		drafts[i].setKnown(linked, lp, known[i])
+		drafts[i].setKnown(linked, lp, again.verdicts[i])
 		drafts[i].found(lp, fixed)
 	}
 	cfg := r.cfg.Machine
@@ -187,7 +189,7 @@ func (r *runner) runObject(o *loader.Object, t *target, known []*verifier.Verdic
 	// Optional programs run last, so that they do not affect the others.
 	for _, optional := range []bool{false, true} {
 		for i, lp := range linked.Programs {
-			if lp.Autoload == optional || leftOut(i) || r.ctx.Err() != nil {
+			if lp.Autoload == optional || slices.Contains(again.without, i) || r.ctx.Err() != nil {
 				continue
 			}
 			res.outcomes[i] = r.runProgram(m, i, lp, &drafts[i])

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // suspect is a differing cell of an object that had other programs run on only one of the two kernels.
@@ -16,6 +17,12 @@ type suspect struct {
 	object, program      int
 	kernel, ref          int
 	onlyHere, onlyAtBase []int // those programs
+}
+
+// rerun is a run of an object for its outcomes only: its cells say less than those of the first run.
+type rerun struct {
+	verdicts []*verifier.Verdict // on its programs
+	without  []int               // programs that do not run
 }
 
 // suspects returns the differing cells that other programs of the object may explain.
@@ -71,8 +78,7 @@ func (r *runner) follow(m *Matrix) {
 		without := slices.Sorted(slices.Values(slices.Concat(s.onlyHere, s.onlyAtBase)))
 		key := experiment{s.object, k, fmt.Sprint(without)}
 		if made[key] == nil {
-			verdicts := r.results[s.object][k].verdicts()
-			made[key] = r.runObject(r.objects[s.object], get(k), verdicts, func(p int) bool { return slices.Contains(without, p) })
+			made[key] = r.runObject(r.objects[s.object], get(k), &rerun{r.results[s.object][k].verdicts(), without})
 		}
 		return made[key]
 	}

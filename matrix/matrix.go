@@ -172,7 +172,7 @@ func (r *runner) do(j job) {
 	if j.object < 0 {
 		return
 	}
-	r.results[j.object][j.kernel] = r.kept.result(r.runObject(r.objects[j.object], t, nil, func(int) bool { return false }))
+	r.results[j.object][j.kernel] = r.kept.result(r.runObject(r.objects[j.object], t, nil))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done++

@@ -34,7 +34,8 @@ func (f *finder) walk() {
 			f.reads = true
 		}
 	}
-	states := make([]*state, n)
+	joins := f.joins()
+	states := make([]*state, n) // those of first instructions and of joins
 	visits := make([]int, n)
 	start := &state{}
 	start.regs[10] = value{kind: frame}
@@ -57,18 +58,49 @@ func (f *finder) walk() {
 	for len(work) > 0 {
 		pc := work[len(work)-1]
 		work = work[:len(work)-1]
-		visits[pc]++
-		s := *states[pc]
-		delete(f.found, pc)
-		in := f.p.Insns[pc]
-		if target, ok := in.Target(pc); ok && in.Op() == decode.OpCallLocal {
-			reach(target, callee(&s))
-		}
-		f.step(pc, in, &s)
-		for _, to := range decode.Successors(next[:0], f.p.Insns, pc) {
-			reach(to, &s)
+		for s, on := *states[pc], true; on; { // a straight line needs one state
+			visits[pc]++
+			delete(f.found, pc)
+			in := f.p.Insns[pc]
+			if target, ok := in.Target(pc); ok && in.Op() == decode.OpCallLocal {
+				reach(target, callee(&s))
+			}
+			f.step(pc, in, &s)
+			next = decode.Successors(next[:0], f.p.Insns, pc)
+			if on = len(next) == 1 && next[0] >= 0 && next[0] < n && !joins[next[0]]; on {
+				pc = next[0]
+				continue
+			}
+			for _, to := range next {
+				reach(to, &s)
+			}
 		}
 	}
+}
+
+// joins returns which instructions have several predecessors. The first one of the program and those of called functions
+// count as such.
+func (f *finder) joins() []bool {
+	reached, joins := make([]bool, len(f.p.Insns)), make([]bool, len(f.p.Insns))
+	reached[0] = true
+	mark := func(pc int) {
+		if pc >= 0 && pc < len(reached) {
+			joins[pc] = joins[pc] || reached[pc]
+			reached[pc] = true
+		}
+	}
+	var next []int
+	for pc, in := range f.p.Insns {
+		if target, ok := in.Target(pc); ok && in.Op() == decode.OpCallLocal {
+			mark(target)
+			mark(target)
+		}
+		next = decode.Successors(next[:0], f.p.Insns, pc)
+		for _, to := range next {
+			mark(to)
+		}
+	}
+	return joins
 }
 
 // callee returns the state at the start of a called function: its arguments, without pointers to the caller's stack.
