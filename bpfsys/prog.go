@@ -34,6 +34,7 @@ type Prog struct {
 	ext      *Prog // the program that it extends or traces
 	loaded   uint64
 	verified uint32
+	reliable []int // where static functions begin whose types the verifier found to be those of their calls
 	runs     uint64
 	nanos    uint64
 	members  opsMember
@@ -271,7 +272,7 @@ func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *
 	p.unique = name + "#" + utoa(uint64(p.id))
 	spec.Name = p.unique
 	p.raw, p.lp = spec, spec.Link(s.target)
-	p.lp.Funcs[0].Name = name
+	p.lp.Funcs[0].Name, p.lp.Reliable = name, p.reliable
 	if p.ext != nil {
 		p.lp.AttachProg = p.ext.lp
 	}

@@ -109,7 +109,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 	case err != nil:
 		return "", uapi.EINVAL
 	}
-	p.verified = uint32(verdict.ProcessedInsns)
+	p.verified, p.reliable = uint32(verdict.ProcessedInsns), verdict.Reliable
 	switch verdict.Outcome {
 	case verifier.Refused:
 		return "", verdict.Errno
@@ -125,7 +125,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 
 // verifiable returns the program's description for the verification of programs that attach to it.
 func (p *Prog) verifiable() *verifier.Program {
-	v := &verifier.Program{Name: p.name, Type: p.typ, Attach: p.expected, License: p.license, Flags: p.flags, Insns: p.lp.Insns, Sleepable: p.flags&flagSleepable != 0}
+	v := &verifier.Program{Name: p.name, Type: p.typ, Attach: p.expected, License: p.license, Flags: p.flags, Insns: p.lp.Insns, Sleepable: p.flags&flagSleepable != 0, Reliable: p.reliable}
 	if p.types != nil {
 		v.BTF = p.types.spec
 	}

@@ -122,8 +122,11 @@ type LinkedProgram struct {
 	// which that function begins, AttachID its type in that program's BTF.
 	AttachProg  *LinkedProgram
 	AttachStart int
-	Status      Status
-	Err         error // reason for the status; nil for ok and disabled
+	// Reliable are the slots at which static functions of the program begin whose types programs that trace them may rely on, as the verifier
+	// found; nil until it did.
+	Reliable []int
+	Status   Status
+	Err      error // reason for the status; nil for ok and disabled
 
 	linked   *Linked
 	flowOnce sync.Once

@@ -100,7 +100,8 @@ func (s *Session) nested(t tracer, call *kernel.Passed) *Result {
 	return n.Finish()
 }
 
-// describe returns the call for a context. The kernel relies on the types of global functions and of the program itself.
+// describe returns the call for a context. The kernel relies on the types of the program itself, of global functions, and of
+// static ones that the verifier found to be called as their types say.
 func (c *passing) describe(of *kernel.Context) *kernel.Passed {
 	lp := c.at.p.lp
 	out := &kernel.Passed{Name: lp.Name, Addr: c.at.p.img.FuncAddr(c.at.start), Args: c.args, Ret: c.ret, Of: of}
@@ -113,7 +114,7 @@ func (c *passing) describe(of *kernel.Context) *kernel.Passed {
 	if spec == nil || f.Type == 0 {
 		return out
 	}
-	if t, err := spec.Type(f.Type); err == nil && (c.at.start == 0 || t.Kind == btf.KindFunc && t.Linkage == btf.LinkageGlobal) {
+	if t, err := spec.Type(f.Type); err == nil && (c.at.start == 0 || t.Kind == btf.KindFunc && t.Linkage == btf.LinkageGlobal || slices.Contains(lp.Reliable, c.at.start)) {
 		out.Types, out.Func = spec, f.Type
 	}
 	return out

@@ -77,6 +77,13 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	case progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram && lp.AttachProg == nil:
 		return unknown("the program that it replaces a function of")
 	}
+	if t := lp.AttachProg; t != nil {
+		if v, err := c.Verdict(ctx, t); err != nil {
+			return nil, err
+		} else if v != nil {
+			t.Reliable = v.Reliable
+		}
+	}
 	p, err := FromLinked(c.linked, lp)
 	if err != nil {
 		return unknown("%v", err)

@@ -30,8 +30,8 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 		}
 		h.refuse(uapi.EINVAL, "%s programs cannot attach to exception callback", what)
 	}
-	static := sub > 0 && t.Linkage != funcGlobal
-	if extension && static {
+	relies := tgt.relies(at, t.Linkage)
+	if extension && !relies {
 		h.refuse(uapi.EINVAL, "Cannot replace static functions")
 	}
 	if extension && h.has(since.GlobalEffects) && h.changes(p, 0) && !h.changes(tgt, at) {
@@ -41,7 +41,7 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 	i.attachProto = h.funcProto(s, t)
 	if extension {
 		h.sameType(t)
-	} else if static {
+	} else if !relies {
 		i.attachProto = nil
 	}
 }

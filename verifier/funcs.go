@@ -57,8 +57,10 @@ func (fs *frames) callFunc(in *decode.Insn) stepResult {
 	if sp.linkage == funcGlobal && fs.funcInfo() {
 		return fs.callGlobal(sub)
 	}
-	// Static functions are explored in the caller's state; whether their arguments match the prototype matters for
-	// nothing else.
+	// Static functions are explored in the caller's state; whether their arguments match the prototype matters only for
+	// programs that trace them.
+	sp.entered = true
+	sp.unreliable = sp.unreliable || !fs.reliableCall(sub, caller.regs[:])
 	fs.enterFunc(s, sub, fs.insn, copyArgs)
 	fs.values.clobber(&caller.regs)
 	fs.insn = sp.start

@@ -52,7 +52,7 @@ func attachTarget(lp *loader.LinkedProgram) *Program {
 	l := lp.Linked()
 	p := &Program{
 		Name: lp.Name, Type: lp.Type, Attach: lp.Attach, License: l.Object.License, Flags: lp.Flags, Sleepable: lp.Sleepable,
-		Insns: lp.Insns, BTF: l.Object.BTF,
+		Insns: lp.Insns, BTF: l.Object.BTF, ExceptionCallback: lp.ExceptionCallback, Reliable: lp.Reliable,
 	}
 	linesAndFuncs(p, lp)
 	return p

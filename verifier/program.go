@@ -47,6 +47,8 @@ type Program struct {
 	AttachTo     string
 	AttachID     btf.ID
 	AttachModule string
+	// Reliable are the slots at which static functions begin whose types programs that trace them may rely on: [Verdict.Reliable].
+	Reliable []int
 	// AttachProg is the program that an extension replaces or a tracing program traces (BPF_PROG_TYPE_EXT and
 	// attach_prog_fd), or nil. If set, AttachID is an id in its BTF.
 	AttachProg *Program

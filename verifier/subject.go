@@ -91,6 +91,7 @@ type subprog struct {
 	tailCall, ldAbs, isCallback, isAsync, isException bool
 	changesPacket, mightSleep, mightThrow             bool
 	called, verified, argsKnown                       bool
+	entered, unreliable                               bool // static functions: explored; called with other types than its BTF says
 	privateStack                                      uint8
 	fastcallOff                                       int
 	keepFastcall                                      bool

@@ -39,6 +39,8 @@ type Verdict struct {
 	ProcessedInsns, TotalStates, PeakStates, MaxStatesPerInsn int
 	// StackDepth is the stack of each function in bytes, as the kernel prints it.
 	StackDepth []int
+	// Reliable are the slots at which static functions begin whose types the kernel relies on when programs trace them.
+	Reliable []int
 	// Path lists the branches that led to Insn, oldest first.
 	Path []Branch
 	// Regs describes the registers at Insn, as the kernel's log does.
