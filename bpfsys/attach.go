@@ -118,7 +118,7 @@ func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (i
 func (s *System) groupLink(c Caller, a *attr, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
 	g := s.group(pl)
 	i := len(g.list)
-	if l.typ == uapi.LinkTcx {
+	if l.typ == uapi.LinkTcx || l.typ == uapi.LinkNetkit {
 		if flags&^uint32(attachBefore|attachAfter|attachID|attachLink) != 0 {
 			return uapi.EINVAL, nil
 		}
@@ -179,10 +179,7 @@ func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Er
 		if !s.target.HasAttachType(at) {
 			return place{}, uapi.EINVAL
 		}
-		if !s.cfg.HasDevice(uint32(fd)) {
-			return place{}, uapi.ENODEV
-		}
-		return place{kind: onDevice, id: uint64(uint32(fd)), at: at}, 0
+		return s.attachable(c, uint32(fd), at)
 	case uapi.AttachSkSkbStreamParser, uapi.AttachSkSkbStreamVerdict, uapi.AttachSkSkbVerdict, uapi.AttachSkMsgVerdict:
 		m, _, e := fileOf[*Map](c, fd)
 		if e != 0 {
@@ -194,7 +191,7 @@ func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Er
 		return place{kind: onMap, id: uint64(m.id), at: at}, 0
 	case uapi.AttachFlowDissector, uapi.AttachSkLookup:
 		if fd == 0 && at == uapi.AttachFlowDissector {
-			return place{kind: onNetns, at: at}, 0
+			return place{kind: onNetns, id: uint64(c.Netns()), at: at}, 0
 		}
 		f := c.File(fd)
 		switch f.Kind {

@@ -24,6 +24,8 @@ type Caller interface {
 	HasProcess(pid uint32) bool
 	// UserNS returns the caller's user namespace, 0 for the initial one of the simulated kernel, and the caller's effective capabilities in it.
 	UserNS() (ns, capabilities uint64)
+	// Netns returns the caller's network namespace, 0 for the initial one.
+	Netns() uint32
 	// Thread returns the caller's process and thread ids and its name.
 	Thread() (tgid, tid uint32, comm string)
 }

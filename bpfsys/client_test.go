@@ -25,6 +25,7 @@ type task struct {
 	next        int32
 	notes       []string
 	userNS      uint64
+	netns       uint32
 	caps        uint64
 	full        bool // no descriptor is free for the calls of programs
 }
@@ -56,6 +57,7 @@ func (t *task) HasProcess(pid uint32) bool       { return pid == 1 }
 func (t *task) File(fd int32) bpfsys.File        { return t.files[fd] }
 func (t *task) Path(_ int32, p string) string    { return p }
 func (t *task) UserNS() (uint64, uint64)         { return t.userNS, t.caps }
+func (t *task) Netns() uint32                    { return t.netns }
 func (t *task) Thread() (uint32, uint32, string) { return 1, 1, "test" }
 
 // put copies bytes into the task's memory and returns their address.

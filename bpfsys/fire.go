@@ -171,8 +171,9 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	return out, nil
 }
 
+// isTC reports whether the programs of a hook run until one decides: those of tc, tcx and netkit.
 func isTC(p place) bool {
-	return p.kind == onDevice && (p.at == uapi.AttachTcxIngress || p.at == uapi.AttachTcxEgress)
+	return p.kind == onDevice && p.at != uapi.AttachXDP
 }
 
 // rank orders the programs of a tc hook: those of tcx as they were placed, then filters by priority (tcx_run, then tc_run). Others keep their order.
@@ -185,7 +186,7 @@ func (s *System) rank(a *attachment) int {
 			return i
 		}
 	}
-	if d := s.tc[uint32(a.place.id)]; d != nil {
+	if d := s.tc[a.place.device()]; d != nil {
 		return maxObjects + slices.IndexFunc(d.filters, func(f *TCFilter) bool { return f.at == a })
 	}
 	return 0

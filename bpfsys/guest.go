@@ -76,6 +76,9 @@ func (g *Guest) IsFile(string) (regular, exists bool) { return false, false }
 // HasProcess reports whether pid is the process itself.
 func (g *Guest) HasProcess(pid uint32) bool { return pid == 1 }
 
+// Netns returns the initial network namespace.
+func (g *Guest) Netns() uint32 { return 0 }
+
 // Thread returns the only thread.
 func (g *Guest) Thread() (tgid, tid uint32, comm string) { return 1, 1, "loader" }
 

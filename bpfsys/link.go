@@ -57,9 +57,12 @@ type attachment struct {
 // place identifies the hook of a device, cgroup or namespace program.
 type place struct {
 	kind placeKind
-	id   uint64 // ifindex or inode
+	id   uint64 // of a device, or inode
 	at   uapi.AttachType
 }
+
+// device returns the device of a hook on one.
+func (p place) device() Device { return Device{uint32(p.id >> 32), uint32(p.id)} }
 
 type placeKind uint8
 
@@ -484,12 +487,11 @@ func read64(c Caller, addr uint64) (uint64, bool) {
 
 // linkDevice attaches to a network device: XDP, tcx or netkit.
 func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
-	ifindex := a.u32(linkTarget)
-	if !s.cfg.HasDevice(ifindex) {
-		return fail(uapi.ENODEV)
+	pl, e := s.attachable(c, a.u32(linkTarget), at)
+	if e != 0 {
+		return fail(e)
 	}
 	flags := a.u32(linkFlags)
-	pl := place{kind: onDevice, id: uint64(ifindex), at: at}
 	l := &Link{prog: p, attach: at, place: pl}
 	switch at {
 	case uapi.AttachXDP:
@@ -505,7 +507,7 @@ func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress:
 		l.typ = uapi.LinkTcx
 	default:
-		return Result{Errno: uapi.EINVAL, Note: "attach type " + at.String() + " needs a netkit device; there is none"}
+		l.typ = uapi.LinkNetkit
 	}
 	r, h := s.groupLink(c, a, l, pl, flags)
 	if r != 0 {

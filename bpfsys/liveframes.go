@@ -35,9 +35,9 @@ func checkLive(a *attr, most uint32) uapi.Errno {
 func (s *System) testLiveFrames(c Caller, a *attr, p *Prog, in machine.Input) Result {
 	const loopback = 1
 	repeat := min(max(a.u32(testRepeat), 1), maxRepeat)
-	device := uint64(loopback)
+	device := Device{c.Netns(), loopback}
 	if len(in.Context) >= 16 && le.Uint32(in.Context[12:]) != 0 { // ingress_ifindex
-		device = uint64(le.Uint32(in.Context[12:]))
+		device.Index = le.Uint32(in.Context[12:])
 	}
 	frame := in.Packet
 	start := time.Now()
@@ -50,7 +50,7 @@ func (s *System) testLiveFrames(c Caller, a *attr, p *Prog, in machine.Input) Re
 		switch uint32(res.Ret) {
 		case xdpPass:
 			_, _ = s.fireOn(Event{Hook: uapi.AttachTcxIngress.String(), Packet: res.DataOut, CPU: in.CPU}, func(h *attachment, _ string) bool {
-				return h.place == place{kind: onDevice, id: device, at: uapi.AttachTcxIngress}
+				return h.place == device.on(uapi.AttachTcxIngress)
 			})
 		case xdpTx, xdpRedirect:
 			s.note("frames that a test run of live frames sends or redirects leave the simulated kernel: programs of devmaps and cpumaps do not see them")

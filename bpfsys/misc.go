@@ -153,10 +153,10 @@ func (s *System) hasFunction(name string) bool {
 }
 
 // SetXDP attaches a program to a network device as RTM_SETLINK does; nil detaches the current program.
-func (s *System) SetXDP(ifindex uint32, p *Prog) uapi.Errno {
+func (s *System) SetXDP(d Device, p *Prog) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pl := place{kind: onDevice, id: uint64(ifindex), at: uapi.AttachXDP}
+	pl := d.on(uapi.AttachXDP)
 	g := s.group(pl)
 	if len(g.list) > 0 && g.list[0].link != nil {
 		return uapi.EBUSY
@@ -177,10 +177,10 @@ func (s *System) SetXDP(ifindex uint32, p *Prog) uapi.Errno {
 }
 
 // XDP returns the id of a device's XDP program, or 0 if it has none.
-func (s *System) XDP(ifindex uint32) uint32 {
+func (s *System) XDP(d Device) uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g := s.groups[place{kind: onDevice, id: uint64(ifindex), at: uapi.AttachXDP}]; g != nil && len(g.list) > 0 {
+	if g := s.groups[d.on(uapi.AttachXDP)]; g != nil && len(g.list) > 0 {
 		return g.list[0].prog.id
 	}
 	return 0

@@ -705,8 +705,10 @@ func (k *caller) attachTo(at uapi.AttachType) result {
 	switch at {
 	case uapi.AttachTraceRawTp, uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachTraceFsession, uapi.AttachModifyReturn, uapi.AttachLSMMac, uapi.AttachTraceIter:
 		return link(0)
-	case uapi.AttachXDP, uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
+	case uapi.AttachXDP, uapi.AttachTcxIngress, uapi.AttachTcxEgress:
 		return link(1)
+	case uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
+		return link(k.newDevice(0, "netkit"))
 	case uapi.AttachFlowDissector, uapi.AttachSkLookup:
 		return link(netnsFD)
 	case uapi.AttachNetfilter:

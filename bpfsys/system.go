@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bpfrun/bpfrun/bpfsys/network"
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
@@ -31,8 +32,10 @@ type Config struct {
 	Trace func(name string, r Result)
 	// Note is called with messages for the user about assumptions and about what is not simulated.
 	Note func(text string)
-	// HasDevice reports whether a network device exists; if it is nil, only device 1 exists.
-	HasDevice func(ifindex uint32) bool
+	// HasDevice reports whether a network device exists in the initial network namespace without having been created there; if it is nil, only device 1 does.
+	// DeviceNamed does the same for names; nil means that it is called lo.
+	HasDevice   func(ifindex uint32) bool
+	DeviceNamed func(name string) bool
 	// OpenSockets lists the inodes of the host's sockets that callers have open; nil means that sockets are never closed.
 	OpenSockets func() []uint64
 	// Time limits the verification of one program; 0 means 30 seconds.
@@ -67,8 +70,9 @@ type System struct {
 	sockets map[filtered]*attachment  // programs of sockets
 	// testArgs are what arguments of the kernel's test functions point to, by type.
 	testArgs map[string]*kernel.Object
-	process  process              // of the syscall program that runs
-	tc       map[uint32]*tcDevice // by ifindex
+	process  process // of the syscall program that runs
+	net      *network.Network
+	tc       map[Device]*tcDevice
 }
 
 // New creates a kernel without maps and programs. Close releases its memory.
@@ -89,6 +93,10 @@ func New(cfg Config) (*System, error) {
 	if cfg.HasDevice == nil {
 		s.cfg.HasDevice = func(i uint32) bool { return i == 1 }
 	}
+	if cfg.DeviceNamed == nil {
+		s.cfg.DeviceNamed = func(name string) bool { return name == "lo" }
+	}
+	s.net = network.New(network.Host{Index: s.cfg.HasDevice, Name: s.cfg.DeviceNamed})
 	s.fs.init()
 	if t.BTF != nil {
 		s.vmlinux = s.kernelBTF("vmlinux", t.BTF)

@@ -36,21 +36,21 @@ type tcDevice struct {
 }
 
 // TCQdisc returns the kind of the clsact or ingress qdisc of a device, or "".
-func (s *System) TCQdisc(ifindex uint32) string {
+func (s *System) TCQdisc(on Device) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d := s.tc[ifindex]; d != nil {
+	if d := s.tc[on]; d != nil {
 		return d.kind
 	}
 	return ""
 }
 
 // NewTCQdisc creates a qdisc (tc_modify_qdisc).
-func (s *System) NewTCQdisc(ifindex uint32, kind string, exclusive bool) uapi.Errno {
+func (s *System) NewTCQdisc(on Device, kind string, exclusive bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch d := s.tc[ifindex]; {
-	case !s.cfg.HasDevice(ifindex):
+	switch d := s.tc[on]; {
+	case !s.hasDevice(on):
 		return uapi.ENODEV
 	case d != nil && exclusive:
 		return uapi.EEXIST
@@ -62,19 +62,19 @@ func (s *System) NewTCQdisc(ifindex uint32, kind string, exclusive bool) uapi.Er
 		return uapi.ENOMEM
 	}
 	if s.tc == nil {
-		s.tc = map[uint32]*tcDevice{}
+		s.tc = map[Device]*tcDevice{}
 	}
-	s.tc[ifindex] = &tcDevice{kind: kind}
+	s.tc[on] = &tcDevice{kind: kind}
 	return 0
 }
 
 // DelTCQdisc removes the qdisc of a device with its filters (tc_get_qdisc).
-func (s *System) DelTCQdisc(ifindex uint32, kind string) uapi.Errno {
+func (s *System) DelTCQdisc(on Device, kind string) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.tc[ifindex]
+	d := s.tc[on]
 	switch {
-	case !s.cfg.HasDevice(ifindex):
+	case !s.hasDevice(on):
 		return uapi.ENODEV
 	case d == nil:
 		return uapi.ENOENT
@@ -84,7 +84,7 @@ func (s *System) DelTCQdisc(ifindex uint32, kind string) uapi.Errno {
 	for len(d.filters) > 0 {
 		s.dropFilter(d, 0)
 	}
-	delete(s.tc, ifindex)
+	delete(s.tc, on)
 	return 0
 }
 
@@ -96,11 +96,11 @@ func (s *System) dropFilter(d *tcDevice, i int) {
 }
 
 // hookOf returns the qdisc that a filter message names (__tcf_qdisc_find).
-func (s *System) hookOf(ifindex, parent uint32) (*tcDevice, uapi.Errno) {
-	if !s.cfg.HasDevice(ifindex) {
+func (s *System) hookOf(on Device, parent uint32) (*tcDevice, uapi.Errno) {
+	if !s.hasDevice(on) {
 		return nil, uapi.ENODEV
 	}
-	d := s.tc[ifindex]
+	d := s.tc[on]
 	switch {
 	case d == nil || parent&0xffff0000 != TCClsactMajor:
 		return nil, uapi.EINVAL
@@ -125,13 +125,13 @@ func (d *tcDevice) sameChain(parent uint32, priority uint16) []*TCFilter {
 
 // NewTCFilter adds a filter, or replaces the one with the same handle (tc_new_tfilter, cls_bpf_change). f gets the priority and handle that the kernel
 // chooses for zeros. Without a program, nothing is added: the error is that of the place.
-func (s *System) NewTCFilter(ifindex uint32, f *TCFilter, create, exclusive bool) uapi.Errno {
+func (s *System) NewTCFilter(on Device, f *TCFilter, create, exclusive bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.Priority == 0 && !create {
 		return uapi.ENOENT
 	}
-	d, e := s.hookOf(ifindex, f.Parent)
+	d, e := s.hookOf(on, f.Parent)
 	if e != 0 {
 		return e
 	}
@@ -184,7 +184,7 @@ func (s *System) NewTCFilter(ifindex uint32, f *TCFilter, create, exclusive bool
 	}
 	s.hold(f.Prog)
 	f.at = s.attach(&attachment{
-		prog: f.Prog, place: place{kind: onDevice, id: uint64(ifindex), at: at}, hook: machine.Hook{AttachTo: f.Prog.lp.AttachTo, Section: f.Prog.lp.Section},
+		prog: f.Prog, place: on.on(at), hook: machine.Hook{AttachTo: f.Prog.lp.AttachTo, Section: f.Prog.lp.Section},
 	})
 	d.filters = append(d.filters, f)
 	slices.SortStableFunc(d.filters, func(a, b *TCFilter) int { // the order in which they run; a new filter comes first among equals
@@ -194,13 +194,13 @@ func (s *System) NewTCFilter(ifindex uint32, f *TCFilter, create, exclusive bool
 }
 
 // DelTCFilter removes filters: with priority 0 all of a hook, with handle 0 all of a priority (tc_del_tfilter).
-func (s *System) DelTCFilter(ifindex, parent uint32, priority, protocol uint16, handle uint32, kind string) uapi.Errno {
+func (s *System) DelTCFilter(on Device, parent uint32, priority, protocol uint16, handle uint32, kind string) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if priority == 0 && (protocol != 0 || handle != 0 || kind != "") {
 		return uapi.ENOENT
 	}
-	d, e := s.hookOf(ifindex, parent)
+	d, e := s.hookOf(on, parent)
 	if e != 0 {
 		return e
 	}
@@ -227,13 +227,13 @@ func (s *System) DelTCFilter(ifindex, parent uint32, priority, protocol uint16, 
 }
 
 // TCFilterAt returns one filter (tc_get_tfilter).
-func (s *System) TCFilterAt(ifindex, parent uint32, priority, protocol uint16, handle uint32) (*TCFilter, uapi.Errno) {
+func (s *System) TCFilterAt(on Device, parent uint32, priority, protocol uint16, handle uint32) (*TCFilter, uapi.Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if priority == 0 {
 		return nil, uapi.ENOENT
 	}
-	d, e := s.hookOf(ifindex, parent)
+	d, e := s.hookOf(on, parent)
 	if e != 0 {
 		return nil, e
 	}
@@ -255,10 +255,10 @@ func (s *System) TCFilterAt(ifindex, parent uint32, priority, protocol uint16, h
 }
 
 // TCFilters returns the filters of a hook in the order in which they run.
-func (s *System) TCFilters(ifindex, parent uint32) []*TCFilter {
+func (s *System) TCFilters(on Device, parent uint32) []*TCFilter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d, e := s.hookOf(ifindex, parent); e == 0 {
+	if d, e := s.hookOf(on, parent); e == 0 {
 		return d.sameChain(parent, 0)
 	}
 	return nil

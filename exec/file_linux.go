@@ -23,6 +23,9 @@ type file struct {
 	dir    bool
 	oPath  bool   // opened with O_PATH, as fsmount(2) does: only a place in a path
 	cgroup uint64 // id of a simulated cgroup
+	// netns is the simulated network namespace of a file of one.
+	netns   uint32
+	isNetns bool
 	// context is set for what fsopen(2) returned.
 	context *fsContext
 	// listed is the position that the last listing of a directory ended at, and last the name before it.

@@ -48,13 +48,13 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_EPOLL_CTL}, {nr: unix.SYS_EPOLL_PWAIT}, {nr: unix.SYS_EPOLL_PWAIT2},
 		{nr: sysPoll}, {nr: unix.SYS_PPOLL},
 		{nr: unix.SYS_CLOCK_NANOSLEEP},
-		{nr: unix.SYS_SOCKET, when: equal, arg: 0, val: unix.AF_XDP},
+		{nr: unix.SYS_SOCKET, when: equal, arg: 0, val: unix.AF_XDP}, {nr: unix.SYS_SOCKET, when: equal, arg: 0, val: unix.AF_NETLINK},
 		{nr: unix.SYS_SENDTO}, {nr: unix.SYS_SENDMSG}, {nr: unix.SYS_SENDMMSG}, {nr: unix.SYS_RECVMSG}, {nr: unix.SYS_RECVFROM},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachBPF}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachReuseportBPF},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachFilter}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachReuseportBPF},
-		// A network namespace of the tool's own could be changed by calls that are let through. The flags of clone3 are in memory, where they can change after a
+		// A real network namespace of the tool's own could be changed by calls that are let through, so namespaces are simulated. The flags of clone3 are in memory, where they can change after a
 		// check: libraries use clone when there is no clone3.
-		{nr: unix.SYS_UNSHARE, when: bits, arg: 0, val: unix.CLONE_NEWNET}, {nr: unix.SYS_CLONE, when: bits, arg: 0, val: unix.CLONE_NEWNET},
+		{nr: unix.SYS_UNSHARE, when: bits, arg: 0, val: unix.CLONE_NEWNET}, {nr: unix.SYS_CLONE, when: bits, arg: 0, val: unix.CLONE_NEWNET}, {nr: unix.SYS_SETNS},
 		{nr: unix.SYS_CLONE3, when: refused, val: uint32(unix.ENOSYS)},
 		// A supervisor of the tool's own could let calls through once this one has ended.
 		{nr: unix.SYS_SECCOMP, when: bits, arg: 1, val: filterNewListener},

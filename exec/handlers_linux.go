@@ -34,7 +34,7 @@ func init() {
 		unix.SYS_RENAMEAT2: func(c *call) { c.rename(c.fd(0), c.arg(1), c.fd(2), c.arg(3), c.arg(4)) },
 		unix.SYS_MOUNT:     (*call).mount, unix.SYS_FSOPEN: (*call).fsopen,
 		unix.SYS_UMOUNT2: (*call).umount, unix.SYS_FSCONFIG: (*call).fsconfig, unix.SYS_FSMOUNT: (*call).fsmount, unix.SYS_MOVE_MOUNT: (*call).moveMount,
-		unix.SYS_UNAME: (*call).uname, unix.SYS_UNSHARE: (*call).newNetwork, unix.SYS_CLONE: (*call).newNetwork,
+		unix.SYS_UNAME: (*call).uname, unix.SYS_UNSHARE: (*call).newNetwork, unix.SYS_CLONE: (*call).newNetwork, unix.SYS_SETNS: (*call).setns,
 		unix.SYS_PRLIMIT64: (*call).prlimit, sysSetrlimit: func(c *call) { c.s.reply(c.n, 0, 0) },
 		unix.SYS_READ: (*call).read, unix.SYS_READV: (*call).readv, unix.SYS_PREAD64: (*call).pread,
 		unix.SYS_IOCTL: (*call).ioctl, unix.SYS_MMAP: (*call).mmap,
@@ -189,12 +189,6 @@ func (c *call) capset() {
 	c.s.reply(c.n, 0, 0)
 }
 
-// newNetwork refuses a network namespace of the tool's own.
-func (c *call) newNetwork() {
-	c.s.note("refused a new network namespace (CLONE_NEWNET): calls that are let through could change its network")
-	c.s.reply(c.n, 0, unix.EPERM)
-}
-
 func (c *call) prlimit() {
 	if c.arg(2) == 0 { // a query
 		c.s.host(c.n)
@@ -232,10 +226,4 @@ func (c *call) capget() {
 		return
 	}
 	c.s.reply(c.n, 0, 0)
-}
-
-// socket refuses AF_XDP sockets, whose rings only a device's driver fills.
-func (c *call) socket() {
-	c.s.note("AF_XDP sockets are not simulated")
-	c.s.reply(c.n, 0, unix.EAFNOSUPPORT)
 }

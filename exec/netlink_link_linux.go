@@ -33,7 +33,7 @@ const (
 	maxLinkMessages = 1024
 )
 
-// getLink serves RTM_GETLINK and RTM_GETQDISC: the host's answer with the XDP programs and qdiscs of the simulated kernel. The query is sent on a socket of our own, since the
+// getLink serves RTM_GETLINK, RTM_GETADDR and RTM_GETQDISC in the initial namespace: the host's answer with the simulated devices, XDP programs and qdiscs. The query is sent on a socket of our own, since the
 // answer is rewritten. ok is false when the host does not answer.
 func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 	s := c.s
@@ -53,6 +53,15 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 		return false
 	}
 	port := portOf(g)
+	typ := uapi.RouteMessage(le.Uint16(msg[4:]))
+	if typ != uapi.RouteGetqdisc && le.Uint16(msg[6:])&unix.NLM_F_DUMP == 0 {
+		if m, e := parseLink(msg[nlmsgHdrSize:]); e == 0 && typ == uapi.RouteGetlink {
+			if d := c.simulatedDevice(0, &m); d != nil {
+				c.giveLink(g, ino, msg, d)
+				return true
+			}
+		}
+	}
 	first := true
 	buf := make([]byte, maxNetlink)
 	for range maxLinkMessages {
@@ -61,8 +70,12 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 			return false
 		}
 		out, end := s.withXDP(buf[:n], port)
-		if uapi.RouteMessage(le.Uint16(msg[4:])) == uapi.RouteGetqdisc && first && le.Uint16(msg[6:])&unix.NLM_F_DUMP != 0 {
-			out, first = s.withQdiscs(msg, out, port), false
+		if first && le.Uint16(msg[6:])&unix.NLM_F_DUMP != 0 {
+			if first = false; typ == uapi.RouteGetqdisc {
+				out = s.withQdiscs(0, msg, out, port)
+			} else {
+				out = append(s.simulatedLinks(0, msg, port, nil), out...)
+			}
 		}
 		s.replies[ino] = append(s.replies[ino], out)
 		if end {
@@ -90,7 +103,7 @@ func (s *supervisor) withXDP(b []byte, port uint32) (out []byte, end bool) {
 					kept = appendAttribute(kept, typ, data)
 				}
 			})
-			msg = appendAttribute(kept, iflaXDP|unix.NLA_F_NESTED, s.xdpOf(ifindex))
+			msg = appendAttribute(kept, iflaXDP|unix.NLA_F_NESTED, s.xdpOf(bpfsys.Device{Index: ifindex}))
 		}
 		le.PutUint32(msg, uint32(len(msg)))
 		le.PutUint32(msg[12:], port)
@@ -102,10 +115,10 @@ func (s *supervisor) withXDP(b []byte, port uint32) (out []byte, end bool) {
 }
 
 // xdpOf returns the IFLA_XDP attribute of a device (rtnl_xdp_fill).
-func (s *supervisor) xdpOf(ifindex uint32) []byte {
-	id := s.sys.XDP(ifindex)
+func (s *supervisor) xdpOf(on bpfsys.Device) []byte {
+	id := s.sys.XDP(on)
 	mode, attr := byte(xdpAttachedDrv), uint16(xdpDrvProgID)
-	switch s.xdpModes[ifindex] {
+	switch s.xdpModes[on] {
 	case xdpSkbMode:
 		mode, attr = xdpAttachedSkb, xdpSkbProgID
 	case xdpHwMode:
@@ -128,9 +141,9 @@ func appendAttribute(b []byte, typ uint16, data []byte) []byte {
 }
 
 // setXDP attaches a program to a device or, with a negative descriptor, detaches it (dev_xdp_attach).
-func (c *call) setXDP(ifindex uint32, fd int32, flags uint32, expected int32) unix.Errno {
+func (c *call) setXDP(on bpfsys.Device, fd int32, flags uint32, expected int32) unix.Errno {
 	s := c.s
-	if !hasDevice(ifindex) {
+	if !s.sys.HasDevice(on) {
 		return unix.ENODEV
 	}
 	mode := flags & (xdpSkbMode | xdpDrvMode | xdpHwMode)
@@ -147,9 +160,9 @@ func (c *call) setXDP(ifindex uint32, fd int32, flags uint32, expected int32) un
 			return unix.EBADF
 		}
 	}
-	id := s.sys.XDP(ifindex)
+	id := s.sys.XDP(on)
 	now := id
-	if s.xdpModes[ifindex] != mode {
+	if s.xdpModes[on] != mode {
 		now = 0 // a program in another mode is not seen
 	}
 	if flags&xdpReplace != 0 {
@@ -173,10 +186,10 @@ func (c *call) setXDP(ifindex uint32, fd int32, flags uint32, expected int32) un
 	case p == nil && now == 0:
 		return 0
 	}
-	e := s.sys.SetXDP(ifindex, p)
-	s.logf("[%d] netlink: XDP of device %d", c.n.PID, ifindex)
+	e := s.sys.SetXDP(on, p)
+	s.logf("[%d] netlink: XDP of device %d", c.n.PID, on.Index)
 	if e == 0 {
-		s.xdpModes[ifindex] = mode
+		s.xdpModes[on] = mode
 	}
 	return errnoOf(e)
 }

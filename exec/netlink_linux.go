@@ -8,20 +8,29 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/bpfsys/network"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// devices returns the indices of the host's network devices.
-func devices() []uint32 {
-	list, err := net.Interfaces()
-	if err != nil {
-		return nil
+// devices returns the indices of the devices of a network namespace, those of the host first.
+func (s *supervisor) devices(netns uint32) (out []uint32) {
+	if list, err := net.Interfaces(); err == nil && netns == 0 {
+		for _, i := range list {
+			out = append(out, uint32(i.Index))
+		}
 	}
-	var out []uint32
-	for _, i := range list {
-		out = append(out, uint32(i.Index))
-	}
+	s.sys.Network(func(n *network.Network) {
+		for _, d := range n.Devices(netns) {
+			out = append(out, d.Index)
+		}
+	})
 	return out
+}
+
+func deviceNamed(name string) bool {
+	_, err := net.InterfaceByName(name)
+	return err == nil
 }
 
 func hasDevice(ifindex uint32) bool {
@@ -161,13 +170,13 @@ type routeWay uint8
 const (
 	routeRefused routeWay = iota
 	routeAsked            // a query, answered by the host
-	routeServed           // what is about BPF is simulated; the rest is refused
+	routeServed           // what is about BPF or simulated devices is simulated; the rest is refused
 )
 
 // howRoute returns what happens to messages of a type.
 func howRoute(m uapi.RouteMessage) routeWay {
 	switch m {
-	case uapi.RouteNewlink, uapi.RouteSetlink, uapi.RouteGetlink, uapi.RouteGetqdisc,
+	case uapi.RouteNewlink, uapi.RouteSetlink, uapi.RouteDellink, uapi.RouteGetlink, uapi.RouteGetqdisc, uapi.RouteNewaddr, uapi.RouteDeladdr, uapi.RouteGetaddr,
 		uapi.RouteNewqdisc, uapi.RouteDelqdisc, uapi.RouteNewtfilter, uapi.RouteDeltfilter, uapi.RouteGettfilter:
 		return routeServed
 	}
@@ -196,12 +205,19 @@ func (c *call) netlink(g int, ino uint64, b []byte) (int64, unix.Errno) {
 	return int64(len(b)), 0
 }
 
-// netlinkMessage serves a message: XDP programs of devices here, queries at the host, sent from the checked copy of the bytes. What would change the host is refused.
+// netlinkMessage serves a message: BPF programs of devices and simulated devices here, queries at the host, sent from the checked copy of the bytes. What would change the host is refused.
 func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 	s := c.s
-	typ := uapi.RouteMessage(le.Uint16(msg[4:]))
+	typ, flags, netns := uapi.RouteMessage(le.Uint16(msg[4:])), le.Uint16(msg[6:]), s.routeSockets[ino]
 	how := howRoute(typ)
-	query := typ == uapi.RouteGetlink || typ == uapi.RouteGetqdisc
+	query := typ == uapi.RouteGetlink || typ == uapi.RouteGetqdisc || typ == uapi.RouteGetaddr
+	_, index := queried(msg)
+	if netns != 0 && (query || how == routeAsked) || index != 0 && c.simulatedDevice(0, &linkMessage{spec: network.Spec{Index: index}}) != nil {
+		if e := c.netnsQuery(g, ino, netns, msg); e != 0 {
+			s.answerNetlink(g, ino, msg, e)
+		}
+		return 0
+	}
 	if query && c.getLink(g, ino, msg) {
 		return 0
 	}
@@ -213,11 +229,16 @@ func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 	errno, served := unix.EPERM, false
 	switch {
 	case typ == uapi.RouteNewlink || typ == uapi.RouteSetlink:
-		errno, served = c.setLink(msg)
+		if errno, served = c.setLink(netns, msg); !served {
+			errno, served = c.changeLink(netns, typ, flags, msg[nlmsgHdrSize:])
+		}
+	case typ == uapi.RouteDellink:
+		errno, served = c.deleteLink(netns, msg[nlmsgHdrSize:])
+	case typ == uapi.RouteNewaddr || typ == uapi.RouteDeladdr:
+		errno, served = c.changeAddress(netns, typ, flags, msg[nlmsgHdrSize:])
 	case how == routeServed:
-		errno, served = c.tc(g, ino, msg)
+		errno, served = c.tc(g, ino, netns, msg)
 	}
-	flags := le.Uint16(msg[6:])
 	if served && errno == 0 && (flags&unix.NLM_F_ACK == 0 || typ == uapi.RouteGettfilter && flags&unix.NLM_F_DUMP != 0) {
 		return 0 // a dump ends by itself
 	}
@@ -242,11 +263,11 @@ func attributes(b []byte, f func(typ uint16, data []byte)) {
 }
 
 // setLink attaches or detaches an XDP program; ok is false when the message is about something else.
-func (c *call) setLink(msg []byte) (e unix.Errno, ok bool) {
+func (c *call) setLink(netns uint32, msg []byte) (e unix.Errno, ok bool) {
 	if len(msg) < nlmsgHdrSize+16 {
 		return unix.EINVAL, true
 	}
-	ifindex := le.Uint32(msg[nlmsgHdrSize+4:])
+	on := bpfsys.Device{Netns: netns, Index: le.Uint32(msg[nlmsgHdrSize+4:])}
 	attributes(msg[nlmsgHdrSize+16:], func(typ uint16, data []byte) {
 		if typ != iflaXDP {
 			return
@@ -267,7 +288,7 @@ func (c *call) setLink(msg []byte) (e unix.Errno, ok bool) {
 			}
 		})
 		if has {
-			e = c.setXDP(ifindex, fd, flags, expected)
+			e = c.setXDP(on, fd, flags, expected)
 		}
 	})
 	return e, ok

@@ -112,7 +112,7 @@ func (c *call) openPath(p string, flags uint64) {
 		c.giveText(p, b, flags)
 		return
 	}
-	if c.openIDMap(p, flags) {
+	if c.openIDMap(p, flags) || c.openNetns(p, flags) {
 		return
 	}
 	if !simulated(p) {

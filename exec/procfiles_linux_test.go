@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	osexec "os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,7 +20,6 @@ func init() {
 	tools["memory maps"] = memoryMapsTool
 	tools["own user namespace"] = ownNamespaceTool
 	tools["uid"] = func() error { fmt.Println("uid", os.Getuid(), "gid", os.Getgid()); return nil }
-	tools["networks"] = networksTool
 	tools["nothing"] = func() error { return nil }
 	tools["socket filter"] = socketFilterTool
 }
@@ -123,33 +121,4 @@ func TestSocketFilters(t *testing.T) {
 	assert.Equal(t, "27 ENOENT\n50 EINVAL\n50 EINVAL\n50 ok\n50 ok\n52 EINVAL\n27 ok\n27 ENOENT\n", r.out)
 	assert.Contains(t, r.notes, "a program is attached to a socket of the host")
 	assert.Zero(t, r.code)
-}
-
-// networksTool tries the ways to a network namespace of its own, which a user namespace would permit.
-func networksTool() error {
-	runtime.LockOSThread()
-	child := func(flags uintptr) error {
-		self, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		cmd := osexec.Command(self, "tool", "nothing")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
-		return cmd.Run()
-	}
-	fmt.Println("plain:", outcomeOf(child(0)))
-	fmt.Println("clone:", outcomeOf(child(unix.CLONE_NEWUSER|unix.CLONE_NEWNET)))
-	fmt.Println("unshare:", outcomeOf(unix.Unshare(unix.CLONE_NEWNET)))
-	_, _, e := unix.Syscall(unix.SYS_CLONE3, 0, 0, 0)
-	fmt.Println("clone3:", unix.ErrnoName(e))
-	return nil
-}
-
-func TestNoNetworkOfTheToolsOwn(t *testing.T) {
-	for _, live := range []bool{false, true} {
-		r := start(t, "networks", "", func(c *Config) { c.Live = live })
-		assert.Equal(t, "plain: ok\nclone: EPERM\nunshare: EPERM\nclone3: ENOSYS\n", r.out, "live %t", live)
-		assert.Contains(t, r.notes, "refused a new network namespace")
-		assert.Zero(t, r.code)
-	}
 }

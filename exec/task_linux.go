@@ -239,6 +239,8 @@ func (c *call) File(fd int32) bpfsys.File {
 			return bpfsys.File{}
 		case f.object != nil:
 			return bpfsys.File{Kind: bpfsys.ObjectFile, Object: f.object, Access: uint32(flags) & unix.O_ACCMODE}
+		case f.isNetns:
+			return bpfsys.File{Kind: bpfsys.NetnsFile, Inode: uint64(f.netns)}
 		case f.cgroup != 0:
 			return bpfsys.File{Kind: bpfsys.CgroupFile, Inode: f.cgroup}
 		case f.dir:

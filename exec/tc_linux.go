@@ -56,42 +56,42 @@ func parseTC(msg []byte) (*tcMessage, bool) {
 }
 
 // tc serves the messages of tc(8) and libbpf's bpf_tc_* about clsact and ingress qdiscs and their BPF filters. served is false for others.
-func (c *call) tc(g int, ino uint64, msg []byte) (e unix.Errno, served bool) {
+func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, served bool) {
 	m, ok := parseTC(msg)
 	if !ok {
 		return unix.EINVAL, true
 	}
-	s, sys := c.s, c.s.sys
+	s, sys, on := c.s, c.s.sys, bpfsys.Device{Netns: netns, Index: m.ifindex}
 	switch m.typ {
 	case uapi.RouteNewqdisc, uapi.RouteDelqdisc:
 		if m.parent != tcClsact || m.kind != "" && m.kind != "clsact" && m.kind != "ingress" {
 			return 0, false
 		}
 		if m.typ == uapi.RouteDelqdisc {
-			return errnoOf(sys.DelTCQdisc(m.ifindex, m.kind)), true
+			return errnoOf(sys.DelTCQdisc(on, m.kind)), true
 		}
 		switch {
 		case m.kind == "":
 			return unix.ENOENT, true
 		case m.handle&0xffff != 0:
 			return unix.EINVAL, true
-		case m.flags&unix.NLM_F_CREATE == 0 && sys.TCQdisc(m.ifindex) == "":
+		case m.flags&unix.NLM_F_CREATE == 0 && sys.TCQdisc(on) == "":
 			return unix.ENOENT, true
 		}
-		return errnoOf(sys.NewTCQdisc(m.ifindex, m.kind, m.flags&unix.NLM_F_EXCL != 0)), true
+		return errnoOf(sys.NewTCQdisc(on, m.kind, m.flags&unix.NLM_F_EXCL != 0)), true
 	case uapi.RouteNewtfilter:
 		if m.otherChains || m.kind != "" && m.kind != "bpf" {
 			return 0, false
 		}
 		f := &bpfsys.TCFilter{Parent: m.parent, Priority: m.priority(), Protocol: m.protocol(), Handle: m.handle}
 		place := *f // the kernel looks for the place of the filter before it reads the options
-		if e := sys.NewTCFilter(m.ifindex, &place, m.flags&unix.NLM_F_CREATE != 0, m.flags&unix.NLM_F_EXCL != 0); e != 0 {
+		if e := sys.NewTCFilter(on, &place, m.flags&unix.NLM_F_CREATE != 0, m.flags&unix.NLM_F_EXCL != 0); e != 0 {
 			return errnoOf(e), true
 		}
 		if e := c.filterOptions(m, f); e != 0 {
 			return e, true
 		}
-		if e := sys.NewTCFilter(m.ifindex, f, m.flags&unix.NLM_F_CREATE != 0, m.flags&unix.NLM_F_EXCL != 0); e != 0 {
+		if e := sys.NewTCFilter(on, f, m.flags&unix.NLM_F_CREATE != 0, m.flags&unix.NLM_F_EXCL != 0); e != 0 {
 			return errnoOf(e), true
 		}
 		s.logf("[%d] netlink: filter %d of device %d", c.n.PID, f.Handle, m.ifindex)
@@ -103,14 +103,14 @@ func (c *call) tc(g int, ino uint64, msg []byte) (e unix.Errno, served bool) {
 		if m.otherChains || m.kind != "" && m.kind != "bpf" {
 			return 0, false
 		}
-		return errnoOf(sys.DelTCFilter(m.ifindex, m.parent, m.priority(), m.protocol(), m.handle, m.kind)), true
+		return errnoOf(sys.DelTCFilter(on, m.parent, m.priority(), m.protocol(), m.handle, m.kind)), true
 	case uapi.RouteGettfilter:
 		if m.flags&unix.NLM_F_DUMP != 0 {
 			for _, parent := range []uint32{bpfsys.TCIngress, bpfsys.TCEgress} {
 				if m.parent != 0 && m.parent != parent {
 					continue
 				}
-				for _, f := range sys.TCFilters(m.ifindex, parent) {
+				for _, f := range sys.TCFilters(on, parent) {
 					if (m.priority() == 0 || m.priority() == f.Priority) && (m.protocol() == 0 || m.protocol() == f.Protocol) {
 						s.queue(g, ino, msg, uapi.RouteNewtfilter, unix.NLM_F_MULTI, filterBody(m.ifindex, f))
 					}
@@ -119,7 +119,7 @@ func (c *call) tc(g int, ino uint64, msg []byte) (e unix.Errno, served bool) {
 			s.queue(g, ino, msg, nlmsgDone, unix.NLM_F_MULTI, make([]byte, 4))
 			return 0, true
 		}
-		f, e := sys.TCFilterAt(m.ifindex, m.parent, m.priority(), m.protocol(), m.handle)
+		f, e := sys.TCFilterAt(on, m.parent, m.priority(), m.protocol(), m.handle)
 		if e == 0 {
 			s.queue(g, ino, msg, uapi.RouteNewtfilter, 0, filterBody(m.ifindex, f))
 		}
@@ -220,11 +220,7 @@ func filterBody(ifindex uint32, f *bpfsys.TCFilter) []byte {
 
 // queue adds an answer to a message for the next read of the socket.
 func (s *supervisor) queue(g int, ino uint64, msg []byte, typ uapi.RouteMessage, flags uint16, body []byte) {
-	r := le.AppendUint32(nil, uint32(nlmsgHdrSize+len(body)))
-	r = le.AppendUint16(le.AppendUint16(r, uint16(typ)), flags)
-	r = append(r, msg[8:12]...)
-	r = le.AppendUint32(r, portOf(g))
-	s.replies[ino] = append(s.replies[ino], append(r, body...))
+	s.replies[ino] = append(s.replies[ino], header(msg, portOf(g), typ, flags, body))
 }
 
 // portOf returns the port of a netlink socket.
@@ -238,7 +234,7 @@ func portOf(g int) uint32 {
 }
 
 // withQdiscs adds the simulated qdiscs to the host's answer to RTM_GETQDISC.
-func (s *supervisor) withQdiscs(msg, answer []byte, port uint32) []byte {
+func (s *supervisor) withQdiscs(netns uint32, msg, answer []byte, port uint32) []byte {
 	var out []byte
 	m, ok := parseTC(msg)
 	if !ok {
@@ -246,10 +242,10 @@ func (s *supervisor) withQdiscs(msg, answer []byte, port uint32) []byte {
 	}
 	list := []uint32{m.ifindex}
 	if m.ifindex == 0 {
-		list = devices()
+		list = s.devices(netns)
 	}
 	for _, ifindex := range list {
-		kind := s.sys.TCQdisc(ifindex)
+		kind := s.sys.TCQdisc(bpfsys.Device{Netns: netns, Index: ifindex})
 		if kind == "" {
 			continue
 		}
@@ -258,10 +254,7 @@ func (s *supervisor) withQdiscs(msg, answer []byte, port uint32) []byte {
 		b = le.AppendUint32(b, tcClsact)
 		b = le.AppendUint32(b, 1)
 		b = appendAttribute(b, tcaKind, append([]byte(kind), 0))
-		h := le.AppendUint32(nil, uint32(nlmsgHdrSize+len(b)))
-		h = le.AppendUint16(le.AppendUint16(h, uint16(uapi.RouteNewqdisc)), unix.NLM_F_MULTI)
-		h = append(h, msg[8:12]...)
-		out = append(append(out, le.AppendUint32(h, port)...), b...)
+		out = append(out, header(msg, port, uapi.RouteNewqdisc, unix.NLM_F_MULTI, b)...)
 	}
 	return append(out, answer...)
 }
