@@ -14,6 +14,8 @@ type Map struct {
 	m      maps.Map
 	types  *BTF // describes key and value; may be nil
 	frozen bool
+	// innerTypes is the BTF of the template of inner maps; may be nil.
+	innerTypes *BTF
 	// mapped counts the writable mappings made so far; views counts mappings of any kind.
 	mapped, views int
 	copied        []byte // the contents when last synchronized with shared memory, to detect changes
@@ -76,7 +78,7 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 	}
 	var innerTypes *btf.Spec
 	if inner != nil {
-		if def.Inner = inner.def; inner.types != nil {
+		if def.Inner, m.innerTypes = inner.def, inner.types; inner.types != nil {
 			innerTypes = inner.types.spec
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bpfrun/bpfrun/kernel"
@@ -165,6 +166,9 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	r := Result{Note: note}
 	if packet {
 		r.Errno = give(a, res.DataOut, a.u64(testOut), a.u32(testSizeOut), testSizeOut)
+		if r.Val, r.Errno = s.finished(r.Errno); r.Val != 0 {
+			return r
+		}
 	}
 	if p.typ == uapi.ProgTypeSyscall && ctx != 0 && len(res.CtxOut) >= int(ctxIn) {
 		if !c.Write(ctx, res.CtxOut[:ctxIn]) {
@@ -187,6 +191,29 @@ func give(a *attr, data []byte, to uint64, room uint32, count int) uapi.Errno {
 		return uapi.EFAULT
 	}
 	return e
+}
+
+// finished fires the tracepoint bpf_test_finish, whose argument points to the result of the test run of a packet program: 0 or a negative errno, which programs may replace
+// (bpf_test_finish).
+func (s *System) finished(e uapi.Errno) (int64, uapi.Errno) {
+	const name = "bpf_test_finish"
+	fits := func(h *attachment, _ string) bool { return exactly(h, name) }
+	if !slices.ContainsFunc(s.hooks, func(h *attachment) bool { return fits(h, name) }) {
+		return 0, e
+	}
+	o, err := s.machine.Kernel().NewBuffer("result of the test run", le.AppendUint32(nil, uint32(-int32(e))))
+	if err != nil {
+		return 0, uapi.ENOMEM
+	}
+	defer o.Free()
+	if _, err := s.phase(Event{Hook: name, Args: map[string]any{"err": o.Addr()}}, func(h *attachment) bool { return fits(h, name) }); err != nil {
+		s.note("%v", err)
+	}
+	n := int32(le.Uint32(o.Bytes()))
+	if n < 0 {
+		return 0, uapi.Errno(-n)
+	}
+	return int64(n), 0
 }
 
 func (s *System) testFailed(p *Prog, err error) Result {

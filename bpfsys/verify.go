@@ -154,14 +154,14 @@ func verifierRef(r loader.Ref, used []*Map, done map[*loader.Map]*verifier.Map) 
 	if r.Map != nil {
 		for _, m := range used {
 			if m.def == r.Map {
-				out.Map = verifierMap(m.def, m.types, done)
+				out.Map = verifierMap(m.def, m.types, m.innerTypes, done)
 			}
 		}
 	}
 	return out
 }
 
-func verifierMap(d *loader.Map, types *BTF, done map[*loader.Map]*verifier.Map) *verifier.Map {
+func verifierMap(d *loader.Map, types, inner *BTF, done map[*loader.Map]*verifier.Map) *verifier.Map {
 	if v := done[d]; v != nil {
 		return v
 	}
@@ -182,7 +182,7 @@ func verifierMap(d *loader.Map, types *BTF, done map[*loader.Map]*verifier.Map) 
 		v.Frozen = d.Data
 	}
 	if d.Inner != nil {
-		v.Inner = verifierMap(d.Inner, nil, done)
+		v.Inner = verifierMap(d.Inner, inner, nil, done)
 	}
 	return v
 }

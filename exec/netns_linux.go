@@ -46,8 +46,8 @@ func (s *supervisor) netnsOf(tid uint32, limit int) uint32 {
 	case limit == 0:
 	case int(tid) != p.tgid:
 		netns = s.netnsOf(uint32(p.tgid), limit-1)
-	case p.tgid != s.tool:
-		if parent := parentOf(p.tgid); parent > 1 && parent != s.guard {
+	case int64(p.tgid) != s.tool.Load():
+		if parent := parentProcess(p.tgid); parent > 1 && parent != s.guard {
 			netns = s.netnsOf(uint32(parent), limit-1)
 		}
 	}
@@ -70,8 +70,8 @@ func (s *supervisor) enter(tid, netns uint32) {
 	s.netns[tid] = membership{s.processOf(tid), netns}
 }
 
-// parentOf returns the id of a process's parent, or 0.
-func parentOf(tgid int) int {
+// parentProcess returns the id of a process's parent, or 0.
+func parentProcess(tgid int) int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tgid))
 	if err != nil {
 		return 0

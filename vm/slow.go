@@ -66,7 +66,7 @@ func (t *Thread) access(in *inst) bool {
 	regs := &t.regs
 	switch op.kind {
 	case memLoad, memLoadSX, memLoadAcq:
-		addr := regs[in.src] + off
+		addr := t.arenaAddr(regs[in.src]+off, size)
 		if op.kind == memLoadAcq && !t.aligned(addr, size, false) {
 			return false
 		}
@@ -87,11 +87,11 @@ func (t *Thread) access(in *inst) bool {
 		regs[in.dst] = v
 		return true
 	case memStoreImm:
-		return t.stored(t.mem.Store(regs[in.dst]+off, size, in.imm))
+		return t.stored(t.mem.Store(t.arenaAddr(regs[in.dst]+off, size), size, in.imm))
 	case memStoreReg:
-		return t.stored(t.mem.Store(regs[in.dst]+off, size, regs[in.src]))
+		return t.stored(t.mem.Store(t.arenaAddr(regs[in.dst]+off, size), size, regs[in.src]))
 	case memStoreRel:
-		addr := regs[in.dst] + off
+		addr := t.arenaAddr(regs[in.dst]+off, size)
 		return t.aligned(addr, size, true) && t.stored(t.mem.Store(addr, size, regs[in.src]))
 	}
 	return t.atomic(in, op)
@@ -101,7 +101,7 @@ func (t *Thread) access(in *inst) bool {
 func (t *Thread) atomic(in *inst, op *memOp) bool {
 	regs := &t.regs
 	size := int(op.size)
-	addr := regs[in.dst] + uint64(int64(in.off))
+	addr := t.arenaAddr(regs[in.dst]+uint64(int64(in.off)), size)
 	if !t.aligned(addr, size, true) {
 		return false
 	}
@@ -253,6 +253,15 @@ func PacketOffset(off int32, link, network int) (int, bool) {
 		return 0, false
 	}
 	return at, at >= 0
+}
+
+// arenaAddr returns the address of an access. An arena pointer with the offset 0 is null after a cast, but leads to the start of the arena when it is followed: the kernel adds the
+// arena's address to all of them (BPF_PROBE_MEM32).
+func (t *Thread) arenaAddr(addr uint64, size int) uint64 {
+	if t.arenaKern != 0 && addr < 1<<32 && t.mem.Check(t.arenaKern+addr, uint64(size), false) == nil {
+		return t.arenaKern + addr
+	}
+	return addr
 }
 
 // castAddr executes addr_space_cast. To kernel (imm 1), an arena pointer becomes its address in the kernel's mapping;

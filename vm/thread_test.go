@@ -387,6 +387,31 @@ func TestArenaCast(t *testing.T) {
 	assert.Zero(t, th.Reg(5))
 }
 
+// TestStartOfAnArena: a pointer to the first byte is null after a cast, and still leads there.
+func TestStartOfAnArena(t *testing.T) {
+	const kern, user uint64 = 0xffffc90000000000, 0x7f0100000000
+	for _, mapped := range []bool{true, false} {
+		e := newEnv(t)
+		w, err := e.m.AddWindow(mem.Window{Base: kern, Size: 1 << 32, Kind: mem.WindowArena, Name: "arena"})
+		require.NoError(t, err)
+		if mapped {
+			require.NoError(t, w.Map(kern, 4096))
+		}
+		fetchAdd := ins(0xdb, 2, 3, 8, 0x01)
+		img := e.lower(t, ins(0xbf, 2, 1, 1, 1), ins(0x7a, 2, 0, 8, 5), movImm(3, 2), fetchAdd, loadDW(0, 2, 8), exitInsn)
+		th := NewThread(e.m, ThreadConfig{})
+		th.SetArena(kern, user)
+		th.Start(img, user)
+		require.Equal(t, Done, th.Run(100), "%v", th.Fault())
+		assert.Zero(t, th.Reg(2))
+		want := 7
+		if !mapped { // accesses of pages that do not exist are skipped
+			want = 0
+		}
+		assert.EqualValues(t, want, th.Ret())
+	}
+}
+
 func TestStrictStack(t *testing.T) {
 	e := newEnv(t)
 	img := e.lower(t, loadDW(0, 10, -8), exitInsn)

@@ -1,5 +1,5 @@
 // Package network is the simulated network: namespaces and the devices that tools create in them. It knows names, indices, states and addresses; it does not know the messages
-// of netlink, programs, or packets. Start with [Network].
+// of netlink, programs, or packets. Start with [Network]. It is not part of the Go API (docs/api.md).
 package network
 
 import (
