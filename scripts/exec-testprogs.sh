@@ -111,7 +111,7 @@ served() {
 	for t in $list; do
 		code=0
 		echo "### $t"
-		(cd "$bin" && timeout -k 5 150 "$BPFRUN" exec --btf "$btf" --fake-root -- unshare -Urmn ./test_progs -a "$t" 2>&1 </dev/null) || code=$?
+		(cd "$bin" && timeout -k 5 150 "$BPFRUN" exec --btf "$btf" --fake-root -- unshare -UrmC ./test_progs -a "$t" 2>&1 </dev/null) || code=$?
 		echo "### end $code"
 	done >"$1"
 }
