@@ -93,3 +93,74 @@ func TestExtensionsKeepTheirMaps(t *testing.T) {
 	assert.Empty(t, x.s.Objects(bpfsys.KindProg))
 	assert.Empty(t, x.s.Objects(bpfsys.KindMap))
 }
+
+// traces loads a program that adds a word of its context to *value when the function returns: what the function returned.
+func (x *extensible) traces(fn, m int) int {
+	insns := []decode.Insn{
+		{Code: 0x79, Dst: 3, Src: 1, Off: 8}, {Code: 0x18, Dst: 1, Src: 2, Imm: int32(m)}, {}, {Code: 0x79, Dst: 0, Src: 1},
+		{Code: 0x0f, Src: 3}, {Code: 0x07, Imm: 100}, {Code: 0x7b, Dst: 1, Src: 0}, {Code: 0xb7}, {Code: 0x95},
+	}
+	return x.must(x.load(uapi.ProgTypeTracing, insns, field{68, int(uapi.AttachTraceFexit)}, field{108, fn}, field{112, x.prog}))
+}
+
+// trace attaches a tracing program as libbpf does.
+func (x *extensible) trace(prog int) (int64, uapi.Errno) {
+	fd, r := x.try(uapi.CmdRawTracepointOpen, field{0, uint64(0)}, field{8, prog})
+	return fd, r.errno
+}
+
+// TestTracingProgramsRunWithTheirFunctions: fexit of a function of a program sees what it returned, at each call of a test run.
+func TestTracingProgramsRunWithTheirFunctions(t *testing.T) {
+	x := newCaller(t, newestKernel(t)).extensible()
+	m := x.must(x.createMap(uapi.MapTypeArray, 4, 8, 1, 0))
+	two, r := x.extend(x.main, returning(2))
+	require.Zero(t, r.errno)
+	var links []int64
+	for _, fn := range []int{x.sub, x.main} {
+		link, e := x.trace(x.traces(fn, m))
+		require.Zero(t, e, "%v", x.notes)
+		links = append(links, link)
+	}
+	assert.Zero(t, x.verdict(t))
+	sum := func() uint64 {
+		v, e := x.read(int64(m), x.room(4))
+		require.Zero(t, e)
+		return v
+	}
+	assert.EqualValues(t, 200, sum(), "both functions returned 0")
+	_, e := x.link(two, 0, 0)
+	assert.Equal(t, uapi.EBUSY, e, "the function is traced")
+	x.close(links[1])
+	_, e = x.link(two, 0, 0)
+	require.Zero(t, e)
+	assert.EqualValues(t, 2, x.verdict(t))
+	assert.EqualValues(t, 200, sum(), "the function that is traced was not called")
+	_, e = x.trace(x.traces(x.main, m))
+	assert.Equal(t, uapi.EBUSY, e, "the function is replaced")
+}
+
+// TestAFunctionHasALimitedNumberOfPrograms (BPF_MAX_TRAMP_LINKS): those of the kernel and those of programs.
+func TestAFunctionHasALimitedNumberOfPrograms(t *testing.T) {
+	x := newCaller(t, newestKernel(t)).extensible()
+	m := x.must(x.createMap(uapi.MapTypeArray, 4, 8, 1, 0))
+	for _, load := range []func() int{
+		func() int { return x.traces(x.sub, m) },
+		func() int {
+			fd, r := x.program(uapi.ProgTypeTracing, uapi.AttachTraceFentry)
+			return x.must(fd, r.errno)
+		},
+	} {
+		for range 38 {
+			_, e := x.trace(load())
+			require.Zero(t, e)
+		}
+		_, e := x.trace(load())
+		assert.Equal(t, uapi.E2BIG, e)
+	}
+	prog := x.must(func() (int64, uapi.Errno) {
+		fd, r := x.program(uapi.ProgTypeTracing, uapi.AttachTraceFexit)
+		return fd, r.errno
+	}())
+	_, e := x.trace(prog)
+	assert.Equal(t, uapi.E2BIG, e, "of both kinds together")
+}
