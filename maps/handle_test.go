@@ -19,6 +19,7 @@ const (
 	atElemSize, atMask    = 24, 28
 	atCount, atPerCPU     = 24, 28
 	atBuckets, atHashSize = 32, 36
+	atUserStart           = 24
 )
 
 // mapTypes are a kernel's struct bpf_map, bpf_array, and bpf_htab with or without the counters for each CPU that Linux 6.1 brought.
@@ -36,6 +37,7 @@ func mapTypes(t *testing.T, perCPUCount bool) *btf.Spec {
 	}
 	b.Struct("bpf_htab", 40, htab...)
 	b.Struct("htab_elem", 48)
+	b.Struct("bpf_arena", 40, member("map", m, 0), member("user_vm_start", u64, atUserStart))
 	spec, err := b.Spec(binary.LittleEndian)
 	require.NoError(t, err)
 	return spec
@@ -83,6 +85,22 @@ func TestMapPointersShowWhatTheKernelComputes(t *testing.T) {
 				assert.Equal(t, want, got, "offset %d", off)
 			}
 		})
+	}
+}
+
+// TestArenasShowTheirAddressInUserSpace: as map_extra says, else as user space mapped it (arena_map_alloc, arena_map_mmap).
+func TestArenasShowTheirAddressInUserSpace(t *testing.T) {
+	const fixed, mapped = 0x7a0000000000, 0x7b0000000000
+	for extra, want := range map[uint64]uint64{fixed: fixed, 0: mapped} {
+		env := newEnv(t, 1)
+		env.KernelBTF = mapTypes(t, true)
+		a := newMap(t, env, Spec{Type: uapi.MapTypeArena, MaxEntries: 4, Flags: uapi.MapMmapable, Extra: extra}).(Arena)
+		if extra == 0 {
+			require.Zero(t, a.SetUserBase(mapped))
+		}
+		got, f := env.Mem.Load(a.(Map).Addr()+atUserStart, 8)
+		require.Nil(t, f)
+		assert.Equal(t, want, got)
 	}
 }
 

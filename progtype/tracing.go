@@ -42,7 +42,7 @@ var tracingRows = []Row{
 		},
 		Takes: TakesCookie | TakesTarget, Target: Probe, Context: regsContext,
 		// Only uprobes may store to the context; the kernel refuses to attach programs with stores to kernel functions.
-		Access: Access{Writes: uapi.R(6, 18)},
+		Access: Access{Writes: uapi.R(6, 19)}, // 6.18.44 refuses stores
 		Args:   NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v60}, PrivateStack: true,
 	},
 	{

@@ -60,7 +60,8 @@ func (x *contexts) ctxAccess(off, size int, t accessType, sx bool) (ctxValue, bo
 	case progtype.ArgsLayout:
 		return x.ctxArgs(off, size, t)
 	case progtype.RegsLayout:
-		return ctxValue{typ: scalar}, t == read && off%size == 0 && off+size <= x.ptRegs()
+		writes := row.AccessOf(x.p.Attach).Writes
+		return ctxValue{typ: scalar}, (t == read || writes != 0 && x.rel >= writes) && off%size == 0 && off+size <= x.ptRegs()
 	case progtype.SampleLayout:
 		return ctxValue{typ: scalar}, t == read && x.samplePart(off, size)
 	case progtype.NumberLayout:

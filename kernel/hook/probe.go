@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // probeContext creates the pt_regs of a kprobe, kretprobe, uprobe or uretprobe.
@@ -124,7 +125,14 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	if flags.Has(progtype.Session) {
 		return h.probeSession(c, r)
 	}
-	return c.allocate(r.data, true)
+	return c.allocate(r.data, !h.storesToRegs(c))
+}
+
+// storesToRegs reports whether the program may change the registers of the task that it probes. The verifier lets all probes store, but those with
+// stores cannot be attached to functions of the kernel (perf_event_set_bpf_prog).
+func (h *Hooks) storesToRegs(c *Context) bool {
+	since := progtype.Of(c.spec.ProgType).AccessOf(c.spec.Attach).Writes
+	return c.spec.section().Has(progtype.User) && since != 0 && uapi.ReleaseOf(h.Version()).Has(since)
 }
 
 // SyscallSymbol returns the function that implements a system call on the target.
