@@ -23,6 +23,7 @@ var conntrackKfuncs = []kfuncRow{
 	{Name: "bpf_ct_change_timeout", Args: []proto.Arg{argObject, argAny}, Do: onConn(connChangeTimeout)},
 	{Name: "bpf_ct_set_status", Args: []proto.Arg{argObject, argAny}, Do: onConn(connStatus)},
 	{Name: "bpf_ct_change_status", Args: []proto.Arg{argObject, argAny}, Do: onConn(connStatus)},
+	{Name: "bpf_ct_set_nat_info", Args: []proto.Arg{argObject, argPtr, argAny, argAny}, Do: onConn(connTranslate), Note: "of the module nf_nat; a port that is kept and in use is refused by name"},
 }
 
 const lookupNote = "among the connections of the scenario and those that programs insert; one network namespace, without an id"
@@ -242,4 +243,32 @@ func connStatus(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	}
 	const bits = 1<<16 - 1
 	return 0, setConn(o, "status", status|want&^kernel.ConnUnchangeable&bits)
+}
+
+// connTranslate sets the address that a side of a new connection is translated to (net/netfilter/nf_nat_bpf.c).
+func connTranslate(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+	const side, manips = 16, 2 // union nf_inet_addr; NF_NAT_MANIP_SRC, NF_NAT_MANIP_DST
+	raw, f := c.guest.Read(c.Args[1], side)
+	if f != nil {
+		return 0, f
+	}
+	port, manip := int32(uint32(c.Args[2])), c.Args[3]&0xffffffff
+	switch o.Num("tuplehash[0].tuple.src.l3num") {
+	case uapi.AFInet:
+		raw = raw[:4]
+	case uapi.AFInet6:
+	default:
+		return errnoRet(uapi.EINVAL), nil
+	}
+	if manip >= manips {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	addr, _ := netip.AddrFromSlice(raw)
+	switch err := c.Kernel.Translate(o, addr, uint16(max(port, 0)), manip == 1, c.ticks()); {
+	case errors.Is(err, kernel.ErrTranslated):
+		return errnoRet(uapi.ENOMEM), nil
+	case err != nil:
+		return 0, notSimulated("connection tracking: " + err.Error())
+	}
+	return 0, nil
 }

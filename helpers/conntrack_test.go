@@ -254,3 +254,48 @@ func TestConnectionsAreRestored(t *testing.T) {
 	found, _ := r.connCall("bpf_skb_ct_lookup", c, forward, ctOpts())
 	assert.Zero(t, found)
 }
+
+// TestTranslatedConnections: the reply comes to the translated address, and programs find the connection there.
+func TestTranslatedConnections(t *testing.T) {
+	const natAddr = 0x0a000009
+	r := newRig(t, newest)
+	c := r.context(tc, kernel.ContextSpec{})
+	forward := tuple(clientAddr, serverAddr, 1000, 80)
+	addr := r.alloc([]byte{10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+	const source, dest = 0, 1
+	for _, x := range []struct {
+		name   string
+		port   uint64
+		manip  uint64
+		reply  []byte
+		status uint64
+	}{
+		{"source", 2000, source, tuple(serverAddr, natAddr, 80, 2000), 1<<4 | 1<<7},
+		{"source, its port kept", 0, source, tuple(serverAddr, natAddr, 80, 1000), 1<<4 | 1<<7},
+		{"destination", 8080, dest, tuple(natAddr, clientAddr, 8080, 1000), 1<<5 | 1<<8},
+		{"destination, its port kept", uint64(0xffffffff), dest, tuple(natAddr, clientAddr, 80, 1000), 1<<5 | 1<<8},
+	} {
+		ct, _ := r.connCall("bpf_skb_ct_alloc", c, forward, ctOpts())
+		require.NotZero(t, ct, x.name)
+		assert.Equal(t, uint64(uint32(neg(uapi.EINVAL))), r.kok("bpf_ct_set_nat_info", ct, addr, x.port, 2), x.name)
+		require.Zero(t, r.kok("bpf_ct_set_nat_info", ct, addr, x.port, x.manip), x.name)
+		o := r.kernel.ObjectAt(ct)
+		assert.Equal(t, x.status, o.Num("status"), x.name)
+		assert.Equal(t, uint64(uint32(neg(uapi.ENOMEM))), r.kok("bpf_ct_set_nat_info", ct, addr, x.port, x.manip), "%s: again", x.name)
+		r.kok("bpf_ct_set_timeout", ct, 1000)
+		require.Equal(t, ct, r.kok("bpf_ct_insert_entry", ct), x.name)
+		assert.Zero(t, r.kok("bpf_ct_set_nat_info", ct, addr, 1, 1-x.manip), "%s: in the table", x.name)
+		assert.Equal(t, x.status, o.Num("status")&^uint64(kernel.ConnConfirmed), x.name)
+		for _, at := range []struct {
+			tuple []byte
+			dir   byte
+		}{{forward, 0}, {x.reply, 1}} {
+			found, opts := r.connCall("bpf_skb_ct_lookup", c, at.tuple, ctOpts())
+			require.Equal(t, ct, found, x.name)
+			assert.Equal(t, at.dir, opts[9], x.name)
+			r.kok("bpf_ct_release", ct)
+		}
+		r.kok("bpf_ct_release", ct)
+		r.kernel.Clock().Advance(2e9)
+	}
+}

@@ -52,6 +52,7 @@ type skbState struct {
 	encap      bool   // skb->encapsulation
 	tunnel     *tunnelKey
 	tunnelOpts []byte
+	xfrm       *kernel.Xfrm // instead of a tunnel
 	srh        srhState
 }
 
@@ -75,6 +76,8 @@ func (call *Call) skbAt(addr uint64) (*skb, *vm.Action) {
 		*s.st = skbState{started: true}
 		if k := c.Tunnel(); k != nil {
 			s.st.tunnel, s.st.tunnelOpts = arrivedBy(e.guest.Order(), k), k.Options
+		} else {
+			s.st.xfrm = c.Xfrm()
 		}
 		if len(c.LinkHeader()) == 0 {
 			s.st.net = min(ethHeader, s.p.Len())

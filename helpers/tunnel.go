@@ -34,6 +34,8 @@ type tunnelKey struct {
 	ipv6 bool
 	// flags are TUNNEL_* bits in the kernel's order (include/uapi/linux/if_tunnel.h).
 	flags uint16
+	sent  bool    // IP_TUNNEL_INFO_TX: the program set the key, for a packet that leaves
+	ports [4]byte // of an encapsulation in UDP: source and destination
 }
 
 // arrivedBy returns the key of a packet that came through a tunnel: the remote sender is its source, whereas for sent
@@ -50,6 +52,8 @@ func arrivedBy(order binary.ByteOrder, t *kernel.Tunnel) *tunnelKey {
 		copy(k.raw[at:at+16], b)
 	}
 	k.raw[tunnelTOS], k.raw[tunnelTTL] = t.TOS, t.TTL
+	putBE16(k.ports[:], t.SourcePort)
+	putBE16(k.ports[2:], t.DestPort)
 	return k
 }
 
@@ -102,7 +106,7 @@ func skbSetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 	if flags&^uint64(uapi.TunnelIPv6|uapi.TunnelZeroCsumTx|uapi.TunnelDontFragment|uapi.TunnelSeqNumber|uapi.TunnelNoKey) != 0 || !tunnelLength(n) {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	k := &tunnelKey{ipv6: flags&uapi.TunnelIPv6 != 0}
+	k := &tunnelKey{ipv6: flags&uapi.TunnelIPv6 != 0, sent: true}
 	copy(k.raw[:], data)
 	if !k.ipv6 && c.guest.Order().Uint32(k.raw[tunnelLabel:]) != 0 || be16(k.raw[tunnelExt:]) != 0 {
 		return errnoRet(uapi.EINVAL), nil
@@ -124,7 +128,7 @@ func skbSetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 		clear(k.raw[tunnelRemote+4 : tunnelTOS])
 		clear(k.raw[tunnelLocal+4:])
 	}
-	s.st.tunnel, s.st.tunnelOpts = k, nil
+	s.st.tunnel, s.st.tunnelOpts, s.st.xfrm = k, nil, nil
 	return 0, c.Run.emit(Event{Kind: TunnelKey, Number: uint64(c.guest.Order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
 }
 

@@ -64,6 +64,7 @@ type (
 	Sockopt  = hook.Sockopt
 	Sysctl   = hook.Sysctl
 	Tunnel   = hook.Tunnel
+	Xfrm     = hook.Xfrm
 	Received = hook.Received
 	// Packet is packet data in simulated memory.
 	Packet = net.Packet
@@ -123,6 +124,8 @@ const (
 var (
 	ErrTracked   = net.ErrTracked
 	ErrTableFull = net.ErrTableFull
+	// ErrTranslated is [net.ErrTranslated].
+	ErrTranslated = net.ErrTranslated
 )
 
 // Kinds of errors of package object.

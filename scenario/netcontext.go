@@ -24,6 +24,7 @@ var contextForm = &form{"context", "Inputs of networking and cgroup programs bes
 	{name: "ingress", doc: "The tc program sees incoming packets.", shape: shapeOf(shapeBool)},
 	{name: "ip_summed", doc: "Checksum state from the network card: none, unnecessary (it verified them), complete (it summed the whole packet) or partial (it will complete the sum of an outgoing packet).", shape: text},
 	{name: "tunnel", doc: "The tunnel the packet came through.", shape: formOf(tunnelForm)},
+	{name: "xfrm", doc: "The XFRM interface (IPsec) the packet came through; a packet has this or a tunnel.", shape: formOf(xfrmForm)},
 	{name: "received", doc: "Metadata from the network card for an XDP packet.", shape: formOf(receivedForm)},
 	{name: "sockopt", doc: "The system call of a getsockopt or setsockopt program.", shape: formOf(sockoptForm)},
 	{name: "sysctl", doc: "The access a sysctl program filters.", shape: formOf(sysctlForm)},
@@ -45,6 +46,13 @@ var tunnelForm = &form{"tunnel", "The tunnel a packet came through.", []member{
 	{name: "tos", doc: "The outer type of service.", shape: integer},
 	{name: "ttl", doc: "The outer TTL.", shape: integer},
 	{name: "options", doc: "Encapsulation options, as hex digits.", shape: text},
+	{name: "sport", doc: "The source port of an encapsulation in UDP (FOU, GUE).", shape: integer},
+	{name: "dport", doc: "Its destination port.", shape: integer},
+}}
+
+var xfrmForm = &form{"xfrm", "The XFRM interface a packet came through.", []member{
+	{name: "if_id", doc: "The if_id of the state that the packet matched.", shape: integer},
+	{name: "link", doc: "The index of the interface on which the packet was received.", shape: integer},
 }}
 
 var sockoptForm = &form{"sockopt", "A call of getsockopt or setsockopt.", []member{
@@ -124,6 +132,7 @@ func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
 		{"ingress", takes.Has(progtype.TakesSkb), func(v *Node) (err error) { s.Ingress, err = v.bool("ingress"); return err }},
 		{"ip_summed", takes.Has(progtype.TakesSkb), func(v *Node) (err error) { s.Summed, err = v.summed(); return err }},
 		{"tunnel", takes.Has(progtype.TakesSkb), func(v *Node) error { return v.tunnel(&s) }},
+		{"xfrm", takes.Has(progtype.TakesSkb), func(v *Node) error { return v.xfrm(&s) }},
 		{"received", takes.Has(progtype.TakesXDP), func(v *Node) error { return v.received(&s) }},
 		{"sockopt", takes.Has(progtype.TakesSockopt), func(v *Node) error { return r.sockopt(v, &s) }},
 		{"sysctl", takes.Has(progtype.TakesSysctl), func(v *Node) error { return v.sysctl(&s) }},
@@ -255,11 +264,14 @@ func (n *Node) tunnel(s *kernel.NetSpec) (err error) {
 		return err
 	}
 	const key, options = 0x04, 0x0800 // TUNNEL_KEY, TUNNEL_GENEVE_OPT
-	var id, tos, ttl uint64
-	if err := n.numbers(map[string]*uint64{"id": &id, "tos": &tos, "ttl": &ttl}); err != nil {
+	var id, tos, ttl, sport, dport uint64
+	if err := n.numbers(map[string]*uint64{"id": &id, "tos": &tos, "ttl": &ttl, "sport": &sport, "dport": &dport}); err != nil {
 		return err
 	}
-	t := &kernel.Tunnel{ID: uint32(id), TOS: uint8(tos), TTL: uint8(ttl), Flags: key}
+	if sport > 0xffff || dport > 0xffff {
+		return n.errorf("tunnel: want ports of at most 65535, got %d and %d", sport, dport)
+	}
+	t := &kernel.Tunnel{ID: uint32(id), TOS: uint8(tos), TTL: uint8(ttl), Flags: key, SourcePort: uint16(sport), DestPort: uint16(dport)}
 	if t.Remote, err = n.Get("remote").addr("remote"); err != nil {
 		return err
 	}
@@ -282,6 +294,21 @@ func (n *Node) tunnel(s *kernel.NetSpec) (err error) {
 		t.Flags |= options
 	}
 	s.Tunnel = t
+	return nil
+}
+
+func (n *Node) xfrm(s *kernel.NetSpec) error {
+	if err := n.fields(xfrmForm); err != nil {
+		return err
+	}
+	if s.Tunnel != nil {
+		return n.errorf("xfrm: the packet came through a tunnel (tunnel:): leave one of the two out")
+	}
+	var id, link uint64
+	if err := n.numbers(map[string]*uint64{"if_id": &id, "link": &link}); err != nil {
+		return err
+	}
+	s.Xfrm = &kernel.Xfrm{ID: uint32(id), Link: int32(uint32(link))}
 	return nil
 }
 

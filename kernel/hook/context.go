@@ -69,6 +69,8 @@ type NetSpec struct {
 	Summed Summed
 	// Tunnel is the tunnel that a packet came through; nil = none.
 	Tunnel *Tunnel
+	// Xfrm is the metadata of the IPsec interface that a packet came through; nil = none. A packet has that of a tunnel or this.
+	Xfrm *Xfrm
 	// Received is what the network card reports about an XDP packet; nil = nothing.
 	Received *Received
 	// Sockopt and Sysctl are what a cgroup program filters; nil = a default.

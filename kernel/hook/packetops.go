@@ -90,7 +90,18 @@ type Tunnel struct {
 	TOS, TTL      uint8
 	Flags         uint16 // TUNNEL_* (include/uapi/linux/if_tunnel.h)
 	Options       []byte
+	// SourcePort and DestPort are those of an encapsulation in UDP (FOU, GUE).
+	SourcePort, DestPort uint16
 }
+
+// Xfrm is what an XFRM interface says about a packet: the if_id of the state that it matched, and the device it came from.
+type Xfrm struct {
+	ID   uint32
+	Link int32
+}
+
+// Xfrm returns the metadata of the XFRM interface that the packet came through, or nil.
+func (c *Context) Xfrm() *Xfrm { return c.spec.Xfrm }
 
 // Tunnel returns the tunnel that the packet came through, or nil.
 func (c *Context) Tunnel() *Tunnel { return c.spec.Tunnel }

@@ -101,27 +101,79 @@ func (h *Host) describe(o *object.Object, t ConnTuple, z ConnZone, timeout uint3
 	b := object.Build(o)
 	b.All(make([]byte, o.Size()))
 	for dir, t := range [...]ConnTuple{t, t.Reply()} {
-		at := tuplePath(uint8(dir))
-		family := uint64(uapi.AFInet)
-		if t.Source.Addr().Is6() {
-			family = uapi.AFInet6
-		}
-		b.Num(at+"src.l3num", family)
-		b.Num(at+"dst.protonum", uint64(t.Protocol))
-		b.Num(at+"dst.dir", uint64(dir))
-		for _, end := range [...]struct {
-			name string
-			of   netip.AddrPort
-		}{{"src", t.Source}, {"dst", t.Dest}} {
-			b.Bytes(at+end.name+".u3.all", end.of.Addr().AsSlice())
-			b.Bytes(at+end.name+".u.all", []byte{byte(end.of.Port() >> 8), byte(end.of.Port())})
-		}
+		setTuple(b, uint8(dir), t)
 	}
 	b.Num("zone.id", uint64(z.ID))
 	b.Num("zone.dir", uint64(z.Dir))
 	b.Num("timeout", uint64(timeout))
 	b.Ptr("ct_net.net", h.Singleton("net"))
 	return h.Err()
+}
+
+// setTuple sets the tuple of a connection's direction.
+func setTuple(b object.Builder, dir uint8, t ConnTuple) {
+	at := tuplePath(dir)
+	family := uint64(uapi.AFInet)
+	if t.Source.Addr().Is6() {
+		family = uapi.AFInet6
+	}
+	b.Num(at+"src.l3num", family)
+	b.Num(at+"dst.protonum", uint64(t.Protocol))
+	b.Num(at+"dst.dir", uint64(dir))
+	for _, end := range [...]struct {
+		name string
+		of   netip.AddrPort
+	}{{"src", t.Source}, {"dst", t.Dest}} {
+		b.Bytes(at+end.name+".u3.all", end.of.Addr().AsSlice())
+		b.Bytes(at+end.name+".u.all", []byte{byte(end.of.Port() >> 8), byte(end.of.Port())})
+	}
+}
+
+// ErrTranslated means that a connection's address was translated before (nf_nat_initialized).
+var ErrTranslated = errors.New("the connection's address of that side is translated already")
+
+// ErrPortInUse means that another connection of the table has the port that a translation keeps.
+var ErrPortInUse = errors.New("a connection of the table has the port, and no other is chosen")
+
+// Translate changes the source or the destination of a connection that is not yet in the table, as packets leave with it: the tuple of the reply
+// is the reverse of that (nf_nat_setup_info). Port 0 keeps the port. Connections of the table stay as they are.
+func (h *Host) Translate(o *object.Object, addr netip.Addr, port uint16, dest bool, now uint32) error {
+	const sourceNAT, destNAT, sourceDone, destDone = 1 << 4, 1 << 5, 1 << 7, 1 << 8
+	status := o.Num("status")
+	if status&ConnConfirmed != 0 {
+		return nil
+	}
+	bit, done := uint64(sourceNAT), uint64(sourceDone)
+	if dest {
+		bit, done = destNAT, destDone
+	}
+	if status&done != 0 {
+		return ErrTranslated
+	}
+	reply, err := tupleOf(o, 1)
+	if err != nil {
+		return err
+	}
+	sent := reply.Reply()
+	end := &sent.Source
+	if dest {
+		end = &sent.Dest
+	}
+	keep := port == 0
+	if keep {
+		port = end.Port()
+	}
+	*end = netip.AddrPortFrom(addr, port)
+	b := object.Build(o)
+	if sent != reply.Reply() {
+		if other, _ := h.Tracked(sent.Reply(), zoneOf(o), now); keep && other != nil {
+			return ErrPortInUse
+		}
+		setTuple(b, 1, sent.Reply())
+		status |= bit
+	}
+	b.Num("status", status|done)
+	return nil
 }
 
 func tuplePath(dir uint8) string {
