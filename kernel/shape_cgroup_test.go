@@ -124,8 +124,7 @@ func netShape(t *testing.T, k *Kernel, task view) {
 		mask := ifa.num("ifa_mask")
 		assert.Equal(t, addr, ifa.num("ifa_address"))
 		assert.NotZero(t, addr&mask)
-		index := ns.ptr(fmt.Sprintf("dev_index_head[%d]", c.index))
-		found := viewOf(t, k, "hlist_node", index.num("first")).outer("net_device", "index_hlist")
+		found := viewOf(t, k, "hlist_node", ns.num(fmt.Sprintf("dev_index_head[%d].first", c.index))).outer("net_device", "index_hlist")
 		assert.Equal(t, c.dev.addr, found.addr, "__dev_get_by_index")
 	}
 	assert.EqualValues(t, 2, ns.num("ifindex"))

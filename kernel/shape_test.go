@@ -33,6 +33,7 @@ var shapes = []struct {
 	{"mm_struct: list and tree before 6.1", areaListShape},
 	{"cgroup, kernfs_node", cgroupShape},
 	{"css_set", cssSetShape},
+	{"net: devices", netShape},
 }
 
 func TestDefaultObjectsAgreeAsBytes(t *testing.T) {

@@ -167,7 +167,7 @@ func (c *conformanceCorpusCommand) corpusOn(ctx context.Context, paths []string,
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				rows[i], errs[i] = c.corpusRow(ctx, paths[i], target, corpus.Config{Seed: c.sim.seed, Types: types, Optional: c.optional, Serve: serve})
+				rows[i], errs[i] = c.corpusRow(ctx, paths[i], target, corpus.Config{Seed: c.sim.seed, Types: types, Optional: c.optional, Serve: serve, Unverified: c.sim.noVerify})
 			}
 		})
 	}

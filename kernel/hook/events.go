@@ -52,6 +52,7 @@ type event struct {
 	before *object.Object // the task that ran before taskOf changed it, or nil
 	asleep *object.Object // the task that goes to sleep in the event
 	regs   *object.Object // the user registers of the system call the event is about
+	call   *enteredCall   // that call, until regs are needed
 }
 
 // enter begins an event. With free, the user did not choose the task: the event's task becomes the current one until

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -187,10 +188,34 @@ func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool
 	return c.allocate(outer.data, true)
 }
 
+// enterCall lets the current task be in a system call: the registers on its stack are those of the call. They are made when something reads them,
+// since most programs never do.
+func (h *Hooks) enterCall(c *Context, call string, ret *uint64) error {
+	if h.HasStack(h.Current()) || h.LayoutNamed("pt_regs") == nil {
+		_, err := h.syscallRegs(c, call, ret)
+		return err
+	}
+	e := &enteredCall{task: h.Current(), name: call, args: slices.Clone(c.Args)}
+	if ret != nil {
+		v := *ret
+		e.ret = &v
+	}
+	h.event.call = e
+	return nil
+}
+
+// enteredCall is a system call whose registers nothing has read yet.
+type enteredCall struct {
+	task *object.Object
+	name string
+	args []Arg
+	ret  *uint64 // at the call's exit
+}
+
 // syscallRegs returns the pt_regs with a system call's arguments: those at the end of the current task's stack. ret is
 // the call's result at its exit.
 func (h *Hooks) syscallRegs(c *Context, call string, ret *uint64) (*object.Object, error) {
-	r := h.callRegisters("syscall regs", c.Args, call, ret)
+	r := h.callRegisters(callRole, c.Args, call, ret)
 	if o := h.UserRegs(h.Current()); o != nil && r.l != nil {
 		o.Populate()
 		o.Poke(0, r.data, object.Given)

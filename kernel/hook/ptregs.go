@@ -222,6 +222,11 @@ func (h *Hooks) Fill(typ string, b object.Builder) bool {
 	if task == nil || task.Parent() == nil || h.UserRegs(task.Parent()) != b.Object {
 		return true
 	}
+	if e := h.event.call; e != nil && e.task == task.Parent() {
+		b.Object.Poke(0, h.callRegisters(callRole, e.args, e.name, e.ret).data, object.Given)
+		h.event.regs, h.event.call = b.Object, nil
+		return true
+	}
 	inner := Context{k: h}
 	if err := h.syscallArguments(&inner, defaultCall); err != nil {
 		h.Fail(err)
@@ -231,6 +236,9 @@ func (h *Hooks) Fill(typ string, b object.Builder) bool {
 	b.All(r.data)
 	return true
 }
+
+// callRole is the role of the registers of an event's system call.
+const callRole = "syscall regs"
 
 // defaultCall is the system call that a task is in by default; [kernel.Kernel.Stack] shows the same one.
 const defaultCall = "read"

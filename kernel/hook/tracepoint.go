@@ -457,7 +457,7 @@ func (h *Hooks) syscallRecord(c *Context, event, call string) error {
 		if c.Returns {
 			result = &c.Ret.Value
 		}
-		if _, err := h.syscallRegs(c, call, result); err != nil {
+		if err := h.enterCall(c, call, result); err != nil {
 			return err
 		}
 	}

@@ -88,6 +88,15 @@ func userRegsKey(task *object.Object) string {
 	return fmt.Sprintf("user registers of %#x", task.Base())
 }
 
+// HasStack reports whether a task has a stack, because something has read from the task or set it.
+func (m *Model) HasStack(task *object.Object) bool {
+	if task == nil {
+		return false
+	}
+	f, ok := object.Fill(task).Field("stack")
+	return !ok || task.Stored(f) != 0
+}
+
 // UserRegs returns the user mode registers at the end of a task's kernel stack, or nil if the target's types lack stack
 // or registers, or if the stack was set by the user.
 func (m *Model) UserRegs(task *object.Object) *object.Object {

@@ -182,53 +182,6 @@ func (h *Host) fillSocket(b object.Builder) {
 	}
 }
 
-// fillNet links the interfaces of a network namespace, the loopback device first.
-func (h *Host) fillNet(b object.Builder) {
-	if _, ok := b.Field("dev_base_head.next"); !ok || h.Mode() != object.ModeDefault {
-		return
-	}
-	lo := b.Child("loopback_dev")
-	l := h.LayoutNamed("net_device")
-	if lo == nil || l == nil {
-		return
-	}
-	for _, dev := range []*object.Object{lo, h.Shared("dev", l)} {
-		if dev == nil {
-			continue
-		}
-		if err := h.Link(b.Object, "dev_base_head", dev, "dev_list"); err != nil {
-			return
-		}
-	}
-}
-
-// fillNetDevice makes an Ethernet interface.
-func (h *Host) fillNetDevice(b object.Builder) {
-	name, index, mtu := "eth0", uint64(ethernetIndex), uint64(1500)
-	if object.LastName(b.Object.Role()) == "loopback_dev" || b.Object.Role() == "loopback_dev" {
-		name, index, mtu = "lo", LoopbackIndex, 65536
-	}
-	b.Text("name", name)
-	b.Num("ifindex", index)
-	b.Num("mtu", mtu)
-	b.Num("type", 1)
-	b.Num("flags", 0x1043) // up, broadcast, running, multicast
-	b.Num("addr_len", 6)
-	b.Num("hard_header_len", EthHeader)
-	b.Num("reg_state", 1)
-	b.Num("num_rx_queues", 1)
-	b.Num("num_tx_queues", 1)
-	b.Num("real_num_rx_queues", 1)
-	b.Num("real_num_tx_queues", 1)
-	b.Ptr("nd_net.net", h.Singleton("net"))
-	mac, err := h.MakeBytes(b.Role("dev_addr"), 8, b.Object)
-	if err == nil {
-		mac.Poke(0, []byte{2, 0, 0, byte(b.Hash("mac") >> 8), byte(b.Hash("mac")), byte(index), 0, 0}, object.Made)
-		b.Ptr("dev_addr", mac)
-	}
-	b.Null("ifalias master real_dev rtnl_link_ops xdp_prog ip6_ptr")
-}
-
 // fillSkb sets up the default packet of a sk_buff: data points to the IP header, as most functions see it.
 func (h *Host) fillSkb(b object.Builder) {
 	const head, shared = 64, 512
