@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/schedule"
+	"github.com/bpfrun/bpfrun/traffic"
 )
 
 // lineWith finds the line of the locals program that has a mark.
@@ -172,6 +173,9 @@ func TestExamplesHaveVariables(t *testing.T) {
 			require.NoError(t, s.DWARFError())
 			if len(schedule.Schedulers(s.Machine().Linked().Object)) > 0 {
 				return // its programs run only in schedules
+			}
+			if len(traffic.Disciplines(s.Machine().Linked().Object)) > 0 {
+				return // and these only with traffic
 			}
 			printed := map[string]bool{}
 			for _, name := range s.Machine().Names() {

@@ -46,6 +46,8 @@ type Env struct {
 	Timers deferred.Queue `snapshot:"part"`
 	// Schedule is the simulation that calls the programs; nil for none.
 	Schedule *Schedule `snapshot:"fixed"`
+	// Traffic is the simulation of a queueing discipline that calls the programs; nil for none.
+	Traffic *Traffic `snapshot:"fixed"`
 
 	finder     `snapshot:"fixed"`                      // objects by address
 	mapTable                                           // maps by address
@@ -66,6 +68,7 @@ func New(cfg Config) *Env {
 	e.mapTable = mapTable{at: cfg.MapAt}
 	e.probe = guest.Prober{Mem: cfg.Mem, World: cfg.Kernel, X86: cfg.Arch == "x86", Strict: cfg.Strict, Warn: cfg.Warn}
 	e.heap = owned.New(cfg.Mem, &e.guest)
+	e.heap.OnFree = e.freeFields
 	e.Timers = deferred.New(&e.guest, cfg.MapAt)
 	e.print.Source = printSource{probe: &e.probe, kernel: cfg.Kernel, utf8: cfg.Version >= uapi.VersionCode(6, 18)}
 	return e
@@ -87,13 +90,34 @@ func (e *Env) FreeField(_ maps.Map, s maps.Special, addr uint64) {
 		e.Timers.Drop(addr)
 	case maps.Kptr, maps.KptrPercpu:
 		if p, f := e.Mem.Load(addr, 8); f == nil && p != 0 {
-			e.heap.Drop(p)
+			e.destroy(p)
 		}
 	case maps.ListHead:
 		e.heap.DropList(addr)
 	case maps.RBRoot:
 		e.heap.DropTree(addr)
 	}
+}
+
+// freeFields releases what the special fields of an object own when it is freed (bpf_obj_free_fields).
+func (e *Env) freeFields(r *mem.Region) {
+	fields, _ := r.Owner.([]maps.Special)
+	for _, s := range fields {
+		if s.Kind.Owns() {
+			e.FreeField(nil, s, r.Base+uint64(s.Off))
+		}
+	}
+}
+
+// destroy releases the object of a kptr: one of the program's, or one of the kernel's by its destructor.
+func (e *Env) destroy(addr uint64) {
+	if q := e.Traffic; q != nil {
+		if p := q.held(addr); p != nil {
+			q.Kfree(p)
+			return
+		}
+	}
+	e.heap.Drop(addr)
 }
 
 // mapRet returns the return value of map operations that the verifier calls directly: before Linux 6.4 they return int,

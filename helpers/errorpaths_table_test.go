@@ -9,6 +9,8 @@ import (
 // withoutErrorPathsOf is withoutErrorPaths for functions whose names begin alike.
 var withoutErrorPathsOf = map[string]string{
 	"scx_bpf_":      "the recorded kernel is built without sched_ext; schedule's tests and sched_test.go call it",
+	"bpf_qdisc_":    "only operations of struct Qdisc_ops call it, which BPF_PROG_TEST_RUN does not run; traffic's tests and qdisc_test.go call it",
+	"bpf_kfree_skb": "only operations of struct Qdisc_ops call it, which BPF_PROG_TEST_RUN does not run; traffic's tests and qdisc_test.go call it",
 	"bpf_iter_scx_": "the recorded kernel is built without sched_ext; sched_test.go calls it",
 	"hid_bpf_":      "the recorded kernel is built without HID-BPF; hid_test.go calls it",
 }

@@ -67,7 +67,7 @@ var basicKfuncs = []kfuncRow{
 }
 
 // kfuncs lists the topic tables.
-var kfuncs = slices.Concat(schedKfuncs, basicKfuncs, hidKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
+var kfuncs = slices.Concat(schedKfuncs, qdiscKfuncs, basicKfuncs, hidKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
 	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, vmaIterKfuncs, sessionKfuncs, congestionKfuncs, taskWorkKfuncs,
 	dynptrCopyKfuncs, streamKfuncs, memcgKfuncs, wakeupKfuncs, systemKfuncs, requestKfuncs, slabKfuncs, conntrackKfuncs, encapKfuncs)
 

@@ -7,7 +7,6 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/owned"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -39,18 +38,19 @@ var localKfuncs = []kfuncRow{
 // objNew allocates a zeroed object of a struct of the program's own BTF.
 func objNew(c *Call) (uint64, *vm.Action) {
 	return c.newObject("bpf_obj_new", func(size uint64, name string) uint64 {
-		return c.heap.Alloc(size, name, c.objectGuards(btf.ID(uint32(c.Args[0]))))
+		fields := c.objectFields(btf.ID(uint32(c.Args[0])))
+		return c.heap.Alloc(size, name, maps.Guards(fields), fields)
 	})
 }
 
-// objectGuards returns the locks, nodes and other fields that programs may not write to in objects of their own
-// structs. A struct that the kernel would not accept has none: it was refused earlier.
-func (e *Env) objectGuards(id btf.ID) []mem.Guard {
+// objectFields returns the locks, nodes, kptrs and other special fields of objects of the program's own structs. A struct
+// that the kernel would not accept has none: it was refused earlier.
+func (e *Env) objectFields(id btf.ID) []maps.Special {
 	fields, err := maps.Specials(e.Local, id)
 	if err != nil {
 		return nil
 	}
-	return maps.Guards(fields)
+	return fields
 }
 
 // newObject allocates an object of the type given by the first argument; it returns NULL if there is no memory.

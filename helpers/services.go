@@ -222,6 +222,9 @@ func sockOpsTxTimestamp(c *Call) (uint64, *vm.Action) {
 
 // skbGetHash returns the hash of the packet's flow.
 func skbGetHash(c *Call) (uint64, *vm.Action) {
+	if skb := c.foreignSkb(c.Args[0]); skb != nil {
+		return c.foreignHash(skb)
+	}
 	ctx, f := c.packetOf(c.Args[0])
 	if f != nil {
 		return 0, f

@@ -167,8 +167,11 @@ func (r *rules) kfunc(module, name string) *Error {
 		return nil // missing from the release's table, but in the target's BTF
 	case !grouped && callers&r.caller.Class() != 0:
 		e := failf(ErrNotAllowed, "%s may not be called by %s programs on Linux %s", what, strings.TrimPrefix(r.lp.Program.Section, "?"), r.l.t.VersionString())
-		if members := k.Members(); members != nil {
+		if members := k.Members(); len(members) > 0 {
 			return e.hint("it is allowed in %s", strings.Join(members, ", "))
+		}
+		if k.Topic == "qdisc" {
+			return e.hint("only the kernel calls it")
 		}
 		return e.hint("it is for schedulers that address CPUs by number in struct sched_ext_ops")
 	case !allowed:

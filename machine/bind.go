@@ -69,8 +69,7 @@ type binder struct {
 	kernel  *kernel.Kernel
 	text    *vm.Text
 	refuses func(*loader.LinkedProgram) error
-	// schedules means that a schedule calls the programs of sched_ext schedulers.
-	schedules bool
+	cfg     *Config
 	// instrument is called for every bound call and may wrap it.
 	instrument func(p *program, pc int, f *vm.Func)
 	typed      *typedObject
@@ -177,7 +176,7 @@ func (bin *binder) missing(p *program) []string {
 	}
 	if !bin.kernel.Simulates(p.typ) {
 		add("program type " + p.typ.String())
-	} else if what, ok := hookNotSimulated(p.lp, bin.schedules); ok {
+	} else if what, ok := hookNotSimulated(p.lp, bin.cfg); ok {
 		add(what)
 	}
 	for pc, in := range p.lp.Insns {

@@ -14,22 +14,25 @@ import (
 // refusedOps are struct_ops types whose programs make sense only within what they implement: a scheduler, a queueing
 // discipline. Runs on made-up arguments would only look like answers.
 var refusedOps = map[string]string{
-	schedExtOps: "sched_ext outside of a schedule", "sched_ext_ops_cid": "sched_ext by cid", "Qdisc_ops": "queueing disciplines",
+	schedExtOps: "sched_ext outside of a schedule", "sched_ext_ops_cid": "sched_ext by cid", qdiscOps: "queueing disciplines without traffic",
 }
 
-// schedExtOps is the type of sched_ext schedulers, whose programs a schedule calls (see [Config.Schedules]).
-const schedExtOps = "sched_ext_ops"
+// schedExtOps is the type of sched_ext schedulers, whose programs a schedule calls (see [Config.Schedules]), qdiscOps that
+// of queueing disciplines, whose programs traffic calls (see [Config.Traffic]).
+const (
+	schedExtOps = "sched_ext_ops"
+	qdiscOps    = "Qdisc_ops"
+)
 
 // hidFuncs are the functions that programs of HID devices modified before struct hid_bpf_ops (Linux 6.3 to 6.10); hid_bpf_attach_prog
 // attached them to a device.
 var hidFuncs = []string{"hid_bpf_device_event", "hid_bpf_rdesc_fixup"}
 
 // hookNotSimulated names the part of a program's hook that is not simulated, although its type is.
-func hookNotSimulated(lp *loader.LinkedProgram, schedules bool) (what string, ok bool) {
+func hookNotSimulated(lp *loader.LinkedProgram, cfg *Config) (what string, ok bool) {
 	if progtype.Of(lp.Type).Target == progtype.OpsMember {
-		typ, _, _ := strings.Cut(lp.AttachTo, ".")
-		typ = btf.EssentialName(typ)
-		if name := refusedOps[typ]; name != "" && !(schedules && typ == schedExtOps) {
+		typ := opsType(lp)
+		if name := refusedOps[typ]; name != "" && !(cfg.Schedules && typ == schedExtOps) && !(cfg.Traffic && typ == qdiscOps) {
 			return "struct_ops of " + name + " (" + lp.AttachTo + ")", true
 		}
 		if lp.AttachTo == "" {
@@ -122,7 +125,16 @@ func (m *Machine) HookOf(program, function string) (*Hook, error) {
 }
 
 // OfScheduler reports whether a program is an operation of a sched_ext scheduler.
-func OfScheduler(lp *loader.LinkedProgram) bool {
+func OfScheduler(lp *loader.LinkedProgram) bool { return opsType(lp) == schedExtOps }
+
+// OfQdisc reports whether a program is an operation of a queueing discipline.
+func OfQdisc(lp *loader.LinkedProgram) bool { return opsType(lp) == qdiscOps }
+
+// opsType returns the struct whose member a struct_ops program implements, "" for other programs.
+func opsType(lp *loader.LinkedProgram) string {
+	if progtype.Of(lp.Type).Target != progtype.OpsMember {
+		return ""
+	}
 	typ, _, _ := strings.Cut(lp.AttachTo, ".")
-	return progtype.Of(lp.Type).Target == progtype.OpsMember && btf.EssentialName(typ) == schedExtOps
+	return btf.EssentialName(typ)
 }

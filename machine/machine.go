@@ -57,6 +57,8 @@ type Config struct {
 	Consume maps.ConsumeMode
 	// Schedules means that a schedule calls the programs of sched_ext schedulers, which cannot run otherwise.
 	Schedules bool
+	// Traffic means that traffic calls the programs of queueing disciplines, which cannot run otherwise.
+	Traffic bool
 	// Refuses returns the reason why the target's kernel does not load a program that passed the loader's checks, or
 	// nil.
 	Refuses func(*loader.LinkedProgram) error
@@ -225,7 +227,7 @@ func (m *Machine) furnish() {
 		events: NewEventTypes(l.Object.DebugTypes, l.Target.BTF, l.Object.RelocatedTypes(), l.Programs)}
 	m.accounts = accounts{rec: &m.recorder, parking: &m.parking, mem: m.mem, kernel: m.kernel, thread: m.thread, env: m.env, mapEnv: m.mapEnv, cfg: &m.cfg,
 		release: uapi.ReleaseOf(l.Target.Version), work: work{left: workSlice}}
-	m.binder = binder{reg: reg, mem: m.mem, kernel: m.kernel, text: m.text, refuses: m.cfg.Refuses, schedules: m.cfg.Schedules, instrument: m.accounts.instrument, attached: &m.attached}
+	m.binder = binder{reg: reg, mem: m.mem, kernel: m.kernel, text: m.text, refuses: m.cfg.Refuses, cfg: &m.cfg, instrument: m.accounts.instrument, attached: &m.attached}
 	m.attached.enter = m.enterFunction
 	m.coverage = coverage{reg: reg}
 	if sink := m.cfg.Cover; sink != nil {

@@ -53,6 +53,10 @@ type Input struct {
 	Settle time.Duration
 	// IgnoreUnset does not record reads of stack bytes that were never written.
 	IgnoreUnset bool
+	// Holds are addresses of objects to which arguments hold a reference: the program must release it. Gives means that the
+	// program's result, if it is not 0, is a reference that it held.
+	Holds []uint64
+	Gives bool
 	// Trace receives the executed instructions one by one; nil runs at full speed.
 	Trace Tracer
 

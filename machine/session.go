@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/vm"
@@ -60,6 +61,9 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	m.run.ignoreUnset = in.IgnoreUnset
 	m.thread.Track(m.tracksRun(p, in))
 	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in}
+	for _, addr := range in.Holds {
+		m.env.Run.Held.Take(held.Reference, addr, "argument")
+	}
 	m.useArena(p)
 	if !isUSDT(p) { // for those the cookie is the number of the spec, 0
 		m.env.Run.Cookie, m.env.Run.CgroupStorage = in.Cookie, in.CgroupStorage
@@ -107,6 +111,9 @@ func (s *Session) Run(n uint64) vm.Stop {
 			continue
 		case vm.Done:
 			n -= min(n, t.Insns()-min(began, t.Insns()))
+			if s.in.Gives && s.late.call == nil {
+				s.m.env.Run.Held.Give(held.Reference, s.m.thread.Ret())
+			}
 			s.m.checkHeld()
 			if s.late.call == nil {
 				s.m.checkReturn(s.p, s.ctx)

@@ -63,6 +63,8 @@ type RunDocument struct {
 	Chain *Chain `json:"chain,omitempty"`
 	// Schedules are what sched_ext schedulers did.
 	Schedules []Schedule `json:"schedules,omitempty"`
+	// Traffic is what queueing disciplines did with packets.
+	Traffic []Traffic `json:"traffic,omitempty"`
 	// HID are the HID devices whose programs ran.
 	HID []HIDDevice `json:"hid,omitempty"`
 	// Try is a command line whose flags let programs pass the branches that ended them, if flags can do that.

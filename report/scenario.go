@@ -38,6 +38,9 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 	if res.Schedule != nil {
 		d.AddSchedule(res.Run.Name, res.Schedule)
 	}
+	if res.Traffic != nil {
+		d.AddTraffic(res.Run.Name, res.Traffic)
+	}
 	for i := range d.Programs {
 		p := &d.Programs[i]
 		if p.Name != res.Run.Prog {

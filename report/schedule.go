@@ -103,10 +103,17 @@ func (d *RunDocument) AddSchedule(run string, r *schedule.Result) {
 	d.Schedules = append(d.Schedules, out)
 }
 
-// scheduled reports whether a program is an operation of a schedule's scheduler.
+// scheduled reports whether a program is an operation of a schedule's scheduler, or of the discipline of traffic.
 func (d *RunDocument) scheduled(prog string) bool {
 	for i := range d.Schedules {
 		for _, p := range d.Schedules[i].Progs {
+			if p == prog {
+				return true
+			}
+		}
+	}
+	for i := range d.Traffic {
+		for _, p := range d.Traffic[i].Progs {
 			if p == prog {
 				return true
 			}

@@ -97,7 +97,9 @@ type Run struct {
 	Since uint32
 	Arch  string
 	// Sched is the schedule that runs instead of one program, or nil.
-	Sched   *Sched
+	Sched *Sched
+	// Qdisc is the traffic that a queueing discipline gets instead, or nil.
+	Qdisc   *Qdisc
 	damaged bool // part of it could not be read
 
 	// Cookie is the attach cookie (bpf_get_attach_cookie).
@@ -127,7 +129,7 @@ type HelperAnswer struct {
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx         *Node
 	Output, Effects, Truncated, Others, Sched, HID *Node
-	Chain                                          *Node
+	Chain, Qdisc                                   *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []Pair
 	Reads                                          []*Node
 }

@@ -24,6 +24,7 @@ type judge struct {
 	checking   bool
 	chained    *machine.Chained // nil for runs of one program
 	sched      *schedView
+	traffic    *trafficView
 	why        error // why a schedule did not run, or not to its end
 	out        []Expectation
 }
@@ -53,7 +54,7 @@ func (j *judge) all() error {
 		return nil
 	}
 	var wrong mistakes
-	for _, step := range []func(*Expect) error{j.ret, j.chain, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.device, j.others} {
+	for _, step := range []func(*Expect) error{j.ret, j.chain, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.device, j.others} {
 		if err := step(e); !wrong.add(err) && !j.checking {
 			return err
 		}

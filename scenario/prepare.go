@@ -152,6 +152,9 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	if run.Sched != nil {
 		return nil, r.checkSched(run)
 	}
+	if run.Qdisc != nil {
+		return nil, nil
+	}
 	in := p.in
 	for _, a := range run.Args { // the call decides which arguments exist
 		if a.Key.Text == "call" && a.Value.Kind == Scalar {
@@ -309,7 +312,7 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 func (r *Runner) checkAll() error {
 	var wrong mistakes
 	for _, run := range r.file.Runs {
-		if p := r.input[run]; p != nil && p.cannot == nil && run.Sched == nil {
+		if p := r.input[run]; p != nil && p.cannot == nil && !run.simulated() {
 			c, err := r.m.Inspect(run.Prog, p.in)
 			if err != nil {
 				wrong.add(run.wrapArg(err))

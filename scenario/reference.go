@@ -37,8 +37,8 @@ func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
 	for _, f := range []*form{fileForm, kernelForm, clockForm, networkForm, netDeviceForm, routeForm, neighbourForm, runForm, overrideForm,
-		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm, hidForm, hidDeviceForm, hidEventForm, schedForm, schedTaskForm,
-		expectForm, expectChainForm, hidExpectForm, expectSchedForm, expectTaskForm, expectFairForm} {
+		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm, hidForm, hidDeviceForm, hidEventForm, schedForm, schedTaskForm, qdiscForm, qdiscFlowForm,
+		expectForm, expectChainForm, hidExpectForm, expectSchedForm, expectTaskForm, expectFairForm, expectQdiscForm, expectFlowForm, expectFairFlowsForm} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n|key|value|meaning|\n|---|---|---|\n", f.name, f.doc)
 		for _, m := range f.members {
 			name := m.name

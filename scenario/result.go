@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/schedule"
+	"github.com/bpfrun/bpfrun/traffic"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -34,6 +35,8 @@ type Result struct {
 	Chain *machine.Chained
 	// Schedule is what a schedule did; nil for runs of one program.
 	Schedule *schedule.Result
+	// Traffic is what a queueing discipline did with packets; nil for other runs.
+	Traffic *traffic.Result
 }
 
 // Expectation is one checked expectation.
@@ -191,6 +194,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	}
 	if run.Sched != nil {
 		return res, r.scheduled(ctx, run, res, start, events, trace)
+	}
+	if run.Qdisc != nil {
+		return res, r.queued(ctx, run, res, start, events, trace)
 	}
 	faults, err := r.cut(ctx, run, p, res)
 	if err != nil {

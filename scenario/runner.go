@@ -64,6 +64,9 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 		if r.Sched != nil && !wrong.add(r.choose(obj)) || !wrong.add(r.inChain(obj)) {
 			continue
 		}
+		if r.Qdisc != nil && !wrong.add(r.Qdisc.choose(r, obj)) {
+			continue
+		}
 		load.Also = append(load.Also, r.Chain...)
 		if _, ok := obj.Program(r.Prog); ok {
 			known.Runs = append(known.Runs, r)
@@ -128,6 +131,7 @@ func (f *File) config(opt Options) machine.Config {
 	cfg := opt.Config
 	cfg.Mode, cfg.Random = kernel.ModeScenario, f.Kernel.Random
 	cfg.Schedules = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Sched != nil })
+	cfg.Traffic = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Qdisc != nil })
 	if cfg.Boot != 0 { // otherwise the machine's value would override the file's
 		cfg.Clock.Boot, cfg.Boot = uint64(cfg.Boot), 0
 	}

@@ -312,6 +312,10 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 		v.typ = a.typ
 		return v, true
 	}
+	if id, ok := x.freeList(arg); ok {
+		v.typ, v.spec, v.tid = ptrBTF|ptrTrusted, x.kernelSpec(), id
+		return v, true
+	}
 	target := s.SkipMods(ptr.Ref)
 	isStruct := target.Kind == btf.KindStruct || target.Kind == btf.KindUnion
 	if !isStruct {

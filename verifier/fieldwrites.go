@@ -44,13 +44,9 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 		}
 	case k.prog.opsStruct == "sched_ext_ops" && name == "task_struct":
 		return allow("scx.slice", "scx.dsq_vtime", "scx.disallow")
-	case k.prog.opsStruct == "Qdisc_ops":
-		switch name {
-		case "sk_buff":
-			return allow("tstamp", "cb")
-		case "Qdisc":
-			return allow("limit", "qstats", "q.qlen")
-		}
+	case k.prog.opsStruct == qdiscOps:
+		k.qdiscWrite(r, off, size)
+		return true
 	case k.prog.opsStruct == "bpf_dummy_ops" && name == "bpf_dummy_ops_state":
 		return true
 	case k.prog.opsStruct == "hid_bpf_ops" && name == "hid_bpf_ctx":

@@ -341,6 +341,7 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 		}
 	case m.ref != 0:
 		ok = g.resources.release(m.ref)
+		g.stack.endDerived(m.ref)
 	case r.isNull():
 		ok = true
 	}

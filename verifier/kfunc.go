@@ -201,7 +201,9 @@ func (c *kfuncs) kfuncRelease(m *callMeta) {
 		c.stack.unmarkDynptr(r)
 		return
 	}
-	if !c.resources.release(r.ref) {
+	id := r.ref
+	if !c.resources.release(id) {
 		c.refuse(uapi.EINVAL, "kfunc %s#%d reference has not been acquired before", m.k.name, m.k.id)
 	}
+	c.stack.endDerived(id)
 }

@@ -471,7 +471,10 @@ func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
 	if hasSuffix(p, "__uninit") {
 		t |= memUninit
 	}
-	var clone uint32
+	var clone, parent uint32
+	if c.rel >= since.R(7, 2) {
+		parent = m.ref
+	}
 	switch {
 	case k.is("bpf_dynptr_from_skb"):
 		t |= dynSkb
@@ -486,9 +489,10 @@ func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
 		m.release = n
 	case k.is("bpf_dynptr_clone") && t&memUninit != 0:
 		t |= dynFlag(m.dynType)
-		clone = m.dynRef
+		clone, parent = m.dynRef, m.dynRef
 	}
 	c.arguments.dynptrArg(n, t, clone)
+	c.stack.derive(c.reg(n), t, parent)
 	if t&memUninit == 0 {
 		x := c.arguments.dynptrReg(c.reg(n))
 		m.dynID, m.dynType, m.dynRef = x.id, x.dtype, x.ref

@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -118,6 +119,8 @@ func (h *attachment) attachOps() {
 func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 	switch {
 	case st == "tcp_congestion_ops" && member == "get_info":
+		return uapi.ENOTSUPP
+	case st == qdiscOps && !slices.Contains(qdiscMembers, member):
 		return uapi.ENOTSUPP
 	case st == "bpf_dummy_ops" && h.p.Sleepable && member != "test_sleepable":
 		return uapi.EINVAL

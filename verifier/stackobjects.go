@@ -97,6 +97,33 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	k.log.touchSlot(f.no, spi-1)
 }
 
+// derive notes the reference to the packet that a new dynptr is about: with it, the dynptr ends (parent_id, from 7.2
+// on).
+func (k *stack) derive(r *reg, t regType, parent uint32) {
+	if d := dynTypeOf(t); t&memUninit == 0 || parent == 0 || k.rel < since.R(7, 2) || d == dynInvalid || dynRefcounted(d) {
+		return
+	}
+	f := k.funcOf(r)
+	if spi, errno := k.dynptrSpi(r); errno == 0 {
+		f.stack[spi].reg.ref, f.stack[spi-1].reg.ref = parent, parent
+	}
+}
+
+// endDerived ends the dynptrs of a packet that was released, with their slices (release_reference, from 7.2 on).
+func (k *stack) endDerived(parent uint32) {
+	if k.rel < since.R(7, 2) {
+		return
+	}
+	for _, f := range k.cur.frames[:k.cur.curFrame+1] {
+		for spi := 1; spi < len(f.stack); spi++ {
+			s := &f.stack[spi]
+			if s.t[0] == slotDynptr && s.reg.first && s.reg.ref == parent && !dynRefcounted(s.reg.dtype) {
+				k.destroyDynptr(f, spi)
+			}
+		}
+	}
+}
+
 func (k *stack) clearDynptr(f *frame, spi int) {
 	for _, s := range []*slot{&f.stack[spi], &f.stack[spi-1]} {
 		s.t = [8]uint8{}

@@ -269,6 +269,8 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	cfg.Refuses = verdicts.refuses
 	schedulers := c.schedulers(obj)
 	cfg.Schedules = len(schedulers) > 0
+	disciplines := c.disciplines(obj)
+	cfg.Traffic = len(disciplines) > 0
 	m, err := machine.New(linked, cfg)
 	verdicts.addTo(doc, c.sim.noVerify)
 	if err != nil {
@@ -297,6 +299,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		names = linked.KernelOrder(m.Names())
 	}
 	if names, err = c.schedule(ctx, doc, m, schedulers, names); err != nil {
+		return nil, err
+	}
+	if names, err = c.traffic(ctx, doc, m, disciplines, names); err != nil {
 		return nil, err
 	}
 	if c.replays() {

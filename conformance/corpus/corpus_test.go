@@ -19,6 +19,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/schedule"
+	"github.com/bpfrun/bpfrun/traffic"
 )
 
 var update = rewrite.Flag
@@ -41,10 +42,11 @@ func embeddedTarget(t *testing.T) *loader.Target {
 	return loader.NewTarget(embedded.Name, spec)
 }
 
-// schedules reports whether an object is a scheduler, whose programs run only in schedules (schedule.TestDefaultSchedule).
+// schedules reports whether an object is a scheduler or a queueing discipline, whose programs run only in schedules
+// (schedule.TestDefaultSchedule) or with traffic (traffic.TestDefaultTraffic).
 func schedules(path string) bool {
 	obj, err := loader.Open(path)
-	return err == nil && len(schedule.Schedulers(obj)) > 0
+	return err == nil && len(schedule.Schedulers(obj))+len(traffic.Disciplines(obj)) > 0
 }
 
 func TestEveryExampleIsSound(t *testing.T) {

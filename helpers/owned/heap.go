@@ -19,15 +19,18 @@ type Heap struct {
 	mem   *mem.Memory    `snapshot:"fixed"`
 	guest *guest.Memory  `snapshot:"fixed"`
 	refs  map[uint64]int // references to objects beyond the first
+	// OnFree releases what an object owns, before it is freed; nil for none.
+	OnFree func(*mem.Region) `snapshot:"fixed"`
+	dying  []*mem.Region     `snapshot:"fixed"` // objects that Drop is freeing
 }
 
 // New returns a heap that allocates in m.
 func New(m *mem.Memory, g *guest.Memory) Heap { return Heap{mem: m, guest: g} }
 
 // Alloc allocates a zeroed object of size bytes, with fields that the program must not store to; it returns 0 if memory
-// is exhausted.
-func (h *Heap) Alloc(size uint64, name string, guards []mem.Guard) uint64 {
-	r, err := h.mem.Alloc(size, mem.Region{Kind: mem.LocalObject, Name: name, Guards: guards})
+// is exhausted. The owner is that of its region, for OnFree.
+func (h *Heap) Alloc(size uint64, name string, guards []mem.Guard, owner any) uint64 {
+	r, err := h.mem.Alloc(size, mem.Region{Kind: mem.LocalObject, Name: name, Guards: guards, Owner: owner})
 	if err != nil {
 		return 0
 	}
@@ -84,7 +87,20 @@ func (h *Heap) Drop(addr uint64) {
 		return
 	}
 	delete(h.refs, addr)
-	h.mem.Free(r)
+	// What an object owns may own others, without end: no recursion.
+	h.dying = append(h.dying, r)
+	if len(h.dying) > 1 {
+		return
+	}
+	for i := 0; i < len(h.dying); i++ {
+		if r := h.dying[i]; !r.Freed {
+			if h.OnFree != nil {
+				h.OnFree(r)
+			}
+			h.mem.Free(r)
+		}
+	}
+	h.dying = h.dying[:0]
 }
 
 // Snapshot records the counts. The objects are part of the memory's snapshot.

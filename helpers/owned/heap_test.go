@@ -25,7 +25,7 @@ func TestTheLastReferenceFrees(t *testing.T) {
 	t.Cleanup(m.Close)
 	g := guest.NewMemory(m)
 	h := New(m, &g)
-	a, b := h.Alloc(32, "a", nil), h.Alloc(32, "b", nil)
+	a, b := h.Alloc(32, "a", nil, nil), h.Alloc(32, "b", nil, nil)
 	require.Nil(t, h.Acquire(a))
 	h.Drop(a)
 	assert.Nil(t, m.Store(a, 8, 1), "one reference is left")

@@ -19,8 +19,8 @@ type Kfunc struct {
 	Later []FlagChange
 	Uses  []Use
 	Only  KfuncOnly
-	// Group lists the sets of sched_ext functions it is in ("dispatch unlocked"), "" for one that all callbacks may
-	// call.
+	// Group lists the sets of sched_ext functions it is in ("dispatch unlocked"), or the functions of struct
+	// Qdisc_ops that may call it ("kernel": none), "" for one that all callbacks may call.
 	Group string
 	// AnyCaller means that an image declares the function and that it is unknown which programs may call it:
 	// [Kfunc.For] then returns true for all. No row of the table has it.

@@ -40,6 +40,9 @@ var cpuOnly = strings.Fields(`scx_bpf_kick_cpu scx_bpf_task_cpu scx_bpf_cpu_rq s
 
 // Grouped reports whether a program, of a type that may call the function, is in the function's group on a release.
 func (k *Kfunc) Grouped(release uapi.Release, c Caller) bool {
+	if k.Topic == "qdisc" {
+		return k.Group == "" || c.Member == "" || slices.Contains(strings.Fields(k.Group), c.Member)
+	}
 	if k.Topic != "sched_ext" || !release.Has(schedextFilter) {
 		return true
 	}
@@ -64,11 +67,20 @@ func (k *Kfunc) FromOp(member string) bool {
 	return k.Grouped(schedextFilter, Caller{Type: uapi.ProgTypeStructOps, Target: schedextOps, Member: member})
 }
 
-// Members lists, in order, the functions of struct sched_ext_ops that may call the function on releases that check
-// them; nil for all.
+// Members lists, in order, the functions of struct sched_ext_ops or Qdisc_ops that may call the function on releases that
+// check them; nil for all.
 func (k *Kfunc) Members() []string {
 	if k.Group == "" {
 		return nil
+	}
+	if k.Topic == "qdisc" {
+		var out []string
+		for member := range strings.FieldsSeq(k.Group) {
+			if member != "kernel" {
+				out = append(out, "Qdisc_ops."+member)
+			}
+		}
+		return out
 	}
 	var out []string
 	for member, groups := range schedextGroups {

@@ -65,6 +65,9 @@ func TestSchedExtTablesMatch(t *testing.T) {
 		}
 	}
 	for _, k := range Kfuncs() {
+		if k.Topic == "qdisc" {
+			continue // see TestQdiscMembers
+		}
 		for g := range strings.FieldsSeq(k.Group) {
 			assert.True(t, used[g], "%s: group %s", k.Name, g)
 			assert.Equal(t, "sched_ext", k.Topic, k.Name)
@@ -78,4 +81,25 @@ func TestSchedExtTablesMatch(t *testing.T) {
 		assert.True(t, ok, name)
 	}
 	assert.True(t, slices.IsSorted(func() []string { k, _ := LookupKfunc("scx_bpf_dsq_insert"); return k.Members() }()))
+}
+
+// TestQdiscMembers: each operation of a queueing discipline may call what bpf_qdisc_kfunc_filter allows, from 6.16 on.
+func TestQdiscMembers(t *testing.T) {
+	for name, members := range map[string]string{
+		"bpf_skb_get_hash": "enqueue dequeue init reset destroy", "bpf_kfree_skb": "enqueue dequeue init reset destroy",
+		"bpf_qdisc_skb_drop": "enqueue", "bpf_qdisc_watchdog_schedule": "enqueue dequeue", "bpf_qdisc_bstats_update": "dequeue",
+		"bpf_qdisc_init_prologue": "", "bpf_qdisc_reset_destroy_epilogue": "",
+	} {
+		k, ok := LookupKfunc(name)
+		if !assert.True(t, ok, name) {
+			continue
+		}
+		for _, op := range []string{"enqueue", "dequeue", "init", "reset", "destroy"} {
+			c := Caller{Type: uapi.ProgTypeStructOps, Target: "Qdisc_ops", Member: op}
+			assert.Equal(t, slices.Contains(strings.Fields(members), op), k.For(r(6, 16), c), "%s from %s", name, op)
+			assert.False(t, k.For(r(6, 15), c), "%s before 6.16", name)
+		}
+	}
+	k, _ := LookupKfunc("bpf_qdisc_watchdog_schedule")
+	assert.Equal(t, []string{"Qdisc_ops.enqueue", "Qdisc_ops.dequeue"}, k.Members())
 }

@@ -9,7 +9,7 @@ import (
 
 // writable lists the fields of kernel types that struct_ops programs may store to, by type and path
 // (net/ipv4/bpf_tcp_ca.c bpf_tcp_ca_btf_struct_access, kernel/sched/ext.c bpf_scx_btf_struct_access,
-// net/bpf/bpf_dummy_struct_ops.c bpf_dummy_ops_btf_struct_access, drivers/hid/bpf
+// net/bpf/bpf_dummy_struct_ops.c bpf_dummy_ops_btf_struct_access, net/sched/bpf_qdisc.c bpf_qdisc_btf_struct_access, drivers/hid/bpf
 // hid_bpf_ops_btf_struct_access).
 var writable = map[string][]string{
 	"task_struct":          {"scx.slice", "scx.dsq_vtime", "scx.disallow"},
@@ -17,6 +17,7 @@ var writable = map[string][]string{
 	"inet_connection_sock": {"icsk_ca_priv", "icsk_ack.pending"},
 	"tcp_sock":             {"snd_cwnd", "snd_cwnd_cnt", "snd_cwnd_stamp", "snd_ssthresh", "ecn_flags", "app_limited"},
 	"sk_buff":              {"tstamp", "cb"},
+	"Qdisc":                {"limit", "q.qlen", "qstats"},
 	"bpf_dummy_ops_state":  {"val"},
 	"hid_bpf_ctx":          {"retval"},
 	"hid_device":           {"name", "uniq", "phys"},
