@@ -247,7 +247,7 @@ func TestContextAccess(t *testing.T) {
 		{uapi.ProgTypeSockOps, 0, uapi.R(6, 1), 216, 8, false, NoField}, {uapi.ProgTypeSockOps, 0, uapi.R(6, 2), 216, 8, false, ok},
 		{uapi.ProgTypeSkSkb, 0, 0, 8, 4, false, Forbidden}, {uapi.ProgTypeSkSkb, 0, 0, 32, 4, true, ok},
 		{uapi.ProgTypeFlowDissector, 0, 0, 144, 8, false, ok}, {uapi.ProgTypeFlowDissector, 0, 0, 0, 4, false, Forbidden},
-		{uapi.ProgTypeKprobe, 0, uapi.R(6, 17), 8, 8, true, Forbidden}, {uapi.ProgTypeKprobe, 0, uapi.R(6, 18), 8, 8, true, ok},
+		{uapi.ProgTypeKprobe, 0, uapi.R(6, 18), 8, 8, true, Forbidden}, {uapi.ProgTypeKprobe, 0, uapi.R(6, 19), 8, 8, true, ok},
 		{uapi.ProgTypeTracepoint, 0, 0, 4, 4, false, NoField}, {uapi.ProgTypeTracepoint, 0, 0, 8, 1, false, ok}, {uapi.ProgTypeTracepoint, 0, 0, 8192, 8, false, NoField},
 		{uapi.ProgTypeTracing, uapi.AttachTraceFentry, 0, 96, 8, false, NoField}, {uapi.ProgTypeTracing, uapi.AttachTraceFentry, 0, 88, 8, true, Forbidden},
 		{uapi.ProgTypeSyscall, 0, 0, 1000, 8, true, ok}, {uapi.ProgTypeSyscall, 0, 0, 1001, 8, true, Unaligned},
