@@ -134,12 +134,13 @@ func (s *Session) limitReached() *vm.Fault {
 	return &vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", s.m.cfg.MaxInsns)}
 }
 
-// spent returns the instructions that count toward the limit: all callbacks together have the limit of one run.
+// spent returns the instructions that count toward the limit: all callbacks together have the limit of one run, and so have a program and
+// those that trace its calls.
 func (s *Session) spent() uint64 {
 	if s.late.begun {
 		return s.insns - min(s.insns, s.late.insns)
 	}
-	return s.insns
+	return s.insns + s.within
 }
 
 // Settling returns how long time passes after the program.

@@ -28,6 +28,7 @@ type Session struct {
 
 	step    int    // number of the call of the program, from 0
 	insns   uint64 // instructions of earlier calls
+	within  uint64 // instructions of the programs that traced its calls, or for a tracing program also those executed before it
 	shownAt int    // length of an iterator's output before this call
 	entered bool   // the programs at the entry of the program ran, for this call
 }
@@ -102,10 +103,11 @@ func (s *Session) Run(n uint64) vm.Stop {
 			}
 			t.Abort(s.limitReached())
 		case vm.Stopped:
+			within := s.within
 			if !s.passes() {
 				break
 			}
-			if n -= min(n, t.Insns()-min(began, t.Insns())); n == 0 {
+			if n -= min(n, t.Insns()-min(began, t.Insns())+s.within-within+passCost); n == 0 {
 				return vm.Budget
 			}
 			continue

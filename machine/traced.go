@@ -62,14 +62,14 @@ func (s *Session) trace(c passing) {
 		return
 	}
 	call := c.describe(s.ctx)
-	state, parent, ret := m.run, m.env.Run, m.thread.Ret()
+	state, parent, ret, began := m.run, m.env.Run, m.thread.Ret(), s.Insns()
 	s.Park()
 	for _, t := range list {
 		if slices.Contains(m.attached.busy, t.p) {
 			continue // the kernel counts a miss (prog->active)
 		}
 		m.attached.busy = append(m.attached.busy, t.p)
-		if res := s.nested(t, call); res != nil {
+		if res := s.nested(t, call, began); res != nil {
 			parent.Trace, parent.Events = append(parent.Trace, res.Trace...), append(parent.Events, res.Effects...)
 			within := res.Traced
 			res.Trace, res.Effects, res.Changes, res.Traced = nil, nil, nil, nil
@@ -86,8 +86,12 @@ func (s *Session) trace(c passing) {
 	}
 }
 
-// nested runs a tracing program on the CPU and in the task of the run.
-func (s *Session) nested(t tracer, call *kernel.Passed) *Result {
+// passCost is what a stop for tracing programs counts toward a slice besides their instructions, so that runs with many can be interrupted.
+const passCost = 1000
+
+// nested runs a tracing program on the CPU and in the task of the run, which has executed began instructions.
+func (s *Session) nested(t tracer, call *kernel.Passed, began uint64) *Result {
+	before := s.within + began
 	n, res, err := s.m.Begin(t.p.lp.Name, Input{CPU: s.in.CPU, Current: s.in.Current, Cookie: t.cookie, passed: call, IgnoreUnset: s.in.IgnoreUnset, Trace: s.in.Trace})
 	if err != nil {
 		return &Result{Program: t.p.lp.Name, Status: StatusRefused, Warnings: []string{err.Error()}}
@@ -95,8 +99,10 @@ func (s *Session) nested(t tracer, call *kernel.Passed) *Result {
 	if n == nil {
 		return res
 	}
-	for n.Run(slice) == vm.Budget { // the limit of instructions ends it
+	n.within = before
+	for n.Run(slice) == vm.Budget { // the limit of instructions, which it shares with the run, ends it
 	}
+	s.within += n.within + n.Insns() - before
 	return n.Finish()
 }
 

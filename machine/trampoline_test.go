@@ -11,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 // extends composes a machine with testdata's extends.o and programs attached to functions of others.
@@ -99,4 +100,22 @@ func TestAttachmentsAreChecked(t *testing.T) {
 // TestMaxTracers: 40 programs until Linux 5.11, 38 since.
 func TestMaxTracers(t *testing.T) {
 	assert.Equal(t, []int{40, 38, 38}, []int{machine.MaxTracers(uapi.R(5, 11)), machine.MaxTracers(uapi.R(5, 12)), machine.MaxTracers(0)})
+}
+
+// TestTracersShareTheLimit: programs that trace calls count toward the limit of instructions of the run, so that they cannot multiply it.
+func TestTracersShareTheLimit(t *testing.T) {
+	attach := map[string]string{"on_target": "target", "on_add": "target", "after_add": "target"}
+	alone := run(t, extends(t, machine.Config{}, nil), "target").Insns
+	for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {
+		res := run(t, extends(t, machine.Config{Engine: engine}, attach), "target")
+		all := alone
+		for _, r := range res.Traced {
+			all += r.Insns
+		}
+		require.Greater(t, all, alone)
+		assert.Nil(t, run(t, extends(t, machine.Config{Engine: engine, MaxInsns: 2 * all}, attach), "target").Fault)
+		short := run(t, extends(t, machine.Config{Engine: engine, MaxInsns: alone + 1}, attach), "target")
+		require.NotNil(t, short.Fault)
+		assert.Equal(t, vm.BudgetExceeded, short.Fault.Kind)
+	}
 }
