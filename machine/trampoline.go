@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -170,7 +171,17 @@ func (m *Machine) relower(p *program) error {
 		return err
 	}
 	p.img = img
+	m.unlink()
 	return nil
+}
+
+// unlink makes the engine look at the programs of arrays again: its links lead to the code of a program's former image.
+func (m *Machine) unlink() {
+	for _, b := range m.maps {
+		if array, ok := b.m.(maps.ProgArray); ok {
+			clear(array.Links())
+		}
+	}
 }
 
 // entry returns the program whose code runs for a program: itself, or the extension that replaces it.
