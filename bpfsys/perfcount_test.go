@@ -4,6 +4,7 @@ package bpfsys_test
 
 import (
 	"os"
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
@@ -118,6 +119,8 @@ func TestLayoutsOfPerfCounts(t *testing.T) {
 	if os.Getuid() != 0 {
 		return
 	}
+	runtime.LockOSThread() // the events of a group are one thread's
+	defer runtime.UnlockOSThread()
 	hostOpen := func(a []byte, group int32) (int64, uapi.Errno) {
 		fd, _, e := unix.Syscall6(unix.SYS_PERF_EVENT_OPEN, uintptr(unsafe.Pointer(&a[0])), 0, ^uintptr(0), uintptr(uint32(group)), 0, 0)
 		return int64(fd), uapi.Errno(e)

@@ -73,11 +73,8 @@ func reachTool() error {
 			return err
 		}
 		err = unix.EBADF
-		for fd := 0; fd < 64 && err != nil; fd++ {
-			if _, e := unix.PidfdGetfd(pidfd, fd, 0); e == nil || !errors.Is(e, unix.EBADF) {
-				err = e
-				break
-			}
+		for fd := 0; fd < 64 && errors.Is(err, unix.EBADF); fd++ {
+			_, err = unix.PidfdGetfd(pidfd, fd, 0)
 		}
 		try("pidfd_getfd", err)
 		for _, name := range []string{"mem", "maps", "environ", "fd/0", "fd/3", "cwd/.", "root/.", "exe"} {

@@ -154,7 +154,8 @@ func (c *call) ownNetwork(fd int32) bool {
 // openNetns serves the opening of /proc/PID/ns/net and /proc/PID/task/TID/ns/net of a thread in a simulated namespace.
 func (c *call) openNetns(p string, flags uint64) bool {
 	rest, ok := strings.CutPrefix(p, "/proc/")
-	if rest, ok = strings.CutSuffix(rest, "/ns/net"); !ok || len(c.s.netns) == 0 {
+	rest, net := strings.CutSuffix(rest, "/ns/net")
+	if !ok || !net || len(c.s.netns) == 0 {
 		return false
 	}
 	who, task, _ := strings.Cut(rest, "/task/")

@@ -19,7 +19,7 @@ import (
 type qdiscRig struct {
 	*rig
 	sim                  *qdisc.Sim
-	sch, list            *kernel.Object
+	sch                  *kernel.Object
 	skbs                 map[*qdisc.Packet]*kernel.Object
 	fields               [qdisc.Fields]uint64
 	onEnqueue, onDequeue func(*qdisc.Packet) // of the packet that was enqueued last

@@ -223,6 +223,3 @@ func addrs(vs []view) []uint64 {
 	}
 	return out
 }
-
-// since reports whether the kernel is of a release or a later one.
-func (k *Kernel) since(major, minor uint32) bool { return k.Version() >= major<<16|minor<<8 }

@@ -86,7 +86,7 @@ func CheckPacket(lp *loader.Program, size int) error {
 	return nil
 }
 
-// ErrReplayTraced: programs that trace functions of others run with single packets, not in a replay.
+// ErrReplayTraced is returned for a replay while programs trace functions of others: those run with single packets only.
 var ErrReplayTraced = errors.New("programs trace functions of programs (fentry, fexit), which a replay of many packets does not run: run single packets")
 
 // Replay prepares a replay. For a program that cannot run it returns no Replay but a Result with the reason as its
