@@ -55,7 +55,7 @@ func (n *Network) NewNamespace() (uint32, uapi.Errno) {
 	if len(n.spaces) > maxNamespaces {
 		return 0, uapi.ENOSPC
 	}
-	netns := uint32(firstInode + len(n.spaces) - 1)
+	netns := firstInode + uint32(len(n.spaces)-1)
 	s := &space{devices: map[uint32]*Device{}}
 	n.spaces[netns] = s
 	s.add(&Device{Netns: netns, Index: 1, Name: "lo", Kind: kindLoopback, MTU: 65536, Queue: 1000, flags: FlagLoopback})
