@@ -150,7 +150,7 @@ func pidShape(t *testing.T, k *Kernel, task view) {
 		assert.Zero(t, ns.num("level"))
 		assert.Zero(t, ns.num("parent"))
 		assert.EqualValues(t, 1, ns.num("child_reaper.pid"))
-		assert.EqualValues(t, 0xeffffffc, ns.num("ns.inum"), "PROC_PID_INIT_INO")
+		assert.EqualValues(t, uint32(0xeffffffc), ns.num("ns.inum"), "PROC_PID_INIT_INO")
 	}
 }
 
@@ -187,7 +187,7 @@ func credShape(t *testing.T, k *Kernel, task view) {
 		ns := c.ptr("user_ns")
 		assert.Zero(t, ns.num("level"))
 		assert.Zero(t, ns.num("parent"))
-		assert.EqualValues(t, 0xeffffffd, ns.num("ns.inum"), "PROC_USER_INIT_INO")
+		assert.EqualValues(t, uint32(0xeffffffd), ns.num("ns.inum"), "PROC_USER_INIT_INO")
 		assert.Equal(t, c.num("uid.val"), c.num("user.uid.val"), "the user is the one of the uid")
 		if c.has("ucounts") {
 			assert.Equal(t, ns.addr, c.num("ucounts.ns"))
@@ -218,7 +218,7 @@ func credShape(t *testing.T, k *Kernel, task view) {
 		}
 		assert.EqualValues(t, 0, ns.num("uid_map.extent[0].first"))
 		assert.EqualValues(t, 0, ns.num("uid_map.extent[0].lower_first"))
-		assert.EqualValues(t, 1<<32-1, ns.num("uid_map.extent[0].count"), "the initial namespace maps all ids to themselves")
+		assert.EqualValues(t, uint32(1<<32-1), ns.num("uid_map.extent[0].count"), "the initial namespace maps all ids to themselves")
 		assert.EqualValues(t, 1, ns.num("uid_map.nr_extents"))
 	}
 }
