@@ -55,6 +55,15 @@ func TestRelocationRecords(t *testing.T) {
 			{"R_BPF_64_64 with an addend", 8, rel(rel64), 24},
 			{"R_BPF_NONE is passed over", 7, rel(relNone), -1},
 			{"R_BPF_64_ABS64 is none of code", 0, rel(relABS64), -2},
+			{"second half of a 64-bit load", 0, func(b *elfbuild.Builder, code, sym int) {
+				b.Rel(code, elfbuild.Rel{Off: 8, Sym: sym, Type: rel64})
+			}, -2},
+			{"a second half, then a load", 0, func(b *elfbuild.Builder, code, sym int) {
+				b.Rel(code, elfbuild.Rel{Off: 8, Sym: sym, Type: rel64}, elfbuild.Rel{Off: 16, Sym: sym, Type: rel64})
+			}, -2},
+			{"two records for one load", 0, func(b *elfbuild.Builder, code, sym int) {
+				b.Rel(code, elfbuild.Rel{Off: 0, Sym: sym, Type: rel64}, elfbuild.Rel{Off: 0, Sym: sym, Type: rel64})
+			}, -2},
 			{"RELA", 0, rela(8), 24},
 			{"RELA, the sum goes back", 0, rela(-16), 0},
 			{"RELA, addend beyond 32 bits", 0, rela(1 << 32), -2},

@@ -132,6 +132,10 @@ func (k *linker) append(fn *Function) {
 	for len(stack) > 0 {
 		f := &stack[len(stack)-1]
 		k.skip(f)
+		if f.rel < len(f.fn.relocs) && f.fn.relocs[f.rel].insn < f.pc {
+			k.passed(f)
+			return
+		}
 		if f.pc >= len(f.fn.Insns) {
 			stack = stack[:len(stack)-1]
 			continue
@@ -159,6 +163,17 @@ func (k *linker) skip(f *frame) {
 		}
 		f.pc++
 	}
+}
+
+// passed refuses a relocation that belongs to no instruction of its own: one for the second half of a 64-bit load, which
+// libbpf refuses too (bpf_program__record_reloc), or another one for the same instruction.
+func (k *linker) passed(f *frame) {
+	r := &f.fn.relocs[f.rel]
+	err := r.err
+	if err == nil {
+		err = fmt.Errorf("relocation against %s for an instruction that has one already", r.sym)
+	}
+	k.fail(f.fn, r.insn, ErrRelocation, "%v", err)
 }
 
 // step links one instruction. If it refers to a function that has not been placed yet, step returns the function and
