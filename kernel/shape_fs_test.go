@@ -68,10 +68,16 @@ func fileShape(t *testing.T, k *Kernel, task view) {
 		assert.Less(t, count, uint64(16))
 		assert.Zero(t, f.num("f_flags")&0o4000000, "no O_TMPFILE")
 	}
+	assert.EqualValues(t, 0o755, task.num("mm.exe_file.f_inode.i_mode")&0o777, "a program can be executed")
 }
 
 func dentryShape(t *testing.T, k *Kernel, task view) {
-	d := task.ptr("files.fdt.fd[3].f_path.dentry")
+	dentriesEnd(t, task.ptr("mm.exe_file.f_path.dentry"))
+	dentriesEnd(t, task.ptr("files.fdt.fd[3].f_path.dentry"))
+}
+
+func dentriesEnd(t *testing.T, d view) {
+	t.Helper()
 	for range 16 {
 		name := d.text("d_name.name")
 		assert.EqualValues(t, len(name), d.num("d_name.len"))

@@ -121,6 +121,12 @@ func taskScheduling(t *testing.T, k *Kernel, task view) {
 	assert.EqualValues(t, 120, task.num("prio"))
 	assert.NotZero(t, task.num("sched_class"))
 	assert.EqualValues(t, 1024, task.num("se.load.weight")>>(10*b2i(k.Mem().PointerSize() == 8)), "weight of nice 0 (scale_load)")
+	assert.EqualValues(t, 1, task.num("se.on_rq"))
+	for _, f := range []string{"sched_delayed", "rel_deadline", "custom_slice"} { // since 6.12
+		if task.has("se." + f) {
+			assert.Zero(t, task.num("se."+f), "se.%s of a running task", f)
+		}
+	}
 	if task.has("sched_task_group.css") {
 		assert.Equal(t, task.num("cgroups.dfl_cgrp"), task.num("sched_task_group.css.cgroup"))
 	}

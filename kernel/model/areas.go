@@ -112,12 +112,26 @@ func (m *Model) fillAreas(b object.Builder) {
 	m.linkAreas(b, m.made[b.Object])
 }
 
+// exeFile returns the file of an address space's program, which its owner may execute.
+func (m *Model) exeFile(b object.Builder) *object.Object {
+	exe := b.Child("exe_file")
+	if exe == nil {
+		return nil
+	}
+	if d := object.Build(exe).Child("f_path.dentry"); d != nil {
+		if inode := object.Build(d).Child("d_inode"); inode != nil {
+			object.Build(inode).Num("i_mode", regular|0o111)
+		}
+	}
+	return exe
+}
+
 // defaultAreas returns the areas of a small process, in the order of their addresses: its program's text and data, the
 // heap, a library and the stack. They are consistent with mm_struct.
 func (m *Model) defaultAreas(b object.Builder) []*object.Object {
 	num := func(f string) uint64 { return b.Object.Num(f) }
 	library := num("mmap_base") - 0x200000 - b.Hash("library")%0x1000<<12
-	exe := b.Child("exe_file")
+	exe := m.exeFile(b)
 	role := b.Role("library")
 	lib := m.Kept(role)
 	if lib == nil {

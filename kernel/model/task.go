@@ -216,6 +216,9 @@ func (m *Model) fillScheduling(b object.Builder) {
 	}
 	b.Num("se.load.weight", weight)
 	b.Num("se.on_rq", 1)
+	for _, f := range [...]string{"se.sched_delayed", "se.rel_deadline", "se.custom_slice"} { // since 6.12
+		b.Num(f, 0)
+	}
 	b.Null("se.parent se.my_q rt.parent rt.my_q")
 }
 
