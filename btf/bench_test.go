@@ -27,7 +27,7 @@ func BenchmarkNameIndex(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for b.Loop() {
-		f := &Spec{hdr: s.hdr, types: s.types, strs: s.strs, offs: s.offs, namedTypes: s.namedTypes, first: 1}
+		f := &Spec{hdr: s.hdr, types: s.types, strs: s.strs, strTable: s.strTable, offs: s.offs, namedTypes: s.namedTypes, first: 1}
 		f.names(KindStruct)
 	}
 }

@@ -27,11 +27,13 @@ func EssentialName(s string) string {
 type nameIndex struct {
 	once    sync.Once
 	made    atomic.Bool
-	asked   atomic.Int32 // symbols looked up before it was made
-	entries []uint32     // positions in Spec.offs, ascending
+	entries []uint32 // positions in Spec.offs, ascending
 	heads   []uint32
 	next    []uint32
 	mask    uint32
+
+	mu       sync.Mutex
+	searches []*symbolSearch // the symbols looked up before it was made
 }
 
 // isSymbol reports whether names of kind k are symbols. They have an index of their own: a kernel has four times as
@@ -84,9 +86,11 @@ func (s *Spec) eachNamed(k Kind, essential string, f func(id ID, k Kind, name st
 	if essential == "" {
 		return
 	}
-	if x := &s.symbolNames; k.isSymbol() && !x.made.Load() && x.asked.Add(1) <= fewLookups {
-		s.searchSymbols(essential, f)
-		return
+	if k.isSymbol() && !s.symbolNames.made.Load() {
+		if q := s.symbolNames.search(essential); q != nil {
+			s.searchSymbols(q, f)
+			return
+		}
 	}
 	x := s.names(k)
 	for n := x.heads[hashName(essential)&x.mask]; n != 0; n = x.next[n-1] {

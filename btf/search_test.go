@@ -2,6 +2,8 @@ package btf
 
 import (
 	"encoding/binary"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,11 +14,18 @@ import (
 func found(t *testing.T, s *Spec, k Kind, name string, index bool) (ids []ID) {
 	t.Helper()
 	add := func(id ID, _ Kind, _ string) bool { ids = append(ids, id); return true }
-	s.symbolNames.asked.Store(0)
+	s.symbolNames.searches = nil
 	if index {
-		s.symbolNames.asked.Store(fewLookups)
+		s.symbolNames.searches = make([]*symbolSearch, fewLookups)
+		for i := range s.symbolNames.searches {
+			s.symbolNames.searches[i] = &symbolSearch{}
+		}
 	}
 	s.eachNamed(k, name, add)
+	first := slices.Clone(ids)
+	ids = nil
+	s.eachNamed(k, name, add)
+	assert.Equal(t, first, ids, "%s again", name)
 	return ids
 }
 
@@ -33,12 +42,40 @@ func TestSearchFindsWhatTheIndexHas(t *testing.T) {
 		}
 	}
 	assert.False(t, searched.symbolNames.made.Load())
-	searched.symbolNames.asked.Store(0)
+	searched.symbolNames.searches = nil
 	for range fewLookups + 1 {
-		assert.False(t, searched.symbolNames.made.Load())
 		searched.FindID(KindFunc, "vfs_read")
 	}
-	assert.True(t, searched.symbolNames.made.Load(), "many lookups make the index")
+	for i := range fewLookups {
+		assert.False(t, searched.symbolNames.made.Load(), "looking for the same again does not count")
+		searched.FindID(KindFunc, "vfs_"+[]string{"write", "open", "fsync", "unlink", "mkdir", "rmdir"}[i])
+	}
+	assert.True(t, searched.symbolNames.made.Load(), "lookups of many symbols make the index")
+}
+
+// TestSearchGoesOn: a lookup that stopped at the first symbol does not hide the others, and many may look at once.
+func TestSearchGoesOn(t *testing.T) {
+	b := NewBuilder(nil)
+	proto := b.Add(Type{Kind: KindFuncProto, Ref: b.Int("int", 4, IntSigned)})
+	var want []ID
+	for range 5 {
+		want = append(want, b.Add(Type{Kind: KindFunc, Name: "same", Ref: proto, Linkage: LinkageGlobal}))
+		b.Struct("other", 4)
+	}
+	s, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			first, ok := s.FindID(KindFunc, "same")
+			assert.True(t, ok)
+			assert.Equal(t, want[0], first)
+			assert.Equal(t, want, s.IDs(KindFunc, "same"))
+			assert.Empty(t, s.IDs(KindFunc, "none"))
+		})
+	}
+	wg.Wait()
+	assert.False(t, s.symbolNames.made.Load())
 }
 
 // TestSearchSpellings: flavors, names inside of others, strings that end others, and names in the base's table.
@@ -83,7 +120,7 @@ func BenchmarkSearch(b *testing.B) {
 	s, err := Parse(kernelBTF(b, benchKernel), nil)
 	require.NoError(b, err)
 	for b.Loop() {
-		s.symbolNames.asked.Store(0)
+		s.symbolNames.searches = nil
 		if _, ok := s.FindID(KindFunc, "vfs_read"); !ok {
 			b.Fatal("no vfs_read")
 		}

@@ -18,9 +18,9 @@ const (
 
 // value is what is known about a register or a stack slot.
 type value struct {
-	kind kind
-	typ  btf.ID
 	off  int64
+	typ  btf.ID
+	kind kind
 	// proved means that a relocation determined the offset or number.
 	proved bool
 }

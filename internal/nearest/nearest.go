@@ -94,36 +94,33 @@ func Like(name string, names []string) []string { return Names(name, names, max(
 type Index struct {
 	names []string
 	sets  []uint64 // the letters of each name
+	long  []string // the names of more than longest bytes, whose compared part has fewer letters
 }
 
 // Add adds a name.
 func (x *Index) Add(name string) {
+	if len(name) > longest {
+		x.long = append(x.long, name)
+		return
+	}
 	x.names = append(x.names, name)
-	x.sets = append(x.sets, allLetters(name))
+	x.sets = append(x.sets, letters(name))
 }
 
 // Near returns up to three names as [Names] does. Among equally near names, those of similar length come first.
 func (x *Index) Near(name string, limit int) []string {
-	own := allLetters(name)
-	type candidate struct {
-		name     string
-		distance int
-	}
+	own, cut := allLetters(name), len(name) > longest
 	var near []candidate
-	for i, n := range x.names {
-		set := x.sets[i]
-		more := len(n) - len(name)
-		close := -limit <= more && more <= limit
-		d := limit + 1
-		if close && (len(n) > longest || len(name) > longest || bits.OnesCount64(own^set) <= 2*limit) {
-			d = within(name, n, limit)
+	for i, set := range x.sets {
+		// An edit adds at most one letter and removes at most one. Of two names, one contains the other only if it has all of its letters.
+		missing, more := own&^set, set&^own
+		if missing != 0 && more != 0 && !cut && (bits.OnesCount64(missing) > limit || bits.OnesCount64(more) > limit) {
+			continue
 		}
-		if len(name) >= 3 && own&^set == 0 && strings.Contains(n, name) || close && len(n) >= 3 && set&^own == 0 && strings.Contains(name, n) {
-			d = min(d, 2)
-		}
-		if d <= limit && n != "" {
-			near = append(near, candidate{n, d})
-		}
+		near = appendNear(near, name, x.names[i], limit)
+	}
+	for _, n := range x.long {
+		near = appendNear(near, name, n, limit)
 	}
 	slices.SortFunc(near, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), byLength(name, a.name, b.name))
@@ -136,10 +133,39 @@ func (x *Index) Near(name string, limit int) []string {
 	return out
 }
 
+// candidate is a name and how far it is from the one searched.
+type candidate struct {
+	name     string
+	distance int
+}
+
+// appendNear appends n if it is at most limit edits away from name, or if one contains the other.
+func appendNear(near []candidate, name, n string, limit int) []candidate {
+	more := len(n) - len(name)
+	close := -limit <= more && more <= limit
+	d := limit + 1
+	if close {
+		d = within(name, n, limit)
+	}
+	if d > 2 && (len(name) >= 3 && strings.Contains(n, name) || close && len(n) >= 3 && strings.Contains(name, n)) {
+		d = 2
+	}
+	if d <= limit && n != "" {
+		near = append(near, candidate{n, d})
+	}
+	return near
+}
+
 // Prefixed returns up to three names that start with prefix, those whose length is nearest to that of name first.
 func (x *Index) Prefixed(prefix, name string) []string {
+	own := allLetters(prefix)
 	var found []string
-	for _, n := range x.names {
+	for i, set := range x.sets {
+		if own&^set == 0 && strings.HasPrefix(x.names[i], prefix) {
+			found = append(found, x.names[i])
+		}
+	}
+	for _, n := range x.long {
 		if strings.HasPrefix(n, prefix) {
 			found = append(found, n)
 		}

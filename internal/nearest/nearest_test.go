@@ -1,6 +1,7 @@
 package nearest
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -99,4 +100,60 @@ func TestIndexAnswersAsNames(t *testing.T) {
 	}
 	assert.Equal(t, []string{"blk_account_io_done"}, x.Prefixed("blk_account_io_", "blk_account_io_start"))
 	assert.Empty(t, x.Prefixed("blk_mq_", "blk_mq_start"))
+}
+
+// TestIndexFindsWhatNoFilterLoses compares the search by letters with one that looks at every name.
+func TestIndexFindsWhatNoFilterLoses(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	random := func() string {
+		n := r.IntN(12)
+		if r.IntN(20) == 0 {
+			n = longest - 4 + r.IntN(8)
+		}
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = "abcdefgh_ABC"[r.IntN(12)] // A and a differ by 32, so they are different letters modulo 64
+		}
+		return string(b)
+	}
+	var all []string
+	var x Index
+	for range 3000 {
+		n := random()
+		all = append(all, n)
+		x.Add(n)
+	}
+	found := 0
+	for range 600 {
+		name, limit := random(), r.IntN(4)
+		if r.IntN(2) == 0 { // a part of a name, or an edited one
+			n := all[r.IntN(len(all))]
+			name = n[r.IntN(len(n)+1):] + "_"[:r.IntN(2)]
+		}
+		var near []candidate
+		for _, n := range all {
+			near = appendNear(near, name, n, limit)
+		}
+		slices.SortFunc(near, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(a.distance, b.distance), byLength(name, a.name, b.name))
+		})
+		near = slices.Compact(near)
+		var want []string
+		for _, c := range near[:min(len(near), offered)] {
+			want = append(want, c.name)
+		}
+		found += len(want)
+		require.Equal(t, want, x.Near(name, limit), "%q, limit %d", name, limit)
+		prefix := name[:min(len(name), 2)]
+		var begin []string
+		for _, n := range all {
+			if strings.HasPrefix(n, prefix) {
+				begin = append(begin, n)
+			}
+		}
+		slices.SortFunc(begin, func(a, b string) int { return byLength(name, a, b) })
+		begin = slices.Compact(begin)
+		require.Equal(t, begin[:min(len(begin), offered)], x.Prefixed(prefix, name), "%q", prefix)
+	}
+	assert.Greater(t, found, 600)
 }

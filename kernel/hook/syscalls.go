@@ -28,25 +28,47 @@ type syscallArg struct {
 var syscallIndex = sync.OnceValue(func() map[string]*syscall {
 	out := make(map[string]*syscall, 400)
 	for line := range strings.Lines(strings.TrimSpace(syscallTable)) {
-		f := strings.Fields(line)
-		if len(f) < 4 {
-			continue
-		}
-		num := func(s string) int {
-			if n, err := strconv.Atoi(s); err == nil {
-				return n
-			}
-			return -1
-		}
-		s := &syscall{name: f[0], x86: num(f[1]), generic: num(f[2]), arm: num(f[3])}
-		for _, a := range f[4:] {
-			name, kind, _ := strings.Cut(a, ":")
-			s.args = append(s.args, syscallArg{name, kind[0]})
-		}
+		s := parseSyscall(line)
 		out[s.name] = s
 	}
 	return out
 })
+
+// parseSyscall parses a line of syscallTable.
+func parseSyscall(line string) *syscall {
+	f := strings.Fields(line)
+	num := func(s string) int {
+		if n, err := strconv.Atoi(s); err == nil {
+			return n
+		}
+		return -1
+	}
+	s := &syscall{name: f[0], x86: num(f[1]), generic: num(f[2]), arm: num(f[3])}
+	for _, a := range f[4:] {
+		name, kind, _ := strings.Cut(a, ":")
+		s.args = append(s.args, syscallArg{name, kind[0]})
+	}
+	return s
+}
+
+// syscallsParsed holds the system calls that were looked up by name: a run needs few, and the whole table takes as long
+// as loading a small object.
+var syscallsParsed sync.Map // of string: *syscall
+
+// syscallNamed returns the system call with that name in the table, or nil.
+func syscallNamed(name string) *syscall {
+	if s, ok := syscallsParsed.Load(name); ok {
+		return s.(*syscall)
+	}
+	_, rest, ok := strings.Cut(syscallTable, "\n"+name+" ")
+	if !ok || strings.ContainsAny(name, " \n") {
+		return nil
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	s := parseSyscall(name + " " + line)
+	parsed, _ := syscallsParsed.LoadOrStore(s.name, s)
+	return parsed.(*syscall)
+}
 
 // syscallAliases maps names used by the kernel's functions and events to those of the table.
 var syscallAliases = map[string]string{
@@ -55,11 +77,13 @@ var syscallAliases = map[string]string{
 }
 
 func findSyscall(name string) *syscall {
-	m := syscallIndex()
-	if s := m[name]; s != nil {
+	if s := syscallNamed(name); s != nil {
 		return s
 	}
-	return m[syscallAliases[name]]
+	if alias, ok := syscallAliases[name]; ok {
+		return syscallNamed(alias)
+	}
+	return nil
 }
 
 // SyscallNumber returns the number of a system call on the target's architecture. ok is false if it has none.
@@ -68,7 +92,12 @@ func (h *Hooks) SyscallNumber(name string) (nr int, ok bool) {
 	if s == nil {
 		return 0, false
 	}
-	switch h.Arch() {
+	return s.number(h.Arch())
+}
+
+// number returns the number on an architecture. ok is false if it has none.
+func (s *syscall) number(arch string) (nr int, ok bool) {
+	switch arch {
 	case "x86":
 		nr = s.x86
 	case "arm64", "riscv":
@@ -103,8 +132,8 @@ func (h *Hooks) SyscallArgs(name string) []SyscallArg {
 // SyscallName returns the name of a system call by its number on the target's architecture.
 func (h *Hooks) SyscallName(nr int) (string, bool) {
 	best := ""
-	for name := range syscallIndex() {
-		if n, ok := h.SyscallNumber(name); ok && n == nr && (best == "" || name < best) {
+	for name, s := range syscallIndex() {
+		if n, ok := s.number(h.Arch()); ok && n == nr && (best == "" || name < best) {
 			best = name
 		}
 	}

@@ -66,12 +66,12 @@ func NewPerCPU(s *object.Space) (*PerCPU, error) {
 	p := &PerCPU{Space: s, instances: make(map[percpuKey]*object.Object)}
 	if s.BTF() != nil {
 		if t, ok := s.BTF().Find(btf.KindDatasec, ".data..percpu"); ok {
+			p.vars = make([]percpuVar, 0, len(t.Vars))
 			for _, v := range t.Vars {
-				vt, err := s.BTF().Type(v.Type)
-				if err != nil || vt.Kind != btf.KindVar {
+				if s.BTF().Kind(v.Type) != btf.KindVar { // not decoded: there are hundreds, and few are used
 					continue
 				}
-				p.vars = append(p.vars, percpuVar{name: vt.Name, off: uint64(v.Offset), size: uint64(v.Size)})
+				p.vars = append(p.vars, percpuVar{name: s.BTF().Name(v.Type), off: uint64(v.Offset), size: uint64(v.Size)})
 				p.section = max(p.section, uint64(v.Offset)+uint64(v.Size))
 			}
 			sort.SliceStable(p.vars, func(i, j int) bool { return p.vars[i].off < p.vars[j].off })
