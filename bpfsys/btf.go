@@ -70,3 +70,12 @@ func (s *System) btfLoad(c Caller, a *attr) Result {
 	s.add(b, KindBTF, "", func() { s.loaded -= len(raw) })
 	return s.newFile(b, ReadOnly)
 }
+
+// userTypes returns BTF that user space loaded; that of the kernel is refused (btf_get_by_fd, btf_is_kernel).
+func userTypes(c Caller, fd int32) (*BTF, uapi.Errno) {
+	b, _, e := fileOf[*BTF](c, fd)
+	if e == 0 && b.kernel {
+		e = uapi.EACCES
+	}
+	return b, e
+}

@@ -135,12 +135,9 @@ func (s *System) mapTypes(c Caller, a *attr, m *Map) uapi.Errno {
 	if key == 0 && value == 0 {
 		return 0
 	}
-	b, _, e := fileOf[*BTF](c, fd)
-	switch {
-	case e != 0:
+	b, e := userTypes(c, fd)
+	if e != 0 {
 		return e
-	case b.kernel:
-		return uapi.EACCES
 	}
 	if key != 0 {
 		if n, err := b.spec.Sizeof(key); err != nil || n != int64(m.def.KeySize) {

@@ -341,12 +341,9 @@ func (s *System) debugInfo(c Caller, a *attr, p *Prog, raw *loader.Raw, out *use
 	if nf == 0 && nl == 0 { // the kernel then ignores the descriptor
 		return 0
 	}
-	b, _, e := fileOf[*BTF](c, fd)
-	switch {
-	case e != 0:
+	b, e := userTypes(c, fd)
+	if e != 0 {
 		return e
-	case b.kernel:
-		return uapi.EACCES
 	}
 	p.types, raw.Types = b, b.spec
 	p.btfs = append(p.btfs, b)

@@ -164,7 +164,7 @@ func (r *randomCalls) one(attr []byte) {
 		case 4:
 			_, _ = r.call(unix.SYS_FSMOUNT, fd(), 0, 0)
 		}
-	case 9: // netlink: queries and anything that is no message
+	case 9: // netlink: queries, and bytes that are no messages
 		switch r.IntN(3) {
 		case 0:
 			_, _ = r.call(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_NONBLOCK, 0)
