@@ -1,19 +1,14 @@
 package kernels
 
 import (
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
@@ -75,40 +70,9 @@ func baseName(path string) string {
 	return name
 }
 
-// ByteOrder returns the byte order that the first bytes of a file's BTF show, nil when they do not.
+// ByteOrder returns the byte order of the source's file, nil if its first bytes do not show it ([btffile.ByteOrder]).
 func (s Source) ByteOrder() binary.ByteOrder {
-	f, err := os.Open(s.Path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	var r io.Reader = f
-	switch filepath.Ext(s.Path) {
-	case ".xz":
-		r, err = xz.NewReader(f)
-	case ".gz":
-		r, err = gzip.NewReader(f)
-	case ".zst":
-		var d *zstd.Decoder
-		if d, err = zstd.NewReader(f, zstd.WithDecoderConcurrency(1)); err == nil {
-			defer d.Close()
-			r = d
-		}
-	}
-	if err != nil {
-		return nil
-	}
-	var magic [2]byte
-	if _, err := io.ReadFull(r, magic[:]); err != nil {
-		return nil
-	}
-	switch magic {
-	case [2]byte{0x9f, 0xeb}:
-		return binary.LittleEndian
-	case [2]byte{0xeb, 0x9f}:
-		return binary.BigEndian
-	}
-	return nil // ELF, an archive
+	return btffile.ByteOrder(s.Path)
 }
 
 // Errors of [Path.Expand], in an [*Error].
