@@ -161,6 +161,10 @@ exec-suite:
 exec-tools:
 	scripts/exec-tools.sh $(KERNELS)
 
+# A tool with aya's loader, built with Debian's crates, on KERNELS.
+exec-aya:
+	scripts/exec-aya.sh $(TOOLCHAIN)-aya $(KERNELS)
+
 # The tests of libbpf's test_progs that use BPF_PROG_TEST_RUN, built from the kernel sources LINUX (6.12) into OUT, on BTF (raw), beside the kernel VM (a vmlinuz) in qemu.
 exec-testprogs:
 	BTF=$(BTF) VM=$(VM) scripts/exec-testprogs.sh $(LINUX) $(OUT)
@@ -175,7 +179,7 @@ mutants-interpreter:
 mutants-rules:
 	BPFRUN_LONG=1 nice -n 15 $(GO) run ./conformance/mutants
 
-.PHONY: coverage terminal exec-suite exec-tools exec-testprogs falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
+.PHONY: coverage terminal exec-suite exec-tools exec-aya exec-testprogs falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 
 # The rest of a release: manual pages and shell completions, generated from the commands.
 DOCS := dist-docs
