@@ -108,6 +108,22 @@ func TestRecordedCases(t *testing.T) {
 	}
 }
 
+// TestFactsHoldForEverySeed: what a kernel's objects have in common does not depend on the values that a seed chooses.
+func TestFactsHoldForEverySeed(t *testing.T) {
+	const seeds = 64
+	for _, path := range [...]string{"testdata/cases/defaults.json.gz"} {
+		for seed := range uint64(seeds) {
+			cfg := casesConfig(t, filepath.Dir(path))
+			cfg.Seed, cfg.Engine = seed, machine.EngineInterpreter
+			var out bytes.Buffer
+			r, err := Cases(context.Background(), path, cfg, &out)
+			require.NoError(t, err)
+			assert.Zero(t, r.Failed, "seed %d: %s", seed, out.String())
+			assert.NotZero(t, r.Passed)
+		}
+	}
+}
+
 // TestCasesSayWhatDiffers changes what a passing case expects.
 func TestCasesSayWhatDiffers(t *testing.T) {
 	file, err := ReadCases("testdata/cases/maps_nested.json")

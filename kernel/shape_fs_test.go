@@ -57,7 +57,10 @@ func fsShape(t *testing.T, _ *Kernel, task view) {
 func fileShape(t *testing.T, k *Kernel, task view) {
 	for _, f := range []view{task.ptr("files.fdt.fd[3]"), task.ptr("mm.exe_file")} {
 		inode := f.ptr("f_inode")
+		assert.Equal(t, []uint64{f.num("f_path.dentry")}, addrs(inode.hlist("i_dentry", "dentry", "d_u.d_alias|d_alias")), "before the dentry was read")
 		assert.Equal(t, inode.addr, f.num("f_path.dentry.d_inode"))
+		assert.NotEmpty(t, f.text("f_path.dentry.d_name.name"))
+		assert.Equal(t, inode.addr, f.num("f_path.dentry.d_inode"), "after the dentry was read")
 		assert.Equal(t, inode.num("i_mapping"), f.num("f_mapping"))
 		assert.Equal(t, inode.num("i_fop"), f.num("f_op"))
 		assert.NotZero(t, f.num("f_op"))

@@ -42,6 +42,29 @@ func areaShape(t *testing.T, k *Kernel, task view) {
 	assert.NotEqual(t, mm.addr, task.num("real_parent.mm"))
 }
 
+// TestAreasNeverOverlap: text, data, heap, library and stack of a process lie apart, whatever the seed.
+func TestAreasNeverOverlap(t *testing.T) {
+	onTargets(t, func(t *testing.T, b targetBTF) {
+		for seed := range uint64(64) {
+			k := newKernel(t, b, func(c *Config) { c.Version, c.Seed = b.version(), seed })
+			mm := k.ObjectAt(k.Current().Num("mm"))
+			if mm == nil {
+				t.Skip("no mm_struct")
+			}
+			for _, p := range [...][2]string{{"start_code", "end_code"}, {"end_code", "start_data"}, {"start_data", "end_data"}, {"end_data", "start_brk"}, {"start_brk", "brk"}} {
+				require.Less(t, mm.Num(p[0]), mm.Num(p[1]), "seed %d: %s, %s", seed, p[0], p[1])
+			}
+			end := uint64(0)
+			for _, vma := range k.VMAs(mm) {
+				require.GreaterOrEqual(t, vma.Num("vm_start"), max(end, 0x10000), "seed %d", seed)
+				require.Greater(t, vma.Num("vm_end"), vma.Num("vm_start"), "seed %d", seed)
+				end = vma.Num("vm_end")
+			}
+			require.LessOrEqual(t, end, mm.Num("task_size"), "seed %d", seed)
+		}
+	})
+}
+
 // mapleShape finds the area of addresses as mtree_load does: from the root down, by pivots.
 func mapleShape(t *testing.T, k *Kernel, task view) {
 	mm := task.ptr("mm")

@@ -10,14 +10,16 @@ const (
 )
 
 // adopt appends a process to the list of its parent's children and to that of all processes, which contain the leaders of processes only (copy_process). It gives neither task
-// any other content. Lists that the user set stay as they are.
+// any other content. Init is the first process of the list, whichever task a program reads first. Lists that the user set stay as they are.
 func (m *Model) adopt(parent, child *object.Object) {
 	if parent == nil || parent == child {
 		return
 	}
 	object.Fill(parent).Append("children", child, "sibling")
 	if idle := m.idleTask(); idle != nil && idle != child {
-		object.Fill(idle).Append("tasks", child, "tasks")
+		all := object.Fill(idle)
+		all.Append("tasks", m.InitTask(), "tasks")
+		all.Append("tasks", child, "tasks")
 	}
 }
 

@@ -285,10 +285,13 @@ func (m *Model) fillDentry(b object.Builder) {
 	b.Ptr("d_sb", m.superOf(s))
 	b.Num("d_lockref.count", 1)
 	if inode := b.Child("d_inode"); inode != nil {
-		object.Fill(inode).Push("i_dentry", b.Object, "d_u.d_alias|d_alias")
+		nameInode(object.Fill(inode), b.Object)
 	}
 	b.Null("d_op d_fsdata")
 }
+
+// nameInode makes a dentry one of the names of its inode, whichever of the two a program reads first (__d_instantiate of fs/dcache.c).
+func nameInode(b object.Builder, d *object.Object) { b.Push("i_dentry", d, "d_u.d_alias|d_alias") }
 
 // isDirectory reports whether an inode's dentry is a directory of a path, not its last component.
 func isDirectory(inode *object.Object) bool {
@@ -313,6 +316,7 @@ func (m *Model) fillInode(b object.Builder) {
 		if top {
 			b.Num("i_ino", rootInode)
 		}
+		nameInode(b, d)
 	}
 	b.Num("i_mode", mode)
 	b.Num("__i_nlink|i_nlink", links)

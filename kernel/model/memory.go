@@ -20,7 +20,7 @@ func (m *Model) fillMM(b object.Builder) {
 	b.Num("arg_end", at+uint64(len(args)))
 	b.Num("env_start", at+uint64(len(args)))
 	b.Num("env_end", at+uint64(len(args)+len(env)))
-	code := heap - 0x400000 + b.Hash("code")%0x1000<<12
+	code := heap - belowHeap - b.Hash("code")%0x1000<<12
 	b.Num("start_code", code)
 	b.Num("end_code", code+0x40000)
 	b.Num("start_data", code+0x80000)
@@ -36,6 +36,9 @@ func (m *Model) fillMM(b object.Builder) {
 	b.Ptr("owner", b.Object.Parent())
 	m.fillAreas(b)
 }
+
+// belowHeap is how far below the heap a program starts at the least: its text and data end before the heap begins (the heap follows data at a random distance, arch_randomize_brk).
+const belowHeap = 0x100000
 
 // startRoom is the distance from the start of a stack to the arguments: their number and pointers, and the auxiliary vector (create_elf_tables).
 const startRoom = 0x200

@@ -111,7 +111,7 @@ func (b Builder) Null(fields string) {
 	}
 }
 
-// Child creates an object for a pointer field and links it; it returns nil if the BTF lacks the field or its type.
+// Child creates an object for a pointer field and links it, or returns the one that is linked already; it returns nil if the BTF lacks the field or its type.
 func (b Builder) Child(paths string) *Object {
 	f, ok := b.Field(paths)
 	if !ok {
@@ -119,6 +119,9 @@ func (b Builder) Child(paths string) *Object {
 	}
 	if b.Taken(f) {
 		return b.Object.k.objectAt(b.Object.LoadField(f))
+	}
+	if o := b.linked(f); o != nil {
+		return o
 	}
 	to := Target(f.Spec, f.Type)
 	if to.Type == nil || b.Object.depth >= MaxDepth {
@@ -140,6 +143,14 @@ func (b Builder) Child(paths string) *Object {
 	o.builtin = true
 	b.Ptr(paths, o)
 	return o
+}
+
+// linked returns the object to which a pointer field leads already, because something that refers to this object was filled before it.
+func (b Builder) linked(f Field) *Object {
+	if f.Size != uint64(b.Object.k.mem.PointerSize()) {
+		return nil
+	}
+	return b.Object.k.objectAt(b.Object.storedWord(f.Off))
 }
 
 // Array is Child for a pointer to the first of n elements.
