@@ -111,7 +111,7 @@ func TestRecordedCases(t *testing.T) {
 // TestFactsHoldForEverySeed: what a kernel's objects have in common does not depend on the values that a seed chooses.
 func TestFactsHoldForEverySeed(t *testing.T) {
 	const seeds = 64
-	for _, path := range [...]string{"testdata/cases/defaults.json.gz"} {
+	for _, path := range [...]string{"testdata/cases/defaults.json.gz", "testdata/cases/defaults_net.json.gz"} {
 		for seed := range uint64(seeds) {
 			cfg := casesConfig(t, filepath.Dir(path))
 			cfg.Seed, cfg.Engine = seed, machine.EngineInterpreter

@@ -27,8 +27,8 @@ func (r surroundings) Populate(o *object.Object) {
 		} else {
 			r.fill(l.Name, b)
 		}
-		if strings.HasSuffix(l.Name, "6_sock") && l.Name[:3] == "tcp" {
-			r.fill("tcp_sock", b)
+		if protocol, ok := strings.CutSuffix(l.Name, "6_sock"); ok { // tcp6_sock begins with a tcp_sock
+			r.fill(protocol+"_sock", b)
 		}
 		switch l.Name {
 		case "tcp_sock", "tcp6_sock", "udp_sock", "udp6_sock":

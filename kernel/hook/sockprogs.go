@@ -2,7 +2,6 @@ package hook
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel/net"
@@ -301,9 +300,15 @@ func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
 	if p.Lead() == 0 && !c.outgoing() {
 		network += net.EthHeader
 	}
-	at("mac_header", network-net.EthHeader)
-	at("network_header", network)
-	at("transport_header", network+20)
+	b.Num("mac_header", network-net.EthHeader-base)
+	b.Num("network_header", network-base)
+	if c.spec.TestRun {
+		b.Num("transport_header", headerUnset)
+		b.Num("mac_len", 0)
+	} else {
+		b.Num("transport_header", network+20-base)
+	}
+	b.Num("truesize", p.BufferEnd()-base+truesizeMore)
 	b.Num("len", uint64(p.Len()))
 	b.Num("data_len", uint64(p.Len()-p.Linear()))
 	for name, field := range skbMembers {
@@ -331,6 +336,13 @@ func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
 	return o, nil
 }
 
+// headerUnset is the position of a header that nobody has looked for, as in a test run (skb_transport_header_was_set); truesizeMore is about what an sk_buff and its skb_shared_info
+// add to the memory that is counted for a packet (SKB_TRUESIZE).
+const (
+	headerUnset  = 0xffff
+	truesizeMore = 576
+)
+
 // skbMembers are the members of struct sk_buff by the field of __sk_buff that shows them.
 var skbMembers = map[string]string{
 	"mark": "mark", "priority": "priority", "skb_iif": "ingress_ifindex", "queue_mapping": "queue_mapping", "vlan_tci": "vlan_tci",
@@ -351,15 +363,7 @@ func (h *Hooks) deviceNumbered(index uint32) *object.Object {
 	if !ok {
 		return nil
 	}
-	o, err := h.keptObject(fmt.Sprintf("device %d", d.Index), "net_device")
-	if err != nil {
-		return nil
-	}
-	b := object.Build(o)
-	b.Text("name", d.Name)
-	b.Num("ifindex", uint64(d.Index))
-	b.Num("mtu", uint64(d.MTU))
-	return o
+	return h.Interface(d)
 }
 
 // KernelContext returns the kernel's own struct for the declared struct of a context (bpf_cast_to_kern_ctx).

@@ -1,6 +1,8 @@
 package net
 
 import (
+	"fmt"
+
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
@@ -13,6 +15,8 @@ const (
 	ethernetType  = 1      // ARPHRD_ETHER
 	linkUp        = 3      // __LINK_STATE_START, __LINK_STATE_PRESENT, with a carrier
 	indexHeads    = 256    // NETDEV_HASHENTRIES
+	operUnknown   = 0      // IF_OPER_UNKNOWN
+	operUp        = 6      // IF_OPER_UP
 )
 
 // fillNet links the interfaces of a network namespace, the loopback device first, in the list and in the hash by index.
@@ -44,6 +48,37 @@ func (h *Host) fillNet(b object.Builder) {
 	b.Num("passive.refs.counter|passive.counter", 1)
 }
 
+// Interface returns the net_device of an interface: that of the network namespace's list, or one of its own for an interface that only the user's network has. It is nil if the
+// BTF lacks the type.
+func (h *Host) Interface(d Device) *object.Object {
+	l := h.LayoutNamed("net_device")
+	if l == nil {
+		return nil
+	}
+	var o *object.Object
+	switch d.Index {
+	case LoopbackIndex:
+		if ns := h.Singleton("net"); ns != nil && h.Mode() == object.ModeDefault {
+			o, _ = ns.Pointee("loopback_dev")
+		}
+	case ethernetIndex:
+		o = h.Shared("dev", l)
+	}
+	if o == nil {
+		o = h.Named(fmt.Sprintf("device %d", d.Index), "net_device")
+	}
+	if o == nil {
+		return nil
+	}
+	o.MarkBuiltin()
+	o.Populate()
+	b := object.Fill(o)
+	b.Text("name", d.Name)
+	b.Num("ifindex", uint64(d.Index))
+	b.Num("mtu", uint64(d.MTU))
+	return o
+}
+
 // hashDevice makes an interface the only one with an index (dev_index_hash of net/core/dev.c).
 func (h *Host) hashDevice(heads, dev *object.Object, index uint64) {
 	f, ok := object.Fill(dev).Field("index_hlist")
@@ -60,16 +95,21 @@ func (h *Host) hashDevice(heads, dev *object.Object, index uint64) {
 
 // fillNetDevice makes an Ethernet interface, or the loopback device.
 func (h *Host) fillNetDevice(b object.Builder) {
+	least, most, state := uint64(68), uint64(9000), uint64(operUp) // ETH_MIN_MTU
 	name, index, mtu, typ, flags := "eth0", uint64(ethernetIndex), uint64(1500), uint64(ethernetType), uint64(ethernetFlags)
 	addr, mask := h.IPv4(b.Role("ifa_local")), []byte{255, 0, 0, 0}
 	hardware := []byte{2, 0, 0, byte(b.Hash("mac") >> 8), byte(b.Hash("mac")), byte(index), 0, 0}
 	if object.LastName(b.Object.Role()) == "loopback_dev" {
 		name, index, mtu, typ, flags = "lo", LoopbackIndex, 65536, loopbackType, loopbackFlags
 		addr, hardware = [4]byte{127, 0, 0, 1}, make([]byte, 8)
+		least, most, state = 0, 0, operUnknown // no limits (loopback_setup)
 	}
 	b.Text("name", name)
 	b.Num("ifindex", index)
 	b.Num("mtu", mtu)
+	b.Num("min_mtu", least)
+	b.Num("max_mtu", most)
+	b.Num("operstate", state)
 	b.Num("type", typ)
 	b.Num("flags", flags)
 	b.Num("state", linkUp)

@@ -126,12 +126,50 @@ func (h *Host) fillSock(b object.Builder) {
 	b.Num("sk_mark", 0)
 	b.Num("sk_ack_backlog", b.Within("ack_backlog", 0, 8))
 	b.Num("sk_max_ack_backlog", b.Within("max_ack_backlog", 128, 128))
+	h.emptyQueues(b)
+	h.operations(b)
 	if p := b.Object.Parent(); p != nil && p.TypeName() == "socket" {
 		b.Ptr("sk_socket", p)
 	} else if s := b.Child("sk_socket"); s != nil {
 		object.Fill(s).Ptr("sk", b.Object)
 	}
 	b.Null("sk_user_data sk_security sk_bpf_storage sk_filter sk_reuseport_cb sk_frag.page sk_rx_skb_cache sk_tx_skb_cache sk_send_head")
+}
+
+// emptyQueues gives a socket queues without packets (skb_queue_head_init).
+func (h *Host) emptyQueues(b object.Builder) {
+	for _, q := range [...]string{"sk_receive_queue", "sk_write_queue", "sk_error_queue"} {
+		f, ok := b.Field(q)
+		if !ok {
+			continue
+		}
+		at := b.Object.Base() + f.Off
+		b.Num(q+".next", at)
+		b.Num(q+".prev", at)
+		b.Num(q+".qlen", 0)
+	}
+	b.Num("sk_wmem_alloc.refs.counter|sk_wmem_alloc.counter", 1) // sk_alloc
+	b.Num("sk_rmem_alloc.counter|sk_backlog.rmem_alloc.counter", 0)
+	b.Num("sk_rcvbuf", defaultRoom)
+	b.Num("sk_sndbuf", defaultRoom)
+	b.Num("__sk_common.skc_refcnt.refs.counter|__sk_common.skc_refcnt.counter", 1)
+}
+
+const defaultRoom = 212992 // of net.core.rmem_default and wmem_default
+
+// operations lets the sockets of one protocol and family have the same operations, which have the protocol's name.
+func (h *Host) operations(b object.Builder) {
+	name := "TCP"
+	if b.Object.Num("sk_protocol") == ProtoUDP {
+		name = "UDP"
+	}
+	if b.Object.Num("__sk_common.skc_family") == uapi.AFInet6 {
+		name += "v6"
+	}
+	if ops := h.Builtin(strings.ToLower(name)+"_prot", "proto"); ops != nil {
+		object.Fill(ops).Text("name", name)
+		b.Ptr("__sk_common.skc_prot", ops)
+	}
 }
 
 // mapped returns an IPv4 address as an IPv6 one (RFC 4291 section 2.5.5.2).
@@ -144,9 +182,16 @@ func (h *Host) fillInetSock(b object.Builder) {
 	role := b.Object.Role()
 	b = b.As("inet_sock")
 	local := h.IPv4(role + ".local")
-	lport := h.Port(role + ".local")
-	b.Bytes("inet_sport", []byte{byte(lport >> 8), byte(lport)})
+	lport := uint64(h.Port(role + ".local"))
 	b.Bytes("inet_saddr", local[:])
+	common := b.As("sock")
+	if f, ok := common.Field("__sk_common.skc_rcv_saddr"); ok && b.Taken(f) {
+		b.Num("inet_saddr", b.Object.LoadField(f))
+	}
+	if f, ok := common.Field("__sk_common.skc_num"); ok && b.Taken(f) {
+		lport = b.Object.LoadField(f)
+	}
+	b.Bytes("inet_sport", []byte{byte(lport >> 8), byte(lport)})
 	b.Num("uc_ttl", 64)
 	b.Num("tos", 0)
 	b.Null("inet_opt pinet6 mc_list")
@@ -166,6 +211,15 @@ func (h *Host) fillTCPSock(b object.Builder) {
 	b.Num("total_retrans", b.Within("retrans", 0, 4))
 	b.Num("segs_in", b.Within("segs_in", 1, 1000))
 	b.Num("segs_out", b.Within("segs_out", 1, 1000))
+}
+
+// fillUDPSock makes a socket one on which nothing waits to be sent and that carries no tunnel.
+func (h *Host) fillUDPSock(b object.Builder) {
+	b = b.As("udp_sock")
+	for _, f := range [...]string{"pending", "corkflag", "encap_type", "encap_enabled", "gro_enabled", "len", "gso_size", "pcslen", "pcrlen", "forward_deficit"} {
+		b.Num(f, 0)
+	}
+	b.Null("encap_rcv encap_err_rcv encap_err_lookup encap_destroy gro_receive gro_complete")
 }
 
 func (h *Host) fillSocket(b object.Builder) {
@@ -297,6 +351,7 @@ var netFillers = map[string]func(*Host, object.Builder){
 	"sock":        (*Host).fillSock,
 	"inet_sock":   (*Host).fillInetSock,
 	"tcp_sock":    (*Host).fillTCPSock,
+	"udp_sock":    (*Host).fillUDPSock,
 	"socket":      (*Host).fillSocket,
 	"sk_buff":     (*Host).fillSkb,
 	"net_device":  (*Host).fillNetDevice,

@@ -254,6 +254,7 @@ func (s *Socket) Object() (*object.Object, error) {
 		return nil, err
 	}
 	o.MarkBuiltin()
+	object.Build(o).Null("sk_socket") // of no file (sock_init_data(NULL, sk))
 	s.obj, s.made = o, true
 	for v := range numSockVals {
 		s.Set(v, s.vals[v])
