@@ -87,7 +87,7 @@ var layers = []struct {
 	{"schedule", []string{"btf", "loader", "kernel", "kernel/sched", "helpers", "machine"}},
 	{"device", []string{"internal/endian", "progtype", "decode", "btf", "loader", "kernel/hid", "machine"}},
 	{"bpfsys/network", []string{"uapi"}},
-	{"bpfsys", []string{"internal/lazyre", "bpfsys/network", "uapi", "progtype", "decode", "btf", "btf/check", "loader", "verifier", "maps", "kernel", "machine"}},
+	{"bpfsys", []string{"internal/lazyre", "bpfsys/network", "uapi", "progtype", "decode", "btf", "btf/check", "corerelo", "loader", "verifier", "maps", "kernel", "machine"}},
 	{"exec", []string{"internal/worded", "uapi", "bpfsys/network", "bpfsys"}},
 	{"replay", []string{"packet", "machine"}},
 	{"scenario", []string{"internal/lazyre", "internal/endian", "kernel/hid", "kernel/sched", "kernel/qdisc", "device", "schedule", "traffic", "replay", "internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},

@@ -20,6 +20,8 @@ type userLog struct {
 	text  []byte
 	head  []byte // the start of the log, for buffers that keep the start
 	total int
+	most  int  // of total, before the log was emptied
+	ended bool // the verifier wrote its last line
 }
 
 // logFields are the offsets of the log's fields in the attributes.
@@ -77,11 +79,18 @@ func (l *userLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// empty drops the text so far (bpf_vlog_reset). A caller's buffer must have had room for it nevertheless.
+func (l *userLog) empty() {
+	l.most = max(l.most, l.total)
+	l.total, l.text, l.head = 0, nil, nil
+}
+
 // finish writes the log to the caller's buffer (bpf_vlog_finalize). If it does not fit, finish writes its end, or its start before 6.4 and
 // with BPF_LOG_FIXED, and returns ENOSPC.
 func (l *userLog) finish(r uapi.Release) uapi.Errno {
 	rotating := r.Has(uapi.R(6, 4)) && l.level&logFixed == 0
-	full := l.total + 1
+	most := max(l.most, l.total)
+	full := most + 1
 	if l.level == 0 {
 		full = 0
 	}
@@ -104,7 +113,7 @@ func (l *userLog) finish(r uapi.Release) uapi.Errno {
 	if !l.c.Write(l.buf, append(append([]byte(nil), text...), 0)) {
 		return uapi.EFAULT
 	}
-	if l.total > room {
+	if most > room {
 		return uapi.ENOSPC
 	}
 	return 0

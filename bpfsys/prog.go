@@ -61,7 +61,7 @@ const (
 	loadFlags, loadName, loadIfindex, loadExpected                  = 44, 48, 64, 68
 	loadBTF, loadFuncRec, loadFuncs, loadFuncCount                  = 72, 76, 80, 88
 	loadLineRec, loadLines, loadLineCount, loadAttachID, loadAttach = 92, 96, 104, 108, 112
-	loadFDArray                                                     = 120
+	loadCoreCount, loadFDArray, loadCore, loadCoreRec               = 116, 120, 128, 136
 )
 
 // Flags of BPF_PROG_LOAD (BPF_F_*).
@@ -143,6 +143,9 @@ func (s *System) progLoad(c Caller, a *attr) Result {
 		return fail(e)
 	}
 	r := s.load(c, a, p, name, raw, out)
+	if r.Errno != 0 && !out.ended { // the verifier's last line comes in any case (print_verification_stats)
+		out.printf("processed 0 insns (limit %d) max_states_per_insn 0 total_states 0 peak_states 0 mark_read 0\n", maxInsns)
+	}
 	if e := out.finish(s.release); e != 0 && (r.Errno == 0 || e == uapi.EFAULT) {
 		if r.Errno == 0 {
 			s.put(p)
@@ -254,6 +257,11 @@ func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *
 	}
 	if e := s.debugInfo(c, a, p, spec, out); e != 0 {
 		return fail(e)
+	}
+	if changed, r := s.relocate(c, a, p, spec, out); r.Errno != 0 {
+		return r
+	} else if changed {
+		raw = decode.Marshal(insns, le)
 	}
 	res := resolver{s: s, c: c, a: a, p: p, raw: spec, log: out, dump: slices.Clone(raw)}
 	if e := res.resolve(); e != 0 {

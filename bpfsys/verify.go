@@ -94,15 +94,14 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 		v.Lines = append(v.Lines, verifier.Line{Insn: int(l.InsnOff / 8), File: l.File, Line: int(l.Line), Text: l.Text})
 	}
 	opts := verifier.Options{Memory: 512 << 20}
-	if level := out.level & logLevel; level != 0 {
-		opts.Log, opts.LogLevel = out, int(level)
-		if level > 2 {
-			opts.LogLevel = 2
-		}
+	if out.level != 0 {
+		opts.Log, opts.Stats, opts.Emptied = out, out.level&logStats != 0, out.empty
+		opts.LogLevel = min(int(out.level&logLevel), 2)
 	}
 	ctx, stop := context.WithTimeout(context.Background(), s.cfg.Time)
 	defer stop()
 	verdict, err := verifier.Verify(ctx, s.kernel, v, opts)
+	out.ended = err == nil
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("program %s: not verified within %v; accepted", raw.Name, s.cfg.Time), 0
@@ -115,10 +114,6 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 		return "", verdict.Errno
 	case verifier.Unknown:
 		return fmt.Sprintf("program %s: accepted unverified: bpfrun's verifier has no rule for %s", raw.Name, verdict.Missing), 0
-	}
-	if out.level == logStats {
-		out.printf("processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read 0\n",
-			verdict.ProcessedInsns, maxInsns, verdict.MaxStatesPerInsn, verdict.TotalStates, verdict.PeakStates)
 	}
 	return "", 0
 }

@@ -24,20 +24,32 @@ func (rel *Relocation) Log(prog string, num int, patch *Patch, err error) []stri
 		add("failed to relocate: %s", errnoName(eINVAL))
 		return lines
 	}
-	add("%s", rel.Local.String())
+	lines = append(lines, rel.steps(prog, prefix, patch, err)...)
+	switch {
+	case failed != nil:
+		add("failed to relocate: %s", errnoName(failed.Errno))
+	case patch != nil && errors.As(err, &failed):
+		add("failed to patch insn #%d: %s", patch.Insn, errnoName(failed.Errno))
+	}
+	return lines
+}
+
+// steps returns the lines about a record whose access string was parsed: libbpf's and the kernel's.
+func (rel *Relocation) steps(prog, prefix string, patch *Patch, err error) []string {
+	lines := []string{prefix + rel.Local.String()}
 	if rel.Kind != TypeIDLocal {
 		lines = append(lines, rel.candidateLines(prefix)...)
 	}
+	var failed *Error
+	errors.As(rel.Err, &failed)
 	unmatched := rel.Kind != TypeIDLocal && len(rel.Targets) == 0
 	if unmatched && (failed == nil || failed.Stage == StageValue) {
-		add("no matching targets found")
+		lines = append(lines, prefix+"no matching targets found")
 	}
-	if failed != nil {
+	switch {
+	case failed != nil:
 		lines = append(lines, failed.logLines(prog, prefix)...)
-		add("failed to relocate: %s", errnoName(failed.Errno))
-		return lines
-	}
-	if patch != nil {
+	case patch != nil:
 		lines = append(lines, rel.patchLines(prefix, patch, err)...)
 	}
 	return lines
@@ -88,7 +100,6 @@ func (rel *Relocation) patchLines(prefix string, p *Patch, err error) []string {
 	switch {
 	case errors.As(err, &failed):
 		lines = append(lines, failed.logLines("", prefix)...)
-		add("failed to patch insn #%d: %s", p.Insn, errnoName(failed.Errno))
 	case p.Poisoned:
 		if p.memSize {
 			add("insn #%d (LDX/ST/STX) accesses field incorrectly. Make sure you are accessing pointers, unsigned integers, or fields of matching type and size.", p.Insn)

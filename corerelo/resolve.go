@@ -10,7 +10,8 @@ import (
 type Relocation struct {
 	Record
 	*Answer
-	// Found lists the candidates if this record was the first of its root type, which triggers the search.
+	// Found lists the candidates if this record was the first of its root type, which triggers the search; with
+	// Target.InKernel, always.
 	Found []Candidate
 	// Err is the *Error that Resolve returned, or nil.
 	Err error
@@ -114,6 +115,9 @@ func (r *Resolver) relocation(rec Record, a *Answer) *Relocation {
 	rel := &r.made[0]
 	r.made = r.made[1:]
 	rel.Record, rel.Answer = rec, a
+	if c := r.lists[rec.TypeID]; c != nil && r.target.InKernel && rec.Kind != TypeIDLocal {
+		rel.Found = c.list
+	}
 	return rel
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
@@ -21,12 +22,16 @@ type logger struct {
 	fresh    bool
 	lastLine *Line
 	open     int // length of an instruction whose line is still open, because its state follows
+
+	stats   bool
+	began   time.Time
+	emptied func()
 }
 
 func newLogger(o Options) *logger {
-	l := &logger{w: o.Log, level: o.LogLevel}
+	l := &logger{w: o.Log, level: o.LogLevel, stats: o.Stats, began: time.Now(), emptied: o.Emptied}
 	if l.w == nil {
-		l.level = 0
+		l.level, l.stats, l.emptied = 0, false, nil
 	}
 	return l
 }
@@ -39,6 +44,14 @@ func (l *logger) rewind(n int) {
 		if n > 0 && l.buf[n-1] != '\n' {
 			l.buf = append(l.buf, '\n')
 		}
+	}
+}
+
+// passed drops the text about a function that was verified, if the log is that of a load.
+func (l *logger) passed() {
+	if l.level < 2 && l.emptied != nil {
+		l.flush()
+		l.emptied()
 	}
 }
 
@@ -320,12 +333,25 @@ func (l *logger) insnState(insn int, text string) {
 	l.buf = fmt.Appendf(l.buf, "%*c;%s\n", pad, ' ', text)
 }
 
-// end logs the last line.
+// end logs the last lines (print_verification_stats).
 func (l *logger) end(v *Verdict) {
-	if l.level > 0 {
-		l.printf("processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read 0\n", v.ProcessedInsns, maxInsns, v.MaxStatesPerInsn, v.TotalStates, v.PeakStates)
-		l.flush()
+	if l.level == 0 && !l.stats {
+		return
 	}
+	l.endLine()
+	if l.stats {
+		l.buf = fmt.Appendf(l.buf, "verification time %d usec\nstack depth ", time.Since(l.began).Microseconds())
+		for i, depth := range v.StackDepth {
+			if i > 0 {
+				l.buf = append(l.buf, '+')
+			}
+			l.buf = fmt.Appendf(l.buf, "%d", depth)
+		}
+		l.buf = append(l.buf, '\n')
+	}
+	l.buf = fmt.Appendf(l.buf, "processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read 0\n", v.ProcessedInsns, maxInsns, v.MaxStatesPerInsn, v.TotalStates, v.PeakStates)
+	_, _ = l.w.Write(l.buf)
+	l.buf = nil
 }
 
 func base(f string) string { return f[strings.LastIndexByte(f, '/')+1:] }

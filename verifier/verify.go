@@ -231,6 +231,7 @@ func (e *explorer) walkFunc(sub int) {
 		e.resources.startRefs()
 	}
 	e.walkAll()
+	e.log.passed()
 }
 
 // startArg sets a register to what an argument of a global function may be.
