@@ -125,9 +125,14 @@ type extensible struct {
 }
 
 func (k *caller) extensible() *extensible {
+	return k.extensibleOf(uapi.ProgTypeXDP, 0, "xdp_md", []decode.Insn{{Code: 0x85, Src: 1, Imm: 1}, {Code: 0x95}, {Code: 0xb7}, {Code: 0x95}})
+}
+
+// extensibleOf is such a program of another type, of one or two functions of two instructions, which say that their argument is a pointer to a struct.
+func (k *caller) extensibleOf(typ uapi.ProgType, at uapi.AttachType, context string, insns []decode.Insn) *extensible {
 	b := btf.NewBuilder(nil)
 	number := b.Add(btf.Type{Kind: btf.KindInt, Name: "int", Size: 4, Int: btf.IntInfo{Encoding: btf.IntSigned, Bits: 32}})
-	ctx := b.Add(btf.Type{Kind: btf.KindStruct, Name: "xdp_md", Size: 4, Members: []btf.Member{{Name: "data", Type: number}}})
+	ctx := b.Add(btf.Type{Kind: btf.KindStruct, Name: context, Size: 4, Members: []btf.Member{{Name: "data", Type: number}}})
 	ptr := b.Add(btf.Type{Kind: btf.KindPtr, Ref: ctx})
 	proto := b.Add(btf.Type{Kind: btf.KindFuncProto, Ref: number, Params: []btf.Param{{Name: "ctx", Type: ptr}}})
 	main := b.Add(btf.Type{Kind: btf.KindFunc, Name: "main", Ref: proto, Linkage: btf.LinkageGlobal})
@@ -140,7 +145,7 @@ func (k *caller) extensible() *extensible {
 	types, e, _ := k.call(btfLoad, field{0, k.put(raw)}, field{16, len(raw)})
 	k.must(types, e)
 	x := &extensible{caller: k, main: int(main), sub: int(sub), types: int(types)}
-	x.prog = k.must(k.load(uapi.ProgTypeXDP, []decode.Insn{{Code: 0x85, Src: 1, Imm: 1}, {Code: 0x95}, {Code: 0xb7}, {Code: 0x95}}, x.info(main, sub)...))
+	x.prog = k.must(k.load(typ, insns, append(x.info([]btf.ID{main, sub}[:len(insns)/2]...), field{68, int(at)})...))
 	return x
 }
 

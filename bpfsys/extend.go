@@ -27,7 +27,7 @@ func (s *System) canExtend(p, tgt *Prog, fn btf.ID, explicit bool) uapi.Errno {
 	switch {
 	case tgt == nil, !explicit && p.consumed: // a second attachment names its target
 		return uapi.EINVAL
-	case tgt.typ == uapi.ProgTypeExt, p.ext != nil && tgt.typ != p.ext.typ, tgt.functionOf(fn) == nil:
+	case tgt.typ == uapi.ProgTypeExt, p.ext != nil && (tgt.typ != p.ext.typ || tgt.expected != p.ext.expected), tgt.functionOf(fn) == nil:
 		return uapi.EINVAL
 	}
 	if s.release.Has(uapi.R(6, 12)) && s.inProgArray(tgt) {

@@ -1,13 +1,16 @@
 package bpfsys_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -61,6 +64,8 @@ func TestExtensionsRunInPlaceOfWhatTheyReplace(t *testing.T) {
 	x.close(link)
 	assert.EqualValues(t, 0, x.verdict(t), "as before")
 	assert.Zero(t, put())
+	_, r = x.try(uapi.CmdMapUpdateElem, field{0, array}, field{8, x.room(4)}, field{16, x.put(le.AppendUint32(nil, uint32(other)))}, field{24, uint64(0)})
+	assert.Equal(t, uapi.EINVAL, r.errno, "an extension in a program array")
 	_, e = x.link(other, 0, 0)
 	assert.Equal(t, uapi.EBUSY, e, "a program in a program array")
 	assert.Equal(t, uapi.EINVAL, func() uapi.Errno { _, e := x.link(two, 0, 0); return e }())
@@ -163,4 +168,80 @@ func TestAFunctionHasALimitedNumberOfPrograms(t *testing.T) {
 	}())
 	_, e := x.trace(prog)
 	assert.Equal(t, uapi.E2BIG, e, "of both kinds together")
+}
+
+// loadOn loads a program that attaches to a function of the program, and returns the log.
+func (x *extensible) loadOn(typ uapi.ProgType, at uapi.AttachType, fn int, insns []decode.Insn, more ...field) (string, uapi.Errno) {
+	log := x.room(4096)
+	_, e := x.load(typ, insns, append([]field{{68, int(at)}, {108, fn}, {112, x.prog}, {24, 1}, {28, 4096}, {32, log}}, more...)...)
+	text, _, _ := strings.Cut(string(x.at(log, 4096)), "\x00")
+	return text, e
+}
+
+// TestExtensionsInheritTheAttachType: what a program may return can depend on it, and an extension returns in its place.
+func TestExtensionsInheritTheAttachType(t *testing.T) {
+	x := newCaller(t, newestKernel(t)).extensibleOf(uapi.ProgTypeCgroupSockAddr, uapi.AttachCgroupInet4Connect, "bpf_sock_addr", returning(1))
+	text, e := x.loadOn(uapi.ProgTypeExt, 0, x.main, returning(1), x.info(btf.ID(x.main))...)
+	require.Zero(t, e, "%s %v", text, x.notes)
+	text, e = x.loadOn(uapi.ProgTypeExt, 0, x.main, returning(9), x.info(btf.ID(x.main))...)
+	assert.Equal(t, uapi.EINVAL, e)
+	assert.Contains(t, text, "At program exit the register R0 has")
+	sender := newCaller(t, newestKernel(t)).extensibleOf(uapi.ProgTypeCgroupSockAddr, uapi.AttachCgroupInet4Bind, "bpf_sock_addr", returning(1))
+	_, e = sender.loadOn(uapi.ProgTypeExt, 0, sender.main, returning(3), sender.info(btf.ID(sender.main))...)
+	assert.Zero(t, e, "bind may return up to 3")
+}
+
+// TestWhatMayAttachToPrograms (bpf_check_attach_target).
+func TestWhatMayAttachToPrograms(t *testing.T) {
+	x := newCaller(t, newestKernel(t)).extensible()
+	for at, want := range map[uapi.AttachType]string{
+		uapi.AttachTraceFentry:  "",
+		uapi.AttachTraceFexit:   "",
+		uapi.AttachModifyReturn: "can't modify return codes of BPF programs\n",
+		uapi.AttachTraceRawTp:   "Only FENTRY/FEXIT progs are attachable to another BPF prog\n",
+	} {
+		text, e := x.loadOn(uapi.ProgTypeTracing, at, x.sub, returning(0))
+		text, _, _ = strings.Cut(text, "processed ")
+		assert.Equal(t, want, text, "%v", at)
+		assert.Equal(t, want != "", e == uapi.EINVAL, "%v: %v", at, e)
+	}
+	_, e := x.loadOn(uapi.ProgTypeTracing, uapi.AttachTraceIter, x.sub, returning(0))
+	assert.Equal(t, uapi.EINVAL, e)
+	text, e := x.loadOn(uapi.ProgTypeTracing, uapi.AttachTraceFentry, x.sub, returning(0), field{44, 16})
+	assert.Equal(t, uapi.EINVAL, e)
+	assert.Contains(t, text, "sub is not sleepable\n")
+}
+
+// TestTheFirstFunctionNeedsATypedContext: from 6.8 on, a program whose only parameter is not its context by type counts as one whose types are unknown.
+func TestTheFirstFunctionNeedsATypedContext(t *testing.T) {
+	for _, tt := range []struct {
+		minor   uint32
+		context string
+		refused bool
+	}{{12, "xdp_md", false}, {12, "other", true}, {8, "other", true}, {7, "other", false}} {
+		spec := newestKernel(t)
+		k := &caller{newTaskOn(t, loader.NewTarget("6.x", spec, loader.WithVersion(6<<16|tt.minor<<8))), spec}
+		x := k.extensibleOf(uapi.ProgTypeXDP, 0, tt.context, returning(0))
+		text, e := x.loadOn(uapi.ProgTypeExt, 0, x.main, returning(0), x.info(btf.ID(x.main))...)
+		assert.Equal(t, tt.refused, strings.HasPrefix(text, "Cannot replace static functions\n"), "6.%d %s: %s", tt.minor, tt.context, text)
+		if tt.refused {
+			assert.Equal(t, uapi.EINVAL, e)
+		}
+		// Without types, a tracing program sees five numbers and the result.
+		_, e = x.loadOn(uapi.ProgTypeTracing, uapi.AttachTraceFexit, x.main, []decode.Insn{{Code: 0x79, Dst: 0, Src: 1, Off: 40}, {Code: 0xb7}, {Code: 0x95}})
+		assert.Equal(t, tt.refused, e == 0, "6.%d %s", tt.minor, tt.context)
+	}
+}
+
+// TestTracingAnExtension: its argument is the context of the program that it extends, in the kernel's form.
+func TestTracingAnExtension(t *testing.T) {
+	x := newCaller(t, newestKernel(t)).extensible()
+	ext, r := x.extend(x.sub, returning(2))
+	require.Zero(t, r.errno)
+	data, _ := memberOf(t, x.kernel, btf.ID(x.typeID(btf.KindStruct, "xdp_buff")), "data")
+	x.prog = int(ext)
+	text, e := x.loadOn(uapi.ProgTypeTracing, uapi.AttachTraceFentry, x.sub, []decode.Insn{
+		{Code: 0x79, Dst: 2, Src: 1}, {Code: 0x79, Src: 2, Off: int16(data)}, {Code: 0xb7}, {Code: 0x95}, // r0 = ctx[0]->data
+	})
+	assert.Zero(t, e, "%s %v", text, x.notes)
 }

@@ -217,8 +217,13 @@ func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) ua
 		if m.owner != nil && (m.owner.typ != p.typ || m.owner.hook.lsmOrTracing() != p.hook.lsmOrTracing()) {
 			return uapi.EINVAL
 		}
-		if s.isExtended(p) && s.release.Has(uapi.R(6, 12)) { // prog_fd_array_get_ptr
-			return uapi.EBUSY
+		if s.release.Has(uapi.R(6, 12)) { // prog_fd_array_get_ptr
+			switch {
+			case p.typ == uapi.ProgTypeExt:
+				return uapi.EINVAL
+			case s.isExtended(p):
+				return uapi.EBUSY
+			}
 		}
 		if e := s.machine.SetProg(t, index, p.unique); e != nil {
 			return uapi.EINVAL

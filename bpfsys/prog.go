@@ -35,6 +35,7 @@ type Prog struct {
 	loaded   uint64
 	verified uint32
 	reliable []int // where static functions begin whose types the verifier found to be those of their calls
+	untyped  bool  // nor is the type of the first function that of a program
 	runs     uint64
 	nanos    uint64
 	members  opsMember
@@ -280,7 +281,7 @@ func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *
 	p.unique = name + "#" + utoa(uint64(p.id))
 	spec.Name = p.unique
 	p.raw, p.lp = spec, spec.Link(s.target)
-	p.lp.Funcs[0].Name, p.lp.Reliable = name, p.reliable
+	p.lp.Funcs[0].Name, p.lp.Reliable, p.lp.Untyped = name, p.reliable, p.untyped
 	if p.ext != nil {
 		p.lp.AttachProg = p.ext.lp
 	}

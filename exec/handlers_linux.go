@@ -79,6 +79,10 @@ func (c *call) bpf() {
 		c.findArenas()
 	}
 	r := s.sys.Call(c, cmd, addr, size, c.arg(3), uint32(c.arg(4)))
+	if r.Errno == uapi.EBUSY && bpfsys.OnElements(cmd) { // what is in use may have been closed: an extension, for a program array
+		s.drain()
+		r = s.sys.Call(c, cmd, addr, size, c.arg(3), uint32(c.arg(4)))
+	}
 	if s.cfg.Log != nil {
 		s.logf("[%d] %s%s", c.n.PID, bpfsys.CommandName(cmd), describe(r))
 	}

@@ -125,8 +125,10 @@ type LinkedProgram struct {
 	// Reliable are the slots at which static functions of the program begin whose types programs that trace them may rely on, as the verifier
 	// found; nil until it did.
 	Reliable []int
-	Status   Status
-	Err      error // reason for the status; nil for ok and disabled
+	// Untyped says that they may not rely on the type of the first function.
+	Untyped bool
+	Status  Status
+	Err     error // reason for the status; nil for ok and disabled
 
 	linked   *Linked
 	flowOnce sync.Once

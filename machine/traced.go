@@ -120,7 +120,7 @@ func (c *passing) describe(of *kernel.Context) *kernel.Passed {
 	if spec == nil || f.Type == 0 {
 		return out
 	}
-	if t, err := spec.Type(f.Type); err == nil && (c.at.start == 0 || t.Kind == btf.KindFunc && t.Linkage == btf.LinkageGlobal || slices.Contains(lp.Reliable, c.at.start)) {
+	if t, err := spec.Type(f.Type); err == nil && (c.at.start == 0 && !lp.Untyped || c.at.start > 0 && t.Kind == btf.KindFunc && t.Linkage == btf.LinkageGlobal || slices.Contains(lp.Reliable, c.at.start)) {
 		out.Types, out.Func = spec, f.Type
 	}
 	return out

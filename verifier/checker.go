@@ -81,7 +81,7 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 		if v, err := c.Verdict(ctx, t); err != nil {
 			return nil, err
 		} else if v != nil {
-			t.Reliable = v.Reliable
+			t.Reliable, t.Untyped = v.Reliable, v.Untyped
 		}
 	}
 	p, err := FromLinked(c.linked, lp)

@@ -350,7 +350,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 		}
 	}
 	if x.p.AttachProg != nil {
-		id, ok := x.kernelCtxOf(x.p.AttachProg.Type, s, target)
+		id, ok := x.kernelCtxOf(x.p.AttachProg.actsAs(), s, target)
 		if !ok {
 			return v, false
 		}

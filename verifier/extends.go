@@ -38,12 +38,32 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 		h.refuse(uapi.EINVAL, "Extension program changes packet data, while original does not")
 	}
 	h.recursion(tgt)
+	if p.Attach == uapi.AttachTraceRawTp && !extension {
+		h.refuse(uapi.EINVAL, "Only FENTRY/FEXIT progs are attachable to another BPF prog")
+	}
 	i.attachProto = h.funcProto(s, t)
-	if extension {
+	switch {
+	case extension:
 		h.sameType(t)
-	} else if !relies {
+		h.inherit(tgt)
+		return
+	case p.Sleepable:
+		h.refuse(uapi.EINVAL, "%s is not sleepable", t.Name)
+	case p.Attach == uapi.AttachModifyReturn:
+		h.refuse(uapi.EINVAL, "can't modify return codes of BPF programs")
+	case p.Attach == uapi.AttachTraceIter: // no iterator has the name of a program's function (bpf_iter_prog_supported)
+		panic(refusal{uapi.EINVAL})
+	}
+	if !relies {
 		i.attachProto = nil
 	}
+}
+
+// inherit gives an extension the attach type of its target for the rest of the verification: what it may read, call and return (check_attach_btf_id).
+func (h *attachment) inherit(tgt *Program) {
+	p := *h.p
+	p.Attach = tgt.Attach
+	h.p, h.prog.caller.Attach = &p, tgt.Attach
 }
 
 // recursion refuses attachments that could form a circle of calls.

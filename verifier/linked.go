@@ -52,7 +52,10 @@ func attachTarget(lp *loader.LinkedProgram) *Program {
 	l := lp.Linked()
 	p := &Program{
 		Name: lp.Name, Type: lp.Type, Attach: lp.Attach, License: l.Object.License, Flags: lp.Flags, Sleepable: lp.Sleepable,
-		Insns: lp.Insns, BTF: l.Object.BTF, ExceptionCallback: lp.ExceptionCallback, Reliable: lp.Reliable,
+		Insns: lp.Insns, BTF: l.Object.BTF, ExceptionCallback: lp.ExceptionCallback, Reliable: lp.Reliable, Untyped: lp.Untyped,
+	}
+	if t := lp.AttachProg; t != nil {
+		p.AttachProg = &Program{Type: t.Type, Attach: t.Attach}
 	}
 	linesAndFuncs(p, lp)
 	return p

@@ -42,10 +42,7 @@ func gplLicense(l string) bool {
 func (h *attachment) setupProg() {
 	p := h.p
 	i := &h.prog
-	i.typ = p.Type
-	if p.Type == uapi.ProgTypeExt && p.AttachProg != nil {
-		i.typ = p.AttachProg.Type
-	}
+	i.typ = p.actsAs()
 	i.gpl = gplLicense(p.License)
 	i.caller = proto.Caller{Type: i.typ, Attach: p.Attach, Arch: h.k.Arch}
 	switch {

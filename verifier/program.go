@@ -49,8 +49,10 @@ type Program struct {
 	AttachModule string
 	// Reliable are the slots at which static functions begin whose types programs that trace them may rely on: [Verdict.Reliable].
 	Reliable []int
+	// Untyped says that they may not rely on the type of its first function: [Verdict.Untyped].
+	Untyped bool
 	// AttachProg is the program that an extension replaces or a tracing program traces (BPF_PROG_TYPE_EXT and
-	// attach_prog_fd), or nil. If set, AttachID is an id in its BTF.
+	// attach_prog_fd), or nil. If set, AttachID is an id in its BTF. Of the program that it attaches to itself, Type and Attach are enough.
 	AttachProg *Program
 	// StructOps is the member that a struct_ops program implements.
 	StructOps *StructOpsMember

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 // reliableCall reports whether a call of a static function passes what the function's BTF says: numbers, and the context. Compilers remove
@@ -41,7 +43,33 @@ func (e *explorer) reliable() (out []int) {
 	return out
 }
 
+// untyped reports whether a kernel does not rely on the type of the first function: from 6.8 on, if its only parameter is not the context by its type (do_check_common). An
+// extension's was compared with that of its target.
+func (e *explorer) untyped() bool {
+	if e.rel < since.R(6, 8) || e.p.Type == uapi.ProgTypeExt || e.nsubsOr0() == 0 || e.p.BTF == nil || e.subs[0].fn == 0 {
+		return false
+	}
+	s := e.p.BTF
+	proto := s.MustType(s.MustType(e.subs[0].fn).Ref)
+	if len(proto.Params) != 1 || !isScalarType(s.SkipMods(proto.Ref)) {
+		return true
+	}
+	t := s.SkipMods(proto.Params[0].Type)
+	return t.Kind != btf.KindPtr || !e.isCtxType(s, t)
+}
+
 // relies reports whether the kernel relies on the type of the function of the program that begins at a slot.
 func (p *Program) relies(start int, linkage uint32) bool {
-	return start == 0 || linkage == funcGlobal || slices.Contains(p.Reliable, start)
+	if start == 0 {
+		return !p.Untyped
+	}
+	return linkage == funcGlobal || slices.Contains(p.Reliable, start)
+}
+
+// actsAs is the type of the program, and for an extension that of the program that it extends.
+func (p *Program) actsAs() uapi.ProgType {
+	if p.Type == uapi.ProgTypeExt && p.AttachProg != nil {
+		return p.AttachProg.Type
+	}
+	return p.Type
 }

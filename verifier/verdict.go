@@ -41,6 +41,8 @@ type Verdict struct {
 	StackDepth []int
 	// Reliable are the slots at which static functions begin whose types the kernel relies on when programs trace them.
 	Reliable []int
+	// Untyped says that it does not rely on the type of the first function.
+	Untyped bool
 	// Path lists the branches that led to Insn, oldest first.
 	Path []Branch
 	// Regs describes the registers at Insn, as the kernel's log does.

@@ -104,7 +104,7 @@ func (e *explorer) stats(v *Verdict) {
 	for i := 0; i < e.nsubsOr0(); i++ {
 		v.StackDepth = append(v.StackDepth, e.subs[i].stackDepth)
 	}
-	v.Reliable = e.reliable()
+	v.Reliable, v.Untyped = e.reliable(), e.untyped()
 }
 
 // check does what the kernel does between BPF_PROG_LOAD and the JIT, in the same order.
