@@ -119,6 +119,9 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 		name := o.name + "." + mem.Name
 		hooks = append(hooks, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: "struct_ops/" + name}})
 	}
+	if m.def.Flags&uapi.MapLink == 0 && !o.registers() {
+		return fail(uapi.EOPNOTSUPP)
+	}
 	for _, p := range progs {
 		s.hold(p)
 	}
@@ -131,6 +134,9 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 	}
 	return Result{Note: "struct_ops " + o.name + " is registered; its functions run when an event fires them"}
 }
+
+// registers reports whether the kernel calls the functions of the struct at all. Those of bpf_dummy_ops exist for test runs alone (bpf_dummy_reg).
+func (o *structOps) registers() bool { return o.name != "bpf_dummy_ops" }
 
 func (s *System) registerOps(m *Map) {
 	for _, h := range m.ops.at {
@@ -173,6 +179,9 @@ func (s *System) linkOps(c Caller, a *attr) Result {
 	}
 	if m.ops == nil || m.def.Flags&uapi.MapLink == 0 || m.ops.state != opsReady {
 		return fail(uapi.EINVAL)
+	}
+	if !m.ops.registers() {
+		return fail(uapi.EOPNOTSUPP)
 	}
 	s.hold(m)
 	l := &Link{typ: uapi.LinkStructOps, attach: uapi.AttachStructOps, ops: m}

@@ -121,7 +121,7 @@ func (s *skb) clearHash() {
 
 func skbLoadBytes(c *Call, s *skb) (uint64, *vm.Action) {
 	off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
-	if off+n > uint64(s.p.Len()) {
+	if off+n > uint64(s.p.Len()) || s.c.NoSkb() {
 		return c.zeroed(2, uapi.EFAULT)
 	}
 	b := make([]byte, n)

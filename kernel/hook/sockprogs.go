@@ -176,6 +176,11 @@ func (h *Hooks) dissectorContext(c *Context) error {
 	return nil
 }
 
+// NoSkb reports whether the packet is bytes without an sk_buff, as in test runs of flow dissectors: helpers do not reach it (bpf_flow_dissector_load_bytes).
+func (c *Context) NoSkb() bool {
+	return c.spec.ProgType == uapi.ProgTypeFlowDissector && c.spec.TestRun
+}
+
 // flowOut returns the bpf_flow_keys of a test run: the kernel moves the offsets into the packet of n bytes (bpf_flow_dissect).
 func (c *Context) flowOut(n int) []byte {
 	keys := slices.Clone(c.k.Mem().Bytes(c.keys))
