@@ -165,6 +165,10 @@ exec-tools:
 exec-aya:
 	scripts/exec-aya.sh $(TOOLCHAIN)-aya $(KERNELS)
 
+# Random system calls of a hostile tool, CALLS of them (ten million: an hour on two processors), from SEED on. Commands with seeds that lie apart can run in parallel.
+exec-random:
+	$(GO) test ./exec -run '^TestRandomCallsOfATool$$' -count=1 -timeout 0 -v -calls $(or $(CALLS),10000000) -seed $(or $(SEED),1)
+
 # The tests of libbpf's test_progs that use BPF_PROG_TEST_RUN, built from the kernel sources LINUX (6.12) into OUT, on BTF (raw), beside the kernel VM (a vmlinuz) in qemu.
 exec-testprogs:
 	BTF=$(BTF) VM=$(VM) scripts/exec-testprogs.sh $(LINUX) $(OUT)
@@ -179,7 +183,7 @@ mutants-interpreter:
 mutants-rules:
 	BPFRUN_LONG=1 nice -n 15 $(GO) run ./conformance/mutants
 
-.PHONY: coverage terminal exec-suite exec-tools exec-aya exec-testprogs falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
+.PHONY: coverage terminal exec-suite exec-tools exec-aya exec-random exec-testprogs falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 
 # The rest of a release: manual pages and shell completions, generated from the commands.
 DOCS := dist-docs

@@ -5,18 +5,19 @@ package exec
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/internal/randcall"
@@ -25,18 +26,34 @@ import (
 
 func init() { tools["random"] = randomTool }
 
-var calls = flag.Int("calls", 0, "make `N` random calls")
+var (
+	calls = flag.Int("calls", 0, "make `N` random calls, in sessions of at most 50,000")
+	seed  = flag.Uint64("seed", 1, "`SEED` of the first session's calls; each further session adds 1")
+)
+
+// maxCalls is how many calls a session makes at most.
+const maxCalls = 50_000
 
 // Descriptors that random calls use; those below belong to the Go runtime and the test.
 const firstFD, lastFD = 24, 87
 
-// randomTool makes CALLS random calls in two threads.
+// randomTool makes CALLS random calls of SEED in two threads.
 func randomTool() error {
 	n, err := strconv.Atoi(os.Getenv("CALLS"))
 	if err != nil {
 		return err
 	}
-	if r, _, err := os.Pipe(); err != nil || r.SetDeadline(time.Time{}) != nil { // the runtime opens what it polls with now
+	seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	if err != nil {
+		return err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close() // not by a finalizer, while random calls are made
+	defer w.Close()
+	if err := r.SetDeadline(time.Time{}); err != nil { // the runtime opens what it polls with now
 		return err
 	}
 	for fd := 0; fd < firstFD-1; {
@@ -63,29 +80,54 @@ func randomTool() error {
 	}
 	base := uint64(uintptr(unsafe.Pointer(&shared[0])))
 	bad := []uint64{0, 8, base + 2*randcall.Size - 4, uint64(uintptr(unsafe.Pointer(&constant[0]))), 1 << 47, ^uint64(0) - 7}
+	before, err := reserved()
+	if err != nil {
+		return err
+	}
 	var threads sync.WaitGroup
+	var opened [lastFD + 1]atomic.Bool
 	for i := range uint64(2) {
 		threads.Go(func() {
 			runtime.LockOSThread()
-			r := randomCalls{randcall.Source{Rand: rand.New(rand.NewPCG(uint64(n), i)), Base: base, Bad: bad, FirstFD: firstFD, LastFD: lastFD}, base + randcall.Size + 4096*i, 0}
+			r := randomCalls{randcall.Source{Rand: rand.New(rand.NewPCG(seed, i)), Base: base, Bad: bad, FirstFD: firstFD, LastFD: lastFD}, base + randcall.Size + 4096*i, &opened}
 			for range n / 2 {
 				r.one(shared[randcall.Size+4096*i:])
 			}
 		})
 	}
 	threads.Wait()
+	after, err := reserved()
+	if err != nil {
+		return err
+	}
+	if !maps.Equal(before, after) {
+		return fmt.Errorf("random calls changed descriptors that are not theirs: %v before, %v after", before, after)
+	}
 	fmt.Println("done")
 	return nil
+}
+
+// reserved tells what the descriptors refer to that random calls must leave alone.
+func reserved() (map[int]string, error) {
+	out := map[int]string{}
+	for fd := range firstFD {
+		to, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+		if err != nil {
+			return nil, err
+		}
+		out[fd] = to
+	}
+	return out, nil
 }
 
 // randomCalls are the calls of a thread.
 type randomCalls struct {
 	randcall.Source
-	attr uint64 // address of the attributes
-	made int
+	attr   uint64                   // address of the attributes
+	opened *[lastFD + 1]atomic.Bool // descriptors that calls of any thread opened
 }
 
-// call makes a system call, and closes or keeps what it opens.
+// call makes a system call.
 func (r *randomCalls) call(nr uintptr, args ...uint64) (uint64, unix.Errno) {
 	var a [6]uintptr
 	for i, v := range args {
@@ -93,6 +135,20 @@ func (r *randomCalls) call(nr uintptr, args ...uint64) (uint64, unix.Errno) {
 	}
 	v, _, e := unix.RawSyscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
 	return uint64(v), e
+}
+
+// open makes a system call that may return a descriptor.
+func (r *randomCalls) open(nr uintptr, args ...uint64) {
+	if fd, e := r.call(nr, args...); e == 0 && fd >= firstFD && fd <= lastFD {
+		r.opened[fd].Store(true)
+	}
+}
+
+// close closes a descriptor that a call has opened, and no other: the runtime and the test may have opened some meanwhile.
+func (r *randomCalls) close() {
+	if fd := firstFD + r.IntN(lastFD-firstFD+1); r.opened[fd].CompareAndSwap(true, false) {
+		_, _ = r.call(unix.SYS_CLOSE, uint64(fd))
+	}
 }
 
 var atCWD = ^uint64(99)
@@ -104,14 +160,14 @@ func (r *randomCalls) one(attr []byte) {
 	default:
 		cmd, a := r.Call()
 		copy(attr, a)
-		_, _ = r.call(unix.SYS_BPF, uint64(cmd), r.attr, uint64(len(a)))
+		r.open(unix.SYS_BPF, uint64(cmd), r.attr, uint64(len(a)))
 	case 0, 1, 2:
-		_, _ = r.call(unix.SYS_CLOSE, uint64(firstFD+r.IntN(lastFD-firstFD+1)))
+		r.close()
 	case 3: // a software event, a tracepoint or anything
 		for i, v := range []uint32{uint32(r.IntN(8)), 128, uint32(r.IntN(12)), 0, uint32(r.IntN(3)), 0, 1 << r.IntN(12), 0, r.Number(), 0} {
 			le.PutUint32(attr[4*i:], v)
 		}
-		_, _ = r.call(unix.SYS_PERF_EVENT_OPEN, r.attr, ^uint64(0), uint64(r.IntN(3)), ^uint64(0), uint64(r.IntN(2)*8))
+		r.open(unix.SYS_PERF_EVENT_OPEN, r.attr, ^uint64(0), uint64(r.IntN(3)), ^uint64(0), uint64(r.IntN(2)*8))
 	case 4:
 		_, _ = r.call(unix.SYS_IOCTL, fd(), uint64(0x2400+r.IntN(12))|uint64(r.IntN(2))*0x40040000, r.Pointer())
 	case 5:
@@ -122,7 +178,7 @@ func (r *randomCalls) one(attr []byte) {
 	case 6:
 		switch r.IntN(4) {
 		case 0:
-			_, _ = r.call(unix.SYS_EPOLL_CREATE1, 0)
+			r.open(unix.SYS_EPOLL_CREATE1, 0)
 		case 1:
 			_, _ = r.call(unix.SYS_EPOLL_CTL, fd(), uint64(1+r.IntN(3)), fd(), r.Pointer())
 		case 2:
@@ -135,7 +191,7 @@ func (r *randomCalls) one(attr []byte) {
 		path := r.Path()
 		switch r.IntN(8) {
 		case 0:
-			_, _ = r.call(unix.SYS_OPENAT, atCWD, path, uint64(r.IntN(3))|unix.O_DIRECTORY*uint64(r.IntN(2)))
+			r.open(unix.SYS_OPENAT, atCWD, path, uint64(r.IntN(3))|unix.O_DIRECTORY*uint64(r.IntN(2)))
 		case 1:
 			_, _ = r.call(unix.SYS_MKDIRAT, atCWD, path, 0o755)
 		case 2, 3:
@@ -148,7 +204,7 @@ func (r *randomCalls) one(attr []byte) {
 			_, _ = r.call(unix.SYS_GETDENTS64, fd(), r.Pointer(), uint64(r.IntN(4096)))
 		case 7:
 			copy(attr, r.path()+"\x00")
-			_, _ = r.call(unix.SYS_OPENAT, atCWD, r.attr, 0)
+			r.open(unix.SYS_OPENAT, atCWD, r.attr, 0)
 		}
 	case 8:
 		switch r.IntN(5) {
@@ -158,16 +214,16 @@ func (r *randomCalls) one(attr []byte) {
 			_, _ = r.call(unix.SYS_FSTATFS, fd(), r.Pointer())
 		case 2:
 			copy(attr, "bpf\x00")
-			_, _ = r.call(unix.SYS_FSOPEN, r.attr, 0)
+			r.open(unix.SYS_FSOPEN, r.attr, 0)
 		case 3:
 			_, _ = r.call(unix.SYS_FSCONFIG, fd(), uint64(r.IntN(8)), r.Pointer(), r.Pointer(), 0)
 		case 4:
-			_, _ = r.call(unix.SYS_FSMOUNT, fd(), 0, 0)
+			r.open(unix.SYS_FSMOUNT, fd(), 0, 0)
 		}
 	case 9: // netlink: queries, and bytes that are no messages
 		switch r.IntN(3) {
 		case 0:
-			_, _ = r.call(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_NONBLOCK, 0)
+			r.open(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_NONBLOCK, 0)
 		case 1:
 			size := 16 + 4*r.IntN(16)
 			for i := 0; i < size; i += 4 {
@@ -211,7 +267,6 @@ func TestRandomCallsOfATool(t *testing.T) {
 	if *calls > 0 {
 		n = *calls
 	}
-	t.Setenv("CALLS", strconv.Itoa(n))
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -237,15 +292,25 @@ func TestRandomCallsOfATool(t *testing.T) {
 			}
 		}
 	}()
-	r := start(t, "random", "")
+	sessions := 0
+	for left := n; left > 0 && !t.Failed(); sessions++ {
+		size, seed := min(left, maxCalls), *seed+uint64(sessions)
+		t.Setenv("CALLS", strconv.Itoa(size))
+		t.Setenv("SEED", strconv.FormatUint(seed, 10))
+		r := start(t, "random", "")
+		assert.Zero(t, r.code, "seed %d: %s%s", seed, r.out, r.notes)
+		assert.Equal(t, "done\n", r.out, "seed %d", seed)
+		assert.NotContains(t, r.notes, "internal error", "seed %d", seed)
+		assert.Equal(t, files, descriptors(t), "seed %d", seed)
+		left -= size
+	}
 	close(done)
 	p := <-most
-	require.Zero(t, r.code, r.out+r.notes)
-	assert.Equal(t, "done\n", r.out)
-	assert.NotContains(t, r.notes, "internal error")
-	assert.Equal(t, files, descriptors(t))
 	assert.Less(t, p.files, 2000)
 	assert.Less(t, p.heap, before+1536<<20, "1 GiB of arrays that are mapped, and a call's")
 	assert.Less(t, heap(), before+64<<20)
-	t.Logf("%d calls; heap %d MiB before, %d at most, %d after; at most %d descriptors of the session", n, before>>20, p.heap>>20, heap()>>20, p.files)
+	var use unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &use)
+	t.Logf("%d calls in %d sessions from seed %d on; heap %d MiB before, %d at most, %d after; at most %d MiB resident; at most %d descriptors of the session",
+		n, sessions, *seed, before>>20, p.heap>>20, heap()>>20, use.Maxrss>>10, p.files)
 }
