@@ -68,6 +68,9 @@ func Run(cfg Config) (int, error) {
 	if len(cfg.Args) == 0 {
 		return 0, errors.New("no program to run")
 	}
+	if err := checkTarget(cfg.System.Target); err != nil {
+		return 0, err
+	}
 	path, err := osexec.LookPath(cfg.Args[0])
 	if err != nil {
 		return 0, err
