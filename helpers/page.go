@@ -25,6 +25,10 @@ func Page() string {
 	for _, k := range Kfuncs() {
 		fmt.Fprintf(&b, "| `%s` | %s | %v | %s | %s | %s |\n", k.Name, arguments(k.Args), k.Flags, releases(k.Kfunc), k.Topic, how(k.Note))
 	}
+	fmt.Fprintf(&b, "\n## Kfuncs that are not simulated\n\nEvery other kfunc that Linux 7.2 tags in its BTF, or that its modules have, is simulated. Which programs may call one is in package helpers/proto.\n\n| name | why |\n|---|---|\n")
+	for _, u := range UnsimulatedKfuncs() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", u.Name, u.Why)
+	}
 	return b.String()
 }
 
