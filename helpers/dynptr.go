@@ -282,32 +282,49 @@ func dynptrFromForeign(c *Call, skb *kernel.Object) (uint64, *vm.Action) {
 func dynptrSlice(write bool) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
-		if d.data == 0 || write && d.rdonly || !d.inside(off, n) || d.kind == dynptrFile {
+		if write && d.rdonly {
 			return 0, nil
 		}
-		at := uint64(d.off) + off
-		if !d.packet() {
-			base, f := c.dynptrBase(d)
-			return base + at, f
-		}
-		if errno, f := c.shrunk(d, off, n); errno != 0 || f != nil {
-			return 0, f
+		addr, f := c.dynptrPointer(d, off, n)
+		if addr != 0 || f != nil || c.Args[2] == 0 || !d.packet() || !d.inside(off, n) {
+			return addr, f
 		}
 		ctx, f := c.packetOf(d.data)
 		if f != nil {
 			return 0, f
 		}
-		p := ctx.Packet
-		if addr, ok := p.Pointer(int(at), int(n)); ok && (d.kind == dynptrXDP || int(at+n) <= p.Linear()) {
-			return addr, nil
-		}
-		if c.Args[2] == 0 {
-			return 0, nil
+		if errno, f := c.shrunk(d, off, n); errno != 0 || f != nil {
+			return 0, f
 		}
 		b := make([]byte, n)
-		p.ReadAt(b, int(at))
+		ctx.Packet.ReadAt(b, int(uint64(d.off)+off))
 		return c.Args[2], c.guest.Write(c.Args[2], b)
 	})
+}
+
+// dynptrPointer returns the address of n bytes; 0 if there are none, or if they do not lie together in the linear part of a packet
+// (bpf_dynptr_slice without a buffer).
+func (c *Call) dynptrPointer(d dynptr, off, n uint64) (uint64, *vm.Action) {
+	if d.data == 0 || !d.inside(off, n) || d.kind == dynptrFile {
+		return 0, nil
+	}
+	at := uint64(d.off) + off
+	if !d.packet() {
+		base, f := c.dynptrBase(d)
+		return base + at, f
+	}
+	if errno, f := c.shrunk(d, off, n); errno != 0 || f != nil {
+		return 0, f
+	}
+	ctx, f := c.packetOf(d.data)
+	if f != nil {
+		return 0, f
+	}
+	p := ctx.Packet
+	if addr, ok := p.Pointer(int(at), int(n)); ok && (d.kind == dynptrXDP || int(at+n) <= p.Linear()) {
+		return addr, nil
+	}
+	return 0, nil
 }
 
 func dynptrAdjust(c *Call, d dynptr) (uint64, *vm.Action) {

@@ -4,7 +4,6 @@ import (
 	"encoding/asn1"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/maps"
@@ -12,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kernel services that depend on its configuration or on what user space loaded into it: keys, cryptography, extended
-// attributes, measured files, cgroup v1. None of these is set up in the simulated kernel, which responds as a kernel
+// Kernel services that depend on its configuration or on what user space loaded into it: keys,
+// measured files, cgroup v1. None of these is set up in the simulated kernel, which responds as a kernel
 // without them.
 var serviceHelpers = []row{
 	{ID: uapi.FuncImaInodeHash, Do: answer(uapi.EOPNOTSUPP), Note: "no file is measured: -EOPNOTSUPP"},
@@ -27,13 +26,7 @@ var serviceKfuncs = []kfuncRow{
 	{Name: "bpf_lookup_user_key", Wide: true, Args: []proto.Arg{argAny, argAny}, Do: none, Note: "there are no keys: NULL"},
 	{Name: "bpf_lookup_system_key", Wide: true, Args: []proto.Arg{argAny}, Do: lookupSystemKey, Note: "the keyrings are empty"},
 	{Name: "bpf_key_put", Args: []proto.Arg{argObject}, Do: releaseObject},
-	{Name: "bpf_crypto_ctx_create", Wide: true, Args: []proto.Arg{argMem, argSize, argInt}, Do: cryptoCreate, Note: "no algorithm is loaded: NULL and -EOPNOTSUPP"},
-	{Name: "bpf_crypto_ctx_acquire", Wide: true, Args: []proto.Arg{argObject}, Do: acquire},
-	{Name: "bpf_crypto_ctx_release", Args: []proto.Arg{argObject}, Do: releaseObject},
-	{Name: "bpf_crypto_encrypt", Args: []proto.Arg{argObject, argDynptr, argDynptr, argDynptr}, Do: cryptoCrypt, Note: "no algorithm is loaded: no program has a context for it"},
-	{Name: "bpf_crypto_decrypt", Args: []proto.Arg{argObject, argDynptr, argDynptr, argDynptr}, Do: cryptoCrypt, Note: "no algorithm is loaded: no program has a context for it"},
 	{Name: "bpf_verify_pkcs7_signature", Args: []proto.Arg{argDynptr, argDynptr, argObject}, Do: verifySignature, Note: "what is no DER is -EBADMSG; the answer for anything else is the scenario's (`helpers:`)"},
-	{Name: "bpf_remove_dentry_xattr", Args: []proto.Arg{argObject, argPtr}, Do: removeXattr, Note: "files have no attributes: -ENODATA"},
 	{Name: "bpf_real_data_inode", Wide: true, Args: []proto.Arg{argObject}, Do: realDataInode, Note: "no file is on an overlay"},
 	{Name: "cgroup_rstat_updated", Args: []proto.Arg{argObject, argAny}, Do: rstat, Note: rstatNote},
 	{Name: "cgroup_rstat_flush", Args: []proto.Arg{argObject}, Do: rstat, Note: rstatNote},
@@ -46,9 +39,6 @@ var serviceKfuncs = []kfuncRow{
 	{Name: "bpf_xdp_xfrm_state_release", Args: []proto.Arg{argObject}, Do: releaseObject},
 	{Name: "bpf_sock_ops_enable_tx_tstamp", Args: []proto.Arg{argObject, argAny}, Do: sockOpsTxTimestamp},
 	{Name: "bpf_skb_get_hash", Args: []proto.Arg{argObject}, Do: skbGetHash},
-	{Name: "bpf_get_file_xattr", Args: []proto.Arg{argObject, argPtr, argDynptr}, Do: answer(uapi.ENODATA), Note: "files have no attributes: -ENODATA"},
-	{Name: "bpf_get_dentry_xattr", Args: []proto.Arg{argObject, argPtr, argDynptr}, Do: answer(uapi.ENODATA), Note: "files have no attributes: -ENODATA"},
-	{Name: "bpf_cgroup_read_xattr", Args: []proto.Arg{argObject, argPtr, argDynptr}, Do: answer(uapi.ENODATA), Note: "cgroups have no attributes: -ENODATA"},
 	{Name: "bpf_get_fsverity_digest", Args: []proto.Arg{argObject, argDynptr}, Do: answer(uapi.ENODATA), Note: "no file has a digest: -ENODATA"},
 }
 
@@ -93,10 +83,6 @@ func countElements(m maps.Map) (n int) {
 	return n
 }
 
-func cryptoCreate(c *Call) (uint64, *vm.Action) {
-	return 0, c.guest.WriteU32(c.Args[2], uint32(errnoRet(uapi.EOPNOTSUPP)))
-}
-
 // Notes about what the simulated kernel lacks.
 const (
 	noBuffers = "there are no DMA buffers"
@@ -107,11 +93,6 @@ func nothing(*Call) (uint64, *vm.Action) { return 0, nil }
 
 // iterEmptyNew starts an empty iteration.
 func iterEmptyNew(c *Call) (uint64, *vm.Action) { return 0, c.guest.WriteU64(c.Args[0], 0) }
-
-// cryptoCrypt cannot be called with a context, because none can be created.
-func cryptoCrypt(c *Call) (uint64, *vm.Action) {
-	return 0, badArg("%#x is no bpf_crypto_ctx: no algorithm is loaded that one could be created for", c.Args[0])
-}
 
 // lookupSystemKey makes a bpf_key that names a keyring of the kernel; whether that has keys is not looked at (kernel/bpf/helpers.c
 // bpf_lookup_system_key).
@@ -151,19 +132,6 @@ func verifySignature(c *Call) (uint64, *vm.Action) {
 		return errnoRet(uapi.EBADMSG), nil
 	}
 	return 0, notSimulated("bpf_verify_pkcs7_signature checks no signature; a scenario can say what it returns (helpers: {bpf_verify_pkcs7_signature: 0})")
-}
-
-// removeXattr allows programs to change only attributes in their own name space (fs/bpf_fs_kfuncs.c
-// bpf_xattr_write_permission).
-func removeXattr(c *Call) (uint64, *vm.Action) {
-	name, f := c.constString(c.Args[1])
-	switch {
-	case f != nil:
-		return 0, f
-	case !strings.HasPrefix(name, "security.bpf."):
-		return errnoRet(uapi.EPERM), nil
-	}
-	return errnoRet(uapi.ENODATA), nil
 }
 
 func realDataInode(c *Call) (uint64, *vm.Action) {

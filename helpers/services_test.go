@@ -14,21 +14,19 @@ import (
 func TestServicesThatAreNotSetUp(t *testing.T) {
 	r := newRig(t, newest)
 	r.context(sys, kernel.ContextSpec{})
-	buf, code := r.space(16), r.space(8)
+	buf := r.space(16)
 	for name, want := range map[string]uapi.Errno{
-		"bpf_get_file_xattr": uapi.ENODATA, "bpf_get_dentry_xattr": uapi.ENODATA, "bpf_cgroup_read_xattr": uapi.ENODATA, "bpf_get_fsverity_digest": uapi.ENODATA,
+		"bpf_get_fsverity_digest": uapi.ENODATA,
 	} {
 		assert.Equal(t, uint64(uint32(neg(want))), r.kok(name, 0, 0, 0), name)
 	}
 	for _, name := range []string{"bpf_task_get_cgroup1", "bpf_lookup_user_key"} {
 		assert.Zero(t, r.kok(name, 1, 0), name)
 	}
-	for _, name := range []string{"bpf_key_put", "bpf_crypto_ctx_release", "bpf_crypto_ctx_acquire"} {
+	for _, name := range []string{"bpf_key_put", "bpf_crypto_ctx_acquire"} {
 		_, f := r.kfunc(name, 8)
 		assert.NotNil(t, f, "%s: nobody got a reference", name)
 	}
-	assert.Zero(t, r.kok("bpf_crypto_ctx_create", buf, 16, code))
-	assert.Equal(t, uint32(neg(uapi.EOPNOTSUPP)), r.u32(code))
 	for _, id := range []uapi.FuncID{uapi.FuncImaInodeHash, uapi.FuncImaFileHash} {
 		assert.Equal(t, neg(uapi.EOPNOTSUPP), r.ok(id, 0, buf, 16))
 	}

@@ -8,6 +8,7 @@ const (
 	kernelTest  = "for the kernel's own tests, which attach to it or call it in BPF_PROG_TEST_RUN"
 	kernelCalls = "the kernel adds the call to programs itself; the call of a program is refused"
 	bbrModel    = "of the module tcp_bbr: the model of the path that BBR keeps in the socket is not simulated"
+	dctcpState  = "of the module tcp_dctcp: its state in the socket is a type of the module's BTF"
 	subScheds   = "of schedulers below other schedulers (ops.sub_attach), which are not simulated"
 )
 
@@ -32,15 +33,14 @@ var unsimulated = []Unsimulated{
 	{"bpf_modify_return_test_tp", kernelTest},
 	{"bpf_qdisc_init_prologue", kernelCalls},
 	{"bpf_qdisc_reset_destroy_epilogue", kernelCalls},
-	{"bpf_set_dentry_xattr", "files have no attributes that programs could change"},
 	{"bpf_xdp_flow_lookup", "of the module nf_flow_table: flow tables are not simulated"},
-	{"dctcp_cwnd_event", "of the module tcp_dctcp"},
-	{"dctcp_cwnd_event_tx_start", "of the module tcp_dctcp"},
-	{"dctcp_cwnd_undo", "of the module tcp_dctcp"},
-	{"dctcp_init", "of the module tcp_dctcp"},
-	{"dctcp_ssthresh", "of the module tcp_dctcp"},
-	{"dctcp_state", "of the module tcp_dctcp"},
-	{"dctcp_update_alpha", "of the module tcp_dctcp"},
+	{"dctcp_cwnd_event", dctcpState},
+	{"dctcp_cwnd_event_tx_start", dctcpState},
+	{"dctcp_cwnd_undo", dctcpState},
+	{"dctcp_init", dctcpState},
+	{"dctcp_ssthresh", dctcpState},
+	{"dctcp_state", dctcpState},
+	{"dctcp_update_alpha", dctcpState},
 	{"hid_bpf_attach_prog", "attaches a program while the syscall program runs: the programs of a HID device are those of the object"},
 	{"scx_bpf_cid_override", "schedulers by cid (sched_ext_ops_cid) are not simulated"},
 	{"scx_bpf_dsq_reenq", "tasks are enqueued again from the local queue of a CPU alone (scx_bpf_reenqueue_local)"},

@@ -39,6 +39,8 @@ type Config struct {
 	Types   *object.Types // shared cache; nil creates one
 	// Kallsyms lists the existing symbols with their addresses; nil = the functions and variables in BTF.
 	Kallsyms map[string]uint64
+	// Xattrs are extended attributes of files.
+	Xattrs map[XattrKey]string
 }
 
 // Kernel is the simulated kernel of one machine. It embeds its parts with their methods. Create it with [New].
@@ -99,6 +101,11 @@ func New(cfg Config) (*Kernel, error) {
 		return nil, err
 	}
 	k.Model = model.NewModel(k.Space, k.User)
+	for key, value := range cfg.Xattrs {
+		if !k.SetXattr(key, value) {
+			return nil, fmt.Errorf("kernel: the extended attributes of %s do not fit into a file system's block", key.Path)
+		}
+	}
 	k.Host = net.New(k.Space)
 	k.HID = hid.New(k.Space)
 	k.Hooks = hook.New(k.Space, k.User, k.Symbols, k.Model, k.Host, k.HID)

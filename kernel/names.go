@@ -85,6 +85,7 @@ type (
 	Neighbour = net.Neighbour
 	// FileSpec describes a file to build, MMSpec and AreaSpec an address space.
 	FileSpec = model.FileSpec
+	XattrKey = model.XattrKey
 	MMSpec   = model.MMSpec
 	AreaSpec = model.AreaSpec
 )

@@ -53,6 +53,8 @@ type Config struct {
 	Clock kernel.ClockConfig
 	// Random are the first values of the random number generator.
 	Random []uint64
+	// Xattrs are extended attributes of files.
+	Xattrs map[kernel.XattrKey]string
 	// Consume selects when simulated user space reads ring and perf buffers.
 	Consume maps.ConsumeMode
 	// Schedules means that a schedule calls the programs of sched_ext schedulers, which cannot run otherwise.
@@ -171,7 +173,7 @@ func (m *Machine) compose() (err error) {
 	}
 	m.kernel, err = kernel.New(kernel.Config{
 		Mem: m.mem, BTF: t.BTF, Modules: modules, Arch: t.Arch, Version: t.Version, Seed: m.cfg.Seed, CPUs: m.cfg.CPUs,
-		Mode: m.cfg.Mode, Clock: clock, Random: m.cfg.Random, Types: m.cfg.Types, Kallsyms: t.Kallsyms,
+		Mode: m.cfg.Mode, Clock: clock, Random: m.cfg.Random, Types: m.cfg.Types, Kallsyms: t.Kallsyms, Xattrs: m.cfg.Xattrs,
 	})
 	if err != nil {
 		return err

@@ -58,6 +58,8 @@ type Setup struct {
 	Kconfig map[string]string
 	Ksyms   []Pair
 	Network *Node
+	// Xattrs are extended attributes of files.
+	Xattrs map[kernel.XattrKey]string
 }
 
 // Run is one run of a program.
@@ -338,8 +340,35 @@ func (f *File) decodeKernel(root *Node) error {
 		f.Kernel.Kconfig[p.Key.Text] = v
 	}
 	f.Kernel.Network = n.Get("network")
+	wrong.add(f.decodeXattrs(n.Get("xattrs")))
 	f.Kernel.Ksyms, err = n.Get("ksyms").pairs("ksyms")
 	wrong.add(err)
+	return wrong.err()
+}
+
+// decodeXattrs reads attributes by path and name: {/bin/true: {user.origin: here}}.
+func (f *File) decodeXattrs(n *Node) error {
+	files, err := n.pairs("xattrs")
+	if err != nil {
+		return err
+	}
+	var wrong mistakes
+	f.Kernel.Xattrs = map[kernel.XattrKey]string{}
+	for _, file := range files {
+		path := file.Key.Text
+		if !strings.HasPrefix(path, "/") {
+			wrong.add(file.Key.errorf("xattrs: %q is no absolute path", path))
+		}
+		attributes, err := file.Value.pairs("xattrs of " + path)
+		wrong.add(err)
+		for _, a := range attributes {
+			if a.Value.Kind != Scalar {
+				wrong.add(a.Value.errorf("xattrs: want a text, got %s", a.Value.describe()))
+				continue
+			}
+			f.Kernel.Xattrs[kernel.XattrKey{Path: path, Name: a.Key.Text}] = a.Value.Text
+		}
+	}
 	return wrong.err()
 }
 

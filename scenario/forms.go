@@ -89,6 +89,7 @@ var kernelForm = &form{"kernel", "The simulated machine.", []member{
 	{name: "kconfig", doc: "Values of CONFIG_ externs.", shape: mapOf(oneOf(text, integer))},
 	{name: "ksyms", doc: "Values of kernel variables.", shape: mapOf(anything)},
 	{name: "network", doc: "Interfaces, routes and neighbours.", shape: formOf(networkForm)},
+	{name: "xattrs", doc: "Extended attributes of files, by absolute path and name ({/bin/true: {user.origin: here}}), as bpf_get_file_xattr reads them.", shape: mapOf(mapOf(text))},
 }}
 
 var clockForm = &form{"clock", "The clocks at the start.", []member{

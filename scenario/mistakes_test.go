@@ -122,6 +122,9 @@ func TestMistakes(t *testing.T) {
 		{"far too deep", strings.Repeat("[", 5000), "s.yaml:1:1: nested more than"},
 		{"unknown ksym", "kernel: {ksyms: {jiffie: 1}}" + run, `s.yaml:1:18: unknown kernel variable "jiffie"`},
 		{"cpus", "kernel: {cpus: 0}" + run, "s.yaml:1:16: cpus: 0 is outside the range 1 to 1024"},
+		{"a relative path", "kernel: {xattrs: {bin: {user.a: b}}}" + run, `s.yaml:1:19: xattrs: "bin" is no absolute path`},
+		{"attributes that are none", "kernel: {xattrs: {/bin: [user.a]}}" + run, "s.yaml:1:25: xattrs of /bin: want a mapping"},
+		{"an attribute without a value", "kernel: {xattrs: {/bin: {user.a: [b]}}}" + run, "s.yaml:1:34: xattrs: want a text"},
 		{"a reference in a global", "globals: {limit: $a}\nruns: [{prog: on_sys_enter}]\n", "s.yaml:1:18: limit: global variables are set before loading"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -130,6 +130,7 @@ func programNames(obj *loader.Object) []string {
 func (f *File) config(opt Options) machine.Config {
 	cfg := opt.Config
 	cfg.Mode, cfg.Random = kernel.ModeScenario, f.Kernel.Random
+	cfg.Xattrs = f.Kernel.Xattrs
 	cfg.Schedules = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Sched != nil })
 	cfg.Traffic = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Qdisc != nil })
 	if cfg.Boot != 0 { // otherwise the machine's value would override the file's

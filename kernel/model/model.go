@@ -21,11 +21,12 @@ type Model struct {
 	areas        map[*object.Object][]*object.Object // memory areas of the mm_structs for which they were set
 	made         map[*object.Object][]*object.Object // memory areas of the other mm_structs
 	cgroupByPath map[string]*object.Object           // cgroups that were built
+	xattrs       map[XattrKey]string                 // extended attributes of files
 }
 
 // NewModel returns an empty model.
 func NewModel(s *object.Space, u *window.User) *Model {
-	return &Model{Space: s, User: u, current: make([]*object.Object, s.CPUs()), areas: make(map[*object.Object][]*object.Object), made: make(map[*object.Object][]*object.Object), cgroupByPath: make(map[string]*object.Object)}
+	return &Model{Space: s, User: u, current: make([]*object.Object, s.CPUs()), areas: make(map[*object.Object][]*object.Object), made: make(map[*object.Object][]*object.Object), cgroupByPath: make(map[string]*object.Object), xattrs: make(map[XattrKey]string)}
 }
 
 // ModelSnapshot is the state of a [Model] at one point in time, without its objects, which the [Space] keeps.
@@ -35,6 +36,7 @@ type ModelSnapshot struct{ was Model }
 func (m *Model) Snapshot() *ModelSnapshot {
 	s := &ModelSnapshot{*m}
 	s.was.current, s.was.areas, s.was.made, s.was.cgroupByPath = slices.Clone(m.current), maps.Clone(m.areas), maps.Clone(m.made), maps.Clone(m.cgroupByPath)
+	s.was.xattrs = maps.Clone(m.xattrs)
 	return s
 }
 
@@ -42,4 +44,5 @@ func (m *Model) Snapshot() *ModelSnapshot {
 func (m *Model) Restore(s *ModelSnapshot) {
 	*m = s.was
 	m.current, m.areas, m.made, m.cgroupByPath = slices.Clone(s.was.current), maps.Clone(s.was.areas), maps.Clone(s.was.made), maps.Clone(s.was.cgroupByPath)
+	m.xattrs = maps.Clone(s.was.xattrs)
 }

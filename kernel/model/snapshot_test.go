@@ -34,6 +34,7 @@ func TestModelRestoresEveryField(t *testing.T) {
 		"made":         snaptest.Map(&m.made, of, []*object.Object{of(0)}),
 		"areas":        snaptest.Map(&m.areas, of, []*object.Object{of(0)}),
 		"cgroupByPath": snaptest.Map(&m.cgroupByPath, strconv.Itoa, of(0)),
+		"xattrs":       snaptest.Map(&m.xattrs, func(n int) XattrKey { return XattrKey{"/f", strconv.Itoa(n)} }, "value"),
 	}, func() func() {
 		c := m.Snapshot()
 		return func() { m.Restore(c) }
