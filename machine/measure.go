@@ -36,8 +36,8 @@ type Measurement struct {
 
 // Measure runs a program repeatedly and times it in batches. With memory the program is raw: r1 is a private copy of
 // memory in simulated memory and r2 its length, and all runs work on that copy. A program that gets packets is timed
-// per packet, as in a [Replay]. Otherwise every run gets a fresh context, as in [Machine.Run], which is not timed. If
-// the first run fails, nothing is timed.
+// as the kernel's test run times it, see [Replay.Repeat]: on one packet, which is not renewed. Otherwise every run gets a fresh
+// context, as in [Machine.Run], which is not timed. If the first run fails, nothing is timed.
 //
 // Configure the machine as Uncovered: recording coverage costs time.
 func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []byte) (*Measurement, error) {
@@ -129,20 +129,22 @@ func (m *Machine) measureRaw(ctx context.Context, t *timing, start func() (*Sess
 	}
 	defer s.Leave()
 	img, r1, r2 := s.p.img, m.thread.Reg(1), m.thread.Reg(2)
-	return t.take(ctx, func() error {
-		m.thread.Start(img, r1, r2)
-		stop := m.step(m.cfg.MaxInsns)
-		for stop == vm.Budget && m.thread.Insns() < m.cfg.MaxInsns {
-			stop = m.step(m.cfg.MaxInsns - m.thread.Insns())
-		}
-		if stop != vm.Done {
-			return fmt.Errorf("a later run ended differently from the first: %v %v", stop, m.thread.Fault())
+	return t.take(ctx, func(n int) error {
+		for range n {
+			m.thread.Start(img, r1, r2)
+			stop := m.step(m.cfg.MaxInsns)
+			for stop == vm.Budget && m.thread.Insns() < m.cfg.MaxInsns {
+				stop = m.step(m.cfg.MaxInsns - m.thread.Insns())
+			}
+			if stop != vm.Done {
+				return fmt.Errorf("a later run ended differently from the first: %v %v", stop, m.thread.Fault())
+			}
 		}
 		return nil
 	})
 }
 
-// measurePackets times packets: refilling the context, the run, and reading its outcome.
+// measurePackets times repeated runs on one packet.
 func (m *Machine) measurePackets(ctx context.Context, t *timing, name string, in Input) error {
 	r, res, err := m.Replay(name, in)
 	if err != nil {
@@ -156,8 +158,11 @@ func (m *Machine) measurePackets(ctx context.Context, t *timing, name string, in
 	if packet == nil {
 		packet = kernel.DefaultPacket()
 	}
-	return t.take(ctx, func() error {
-		out, err := r.Run(ctx, packet)
+	if _, err := r.Run(ctx, packet); err != nil {
+		return err
+	}
+	return t.take(ctx, func(n int) error {
+		out, err := r.Repeat(ctx, n)
 		if err == nil && out.Fault != nil {
 			err = fmt.Errorf("a later run ended differently from the first: %w", out.Fault)
 		}
@@ -165,14 +170,12 @@ func (m *Machine) measurePackets(ctx context.Context, t *timing, name string, in
 	})
 }
 
-// take times calls in batches.
-func (t *timing) take(ctx context.Context, run func() error) error {
+// take times batches of n runs.
+func (t *timing) take(ctx context.Context, run func(n int) error) error {
 	batch := func(n int) (time.Duration, error) {
 		begin := time.Now()
-		for range n {
-			if err := run(); err != nil {
-				return 0, err
-			}
+		if err := run(n); err != nil {
+			return 0, err
 		}
 		t.runs += uint64(n)
 		return time.Since(begin), nil

@@ -182,32 +182,52 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (*Outcome, error) {
 	}
 	r.packets++
 	t.Start(m.attached.entry(r.p).img, r.ctx.Addr)
+	if err := r.execute(ctx); err != nil {
+		return nil, err
+	}
+	out := r.outcome()
+	r.total.Insns += out.Insns
+	r.ended(made)
+	return out, nil
+}
+
+// execute runs the thread to the end of a run that has begun. The error is that of ctx.
+func (r *Replay) execute(ctx context.Context) error {
+	m, t := r.m, r.m.thread
 	limit := m.cfg.MaxInsns
 	for m.step(min(slice, limit-min(limit, t.Insns()))) == vm.Budget {
 		if t.Insns() >= limit {
 			t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
 		} else if err := ctx.Err(); err != nil {
 			r.called = true // assume so
-			return nil, err
+			return err
 		}
 	}
 	if t.Status() == vm.Done && len(r.run.Held.Things()) > 0 {
 		m.checkHeld()
 	}
-	out := &r.out
+	return nil
+}
+
+// outcome is that of the last run.
+func (r *Replay) outcome() *Outcome {
+	t, out := r.m.thread, &r.out
 	out.Ret, out.Insns, out.Packet = t.Ret(), t.Insns(), r.ctx.Frame()
 	out.Effects, out.Trace = r.run.Events, r.run.Trace
-	r.total.Insns += out.Insns
 	out.Fault = nil
 	if f := t.Fault(); f != nil {
-		out.Fault = m.explain(f)
-		m.abandon()
+		out.Fault = r.m.explain(f)
+		r.m.abandon()
 	}
-	if r.called = m.calls.made != made; r.called { // a program that calls nothing leaves no traces
-		m.mapEnv.EndRun()
+	return out
+}
+
+// ended cleans up after a run that began when that many calls were made.
+func (r *Replay) ended(made uint64) {
+	if r.called = r.m.calls.made != made; r.called { // a program that calls nothing leaves no traces
+		r.m.mapEnv.EndRun()
 		r.consume()
 	}
-	return out, nil
 }
 
 // consume takes the records sent to user space and counts them.

@@ -162,7 +162,10 @@ func (t *Thread) Start(img *Image, args ...uint64) {
 
 // StartAt is like Start, but from slot pc, where a function begins. It is for callbacks called by the kernel itself
 // (timers, work queues).
-func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
+func (t *Thread) StartAt(img *Image, pc int, args ...uint64) { t.start(img, pc, true, args) }
+
+// start is StartAt. Without wipe the stack keeps what the last run left in it.
+func (t *Thread) start(img *Image, pc int, wipe bool, args []uint64) {
 	// Much of the cost of a short run is here. Values that rarely differ are compared instead of written, because every
 	// pointer store pays a write barrier.
 	*(*[11]uint64)(t.regs[:11]) = [11]uint64{}
@@ -208,9 +211,11 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 			if f.cont != nil || f.img != nil {
 				f.cont, f.img = nil, nil
 			}
-			t.wipe(f)
+			if wipe {
+				t.wipe(f)
+			}
 		}
-	case t.soiled || img.stack:
+	case wipe && (t.soiled || img.stack):
 		t.wipe(f)
 	}
 	t.soiled, t.deep = img.stack, img.calls

@@ -36,8 +36,9 @@ func newBenchCommand(a *app) *cobra.Command {
 		Use:   "bench OBJECT -p PROGRAM [--mem FILE] [--compare FILE]",
 		Short: "Measure how long a program takes",
 		Long: `Run a program in 40 batches of at least 3 ms and print the time of one run: the best and the median batch. Each run gets
-a default context. Making it is not timed, except for programs that take packets: there the time is that of one packet
-in a replay. With --mem the section name is ignored: r1 points to a private copy of FILE in simulated memory, r2 is its length.
+a default context, whose making is not timed. Programs that take packets run as in the kernel's BPF_PROG_TEST_RUN with repeat:
+on one packet and one context, which each run finds as the one before left them. With --mem the section name is ignored: r1
+points to a private copy of FILE in simulated memory, r2 is its length.
 
 --compare reads the output of an earlier bench --json of the same program and reports whether this one is faster or slower:
 the batches differ significantly (Mann-Whitney U test, p < 0.01) and the medians by more than 3 %. Exit code 1 when it is
