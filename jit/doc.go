@@ -87,11 +87,14 @@
 //
 // Code makes a KindTailCall itself in the function that ran when Go called, if the slot of the program array has a link, which
 // is the address of the State of the other program's code. It exits with CallFunc, before any change, if State.Shut or
-// Frame.Ret is not 0, State.Tails is 0, r2 is not Inline.Map, r3 (32 bits) is beyond Inline.Progs.Links, the link is 0, or
-// State.Room, with everything executed charged and plus Program.Slack, is below the other State's Slack. Otherwise it adds 1
-// to Calls of its kind; gives the other State what is left of that room, Now plus Step, Step, Boot, Limit, Tails less 1, a May of vm.MaxMayGoto,
-// Top and Host of its Frame(0), and Begin as its Entry; stores registers as on exit; restores the stack pointer; and
-// jumps to the other Text. Enter returns the address of the State of the code that exited. The engine links a slot when the program
+// Frame.Ret is not 0, r2 is not Inline.Map, r3 (32 bits) is beyond Inline.Progs.Links, the link is 0, State.Tails and
+// State.Over are 0, or State.Room, with everything executed charged and plus Program.Slack, is below the other State's Slack.
+// Otherwise it adds 1 to Calls of its kind. If Tails is 0, the call is beyond vm.MaxTailCalls: r0 becomes 0, the time passes, and
+// code goes on. If not, code gives the other State Now plus Step, Tails less 1 and its SP, and jumps to the other Arrive with
+// r0 to r9 and what is left of the room in their host registers; programs with tail calls therefore use all of these. There, code
+// stores those that it does not use in the thread, and begins in its Frame(0), with a May of vm.MaxMayGoto.
+// The engine gives all linked States what does not change before code exits: Limit, Boot, Step, Over. Enter returns the address
+// of the State of the code that exited. The engine links a slot when the program
 // in it starts after a tail call that Go made, unless that code is still to be compiled again; it drops all links when
 // anything changes that code was prepared for, and the array drops one when its slot changes.
 //

@@ -278,7 +278,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code, known []byte) (
 		}
 	}
 	c.turns, c.tails = turnsOf(p, &e.out, c.saves), tailsOf(p)
-	c.state.Text, c.state.Slack = c.text, c.slack
+	c.state.Arrive, c.state.Slack = c.text+uintptr(e.out.Arrive), c.slack
 	c.cells = p.Cells
 	for pc := range p.Insns {
 		if in := &p.Insns[pc]; in.Check == plan.CheckRange && in.Cell >= 0 {

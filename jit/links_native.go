@@ -70,9 +70,17 @@ func (e *Engine) mayTail(c *code, t *vm.Thread) {
 	if len(e.links.all) > 0 && e.links.key != e.linkKey(t) {
 		e.unlink()
 	}
-	c.state.Tails = 0
-	if len(e.links.all) > 0 {
-		c.state.Tails = uint64(t.TailCallsLeft())
+	st := c.state
+	st.Tails, st.Over = 0, 0
+	if len(e.links.all) == 0 {
+		return
+	}
+	if st.Tails = uint64(t.TailCallsLeft()); t.Depth() == 0 {
+		st.Over = 1
+	}
+	for _, l := range e.links.all { // what stays the same until code exits
+		to := l.to.state
+		to.Limit, to.Boot, to.Step, to.Over = st.Limit, st.Boot, st.Step, st.Over
 	}
 }
 
@@ -121,7 +129,6 @@ func (e *Engine) arrives(c *code, t *vm.Thread) {
 		e.unlink()
 		e.links.key = key
 	}
-	c.state.Begin = c.text + uintptr(c.slots[0].entry)
 	at := &from.Progs.Links[slot]
 	*at = uint64(uintptr(unsafe.Pointer(c.state)))
 	for i := range e.links.all {

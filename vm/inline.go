@@ -22,7 +22,8 @@ const (
 	// one (signed) is below the end, it is stored and r0 becomes r1; if not, both are zeroed and r0 becomes 0.
 	InlineNext
 	// InlineTail continues with the program in slot r3 (32 bits) of the program array r2, with r1 to r9 and the stack as they are. It
-	// counts toward MaxTailCalls. If there is no program, or the count is reached, the function must be called.
+	// counts toward MaxTailCalls. If the count is reached, r0 becomes 0 and nothing else happens. If there is no program, the function
+	// must be called.
 	InlineTail
 	// NumInlines is the number of kinds.
 	NumInlines

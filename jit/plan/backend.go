@@ -76,11 +76,17 @@ type BackendControl interface {
 	// TestShut compares State.Shut with 0.
 	TestShut()
 
-	// TailTarget finds the State that a tail call continues with. It leaves the call to Go if there is none. TailRoom
-	// computes the room there, which is State.Room plus n less the target's Slack, and compares it with 0. TailCall continues there.
+	// TailTarget finds the State that a tail call continues with. It leaves the call to Go if there is none. TestTails compares
+	// State.Tails with 0. TailRoom computes the room there, which is State.Room plus n less the target's Slack, and compares it with
+	// 0. TailCall continues at the target's State.Arrive, where Arrive takes over.
 	TailTarget(f *Inline)
+	TestTails()
 	TailRoom(n int32)
 	TailCall(f *Inline)
+	Arrive()
+	// TestOver compares State.Over with 0. TailOver executes the call after the last one, which only sets r0.
+	TestOver()
+	TailOver(f *Inline)
 }
 
 // BackendTurns provides the parts of calls with FlagTurns. f is the frame of the function that is called.

@@ -29,6 +29,8 @@ type Code struct {
 	// Starts is the offset of the code of Program.Insns[i], for disassembly. Code from Cold on is out of line.
 	Starts []uint32
 	Cold   uint32
+	// Arrive is the offset in Text at which other programs' tail calls enter.
+	Arrive uint32
 	// Turns are the calls with FlagTurns.
 	Turns []Turn
 }
@@ -42,7 +44,7 @@ type Turn struct {
 
 // Reset prepares c for a program of n Insns.
 func (c *Code) Reset(n int) {
-	c.Text, c.Cold, c.Turns = c.Text[:0], 0, c.Turns[:0]
+	c.Text, c.Cold, c.Arrive, c.Turns = c.Text[:0], 0, 0, c.Turns[:0]
 	if cap(c.Entries) < n {
 		c.Entries, c.Starts = make([]uint32, n), make([]uint32, n)
 	}

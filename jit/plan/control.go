@@ -127,7 +127,8 @@ func (e *Emission) call(in *Insn) {
 	b.Call(in)
 }
 
-// tailCall generates a tail call: it continues in the code of the program in the slot. Go makes those that code cannot make.
+// tailCall generates a tail call: it continues in the code of the program in the slot, or, if it is one too many, here. Go makes those that
+// code cannot make.
 func (e *Emission) tailCall(in *Insn) {
 	b, f := e.backend, e.Program.Inline(in)
 	b.TestShut()
@@ -137,9 +138,15 @@ func (e *Emission) tailCall(in *Insn) {
 		e.CallUnless(Equal)
 	}
 	b.TailTarget(f)
+	b.TestTails()
+	last := b.JumpIf(Equal)
 	b.TailRoom(int32(e.Program.Slack()) - in.Count - 1)
 	e.CallUnless(SignedAtLeast)
 	b.TailCall(f)
+	b.Land(last)
+	b.TestOver()
+	e.CallUnless(NotEqual)
+	b.TailOver(f)
 }
 
 // exit returns to the calling generated code, or exits to Go.

@@ -73,6 +73,10 @@ func (e *Emission) Emit(b Backend, code *Buffer, p *Program, t Target, out *Code
 	e.Leave(Interpret, int32(p.Len())) // the end of the program is not an instruction
 	out.Cold = uint32(code.Len())
 	e.coldCode(b)
+	code.Room(MaxPiece)
+	out.Arrive = uint32(code.Len())
+	b.Arrive()
+	b.JumpBack(int32(out.Starts[0]))
 	if e.Reach == 0 {
 		e.Reach = math.MaxInt32
 	}
@@ -221,9 +225,9 @@ func (e *Emission) special(b Backend, in *Insn) bool {
 	case KindTailCall:
 		if e.PC < int32(e.Program.Len()) {
 			e.tailCall(in)
-		} else {
-			e.Leave(CallFunc, in.Slot)
+			return true
 		}
+		e.Leave(CallFunc, in.Slot)
 		return false
 	case KindGuard:
 		e.Check(in, false)

@@ -94,6 +94,7 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 		p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
 		p.Timed = true        // the program that follows may read the time
 		p.leaders.add(pc + 1) // what follows may not run
+		p.Used |= 1<<10 - 1   // registers are handed over in the host's
 		return
 	case vm.InlineLoop, vm.InlineEach:
 		img, target, ok := p.Image.Text().Resolve(r2)

@@ -28,8 +28,8 @@ const (
 	OffCPU       = int32(unsafe.Offsetof(State{}.CPU))
 	OffCalls     = int32(unsafe.Offsetof(State{}.Calls))
 	OffTails     = int32(unsafe.Offsetof(State{}.Tails))
-	OffText      = int32(unsafe.Offsetof(State{}.Text))
-	OffBegin     = int32(unsafe.Offsetof(State{}.Begin))
+	OffOver      = int32(unsafe.Offsetof(State{}.Over))
+	OffArrive    = int32(unsafe.Offsetof(State{}.Arrive))
 	OffSlack     = int32(unsafe.Offsetof(State{}.Slack))
 	OffFrame0    = int32(unsafe.Offsetof(State{}.Stack) + unsafe.Sizeof(State{}.Stack) - FrameSize) // of Frame(0)
 	OffMarks     = int32(unsafe.Sizeof(State{}))                                                    // of the bytes after it

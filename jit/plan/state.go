@@ -49,10 +49,10 @@ type State struct {
 	// Host as the base of CheckNone; other programs start in Frame(0).
 	Top, Host uintptr
 
-	// Tail calls. Tails is how many of them code may still make. Text is the address of Code.Text[0], Begin that of the code
-	// of the first slot, Slack is Program.Slack: other programs' code reads them.
-	Tails       uint64
-	Text, Begin uintptr
+	// Tail calls. Tails is how many of them code may still make. If Over is not 0, the one after them is beyond vm.MaxTailCalls.
+	// Arrive is the address of Code.Arrive, Slack is Program.Slack: other programs' code reads them.
+	Tails, Over uint64
+	Arrive      uintptr
 	Slack       int64
 
 	// Outputs.
