@@ -187,6 +187,28 @@ func (n *Node) step() (s sched.Step, err error) {
 	case "cgroup":
 		s.Kind = sched.DoMove
 		s.To, err = arg(1).text("cgroup")
+	case "cgroup-weight":
+		s.Kind, most = sched.DoGroupWeight, 3
+		weight := 0
+		if s.To, err = arg(1).text("cgroup-weight"); err == nil {
+			weight, err = arg(2).int("cgroup-weight", 1, 10_000)
+		}
+		s.Weight = uint32(weight)
+	case "cgroup-idle":
+		s.Kind, most = sched.DoGroupIdle, 3
+		idle := 0
+		if s.To, err = arg(1).text("cgroup-idle"); err == nil {
+			idle, err = arg(2).int("cgroup-idle", 0, 1)
+		}
+		s.Idle = idle == 1
+	case "cgroup-max":
+		s.Kind, most, s.Period = sched.DoGroupMax, 4, 100*time.Millisecond
+		if s.To, err = arg(1).text("cgroup-max"); err == nil && (len(words) < 3 || words[2] != "max") {
+			s.Quota, err = arg(2).duration("cgroup-max")
+		}
+		if err == nil && len(words) > 3 {
+			s.Period, err = arg(3).duration("cgroup-max")
+		}
 	case "cpus":
 		s.Kind, most = sched.DoAffinity, len(words)
 		for i := range words[1:] {
@@ -197,7 +219,7 @@ func (n *Node) step() (s sched.Step, err error) {
 			s.CPUs |= sched.MaskOf(cpu)
 		}
 	default:
-		return s, n.unknown("step", words[0], []string{"run", "sleep", "wait", "wake", "yield", "nice", "cpus", "cgroup", "exit"})
+		return s, n.unknown("step", words[0], []string{"run", "sleep", "wait", "wake", "yield", "nice", "cpus", "cgroup", "cgroup-weight", "cgroup-idle", "cgroup-max", "exit"})
 	}
 	if err == nil && len(words) > most {
 		err = n.errorf("do: %s has too many words", n.Text)

@@ -13,7 +13,7 @@ var schedForm = &form{"sched", "A schedule: tasks with timelines that a sched_ex
 }}
 
 var schedTaskForm = &form{"sched task", "A task of a schedule.", []member{
-	{name: "do", doc: "What it does, in order: run 5ms, sleep 10ms, wait (until another task wakes it), wake TASK, wake TASK sync (the waker is about to sleep), yield, nice 5, cpus 0 2, cgroup /a, exit, exit 1ms (with so much left to do).", shape: listOf(text), required: true},
+	{name: "do", doc: "What it does, in order: run 5ms, sleep 10ms, wait (until another task wakes it), wake TASK, wake TASK sync (the waker is about to sleep), yield, nice 5, cpus 0 2, cgroup /a (move there), cgroup-weight /a 200, cgroup-idle /a 1, cgroup-max /a 20ms 100ms (20ms in each 100ms; max for no limit), exit, exit 1ms (with so much left to do).", shape: listOf(text), required: true},
 	{name: "times", doc: "How often it does all of that before it exits (default: until the end).", shape: integer},
 	{name: "count", doc: "Number of such tasks: NAME0, NAME1, ... The default is one, called NAME.", shape: integer},
 	{name: "nice", doc: "Its nice value, -20 to 19.", shape: integer},

@@ -219,7 +219,7 @@ func (c *Config) checkCgroups() error {
 		}
 		addCgroup(seen, t.Cgroup)
 		for _, s := range t.Steps {
-			if s.Kind == DoMove && !isPath(s.To) {
+			if (s.Kind == DoMove || s.Kind.groupStep()) && !isPath(s.To) {
 				return bad("task %s: the cgroup %.40q is no absolute path of less than %d bytes", t.Name, s.To, maxPath)
 			}
 			addCgroup(seen, s.To)

@@ -87,7 +87,7 @@ func (s *Sim) load() bool {
 		if s.exit != nil {
 			return false
 		}
-		if ret := int32(s.call(nil, OpCgroupInit, Cgroup(g), CgroupArgs{Weight: 100})); ret != 0 {
+		if ret := int32(s.call(nil, OpCgroupInit, Cgroup(g), CgroupArgs{Weight: s.groupOf(g).weight})); ret != 0 {
 			s.errorf("ops.cgroup_init() failed (%d)", ret)
 		}
 	}

@@ -30,8 +30,13 @@ const (
 	OpCgroupExit Op = "cgroup_exit"
 	OpCgroupPrep Op = "cgroup_prep_move"
 	OpCgroupMove Op = "cgroup_move"
-	OpInit       Op = "init"
-	OpExit       Op = "exit"
+
+	OpCgroupWeight    Op = "cgroup_set_weight"
+	OpCgroupIdle      Op = "cgroup_set_idle"
+	OpCgroupBandwidth Op = "cgroup_set_bandwidth"
+
+	OpInit Op = "init"
+	OpExit Op = "exit"
 )
 
 // Arguments of operations that are structs. Others are a *Task, which may be nil, a CPU, flags, a weight or a truth

@@ -8,6 +8,7 @@ import (
 
 // Sim is a simulation. Create it with [New]. While it runs, the functions that schedulers call are its methods.
 type Sim struct {
+	groups map[string]*group // settings of cgroups, by path
 	cfg    Config
 	ops    Ops
 	tick   uint64

@@ -35,15 +35,18 @@ type StepKind uint8
 
 // Steps of timelines.
 const (
-	DoRun      StepKind = iota // use the CPU for a time
-	DoSleep                    // until the time has passed
-	DoWait                     // until another task wakes it; a wakeup before that counts
-	DoWake                     // another task
-	DoYield                    // sched_yield
-	DoExit                     // after a time in do_exit
-	DoNice                     // its own nice value
-	DoAffinity                 // its own CPUs
-	DoMove                     // to another cgroup
+	DoRun         StepKind = iota // use the CPU for a time
+	DoSleep                       // until the time has passed
+	DoWait                        // until another task wakes it; a wakeup before that counts
+	DoWake                        // another task
+	DoYield                       // sched_yield
+	DoExit                        // after a time in do_exit
+	DoNice                        // its own nice value
+	DoAffinity                    // its own CPUs
+	DoMove                        // to another cgroup
+	DoGroupWeight                 // writes a cgroup's cpu.weight
+	DoGroupIdle                   // writes a cgroup's cpu.idle
+	DoGroupMax                    // writes a cgroup's cpu.max
 )
 
 // Step is one step of a timeline.
@@ -54,7 +57,12 @@ type Step struct {
 	Sync bool          // DoWake: the waker is about to sleep
 	Nice int           // DoNice
 	CPUs Mask          // DoAffinity
-	To   string        // DoMove
+	To   string        // DoMove, DoGroupWeight, DoGroupIdle, DoGroupMax: the cgroup
+
+	Weight uint32        // DoGroupWeight
+	Idle   bool          // DoGroupIdle
+	Quota  time.Duration // DoGroupMax: of each period, 0 for no limit
+	Period time.Duration // DoGroupMax
 }
 
 // check returns an error for a task that cannot be simulated.
@@ -97,6 +105,8 @@ func (t *TaskSpec) checkStep(s *Step, names map[string]bool, all Mask) error {
 		return bad("task %s: nice %d, want -20 to 19", t.Name, s.Nice)
 	case s.Kind == DoAffinity && s.CPUs&all == 0:
 		return bad("task %s: none of its CPUs exists", t.Name)
+	case s.Kind.groupStep():
+		return t.checkGroup(s)
 	}
 	return nil
 }

@@ -168,6 +168,8 @@ func (s *Sim) step(c *rq, t *Task) (waits bool) {
 		s.yield(c, t)
 		t.left = 0
 		return true
+	case DoGroupWeight, DoGroupIdle, DoGroupMax:
+		s.setGroup(step)
 	case DoNice, DoAffinity, DoMove:
 		return s.change(c, t, step)
 	}
