@@ -42,7 +42,7 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_UNAME},
 		{nr: unix.SYS_PRLIMIT64, when: equal, arg: 1, val: unix.RLIMIT_MEMLOCK},
 		{nr: sysSetrlimit, when: equal, arg: 0, val: unix.RLIMIT_MEMLOCK},
-		{nr: unix.SYS_READ, when: words, arg: 2}, {nr: unix.SYS_PREAD64, when: words, arg: 2}, {nr: unix.SYS_READV, when: equal, arg: 2, val: 1},
+		{nr: unix.SYS_READ, when: words, arg: 2}, {nr: unix.SYS_PREAD64, when: words, arg: 2}, {nr: unix.SYS_READV}, {nr: unix.SYS_PREADV}, {nr: unix.SYS_PREADV2},
 		{nr: unix.SYS_IOCTL, when: byte1, arg: 1, val: '$'},
 		{nr: unix.SYS_MMAP, when: sharedMap},
 		{nr: unix.SYS_EPOLL_CTL}, {nr: unix.SYS_EPOLL_PWAIT}, {nr: unix.SYS_EPOLL_PWAIT2},

@@ -3,6 +3,8 @@
 package exec
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
@@ -37,11 +39,12 @@ func init() {
 		unix.SYS_UNAME: (*call).uname, unix.SYS_UNSHARE: (*call).newNetwork, unix.SYS_CLONE: (*call).newNetwork, unix.SYS_SETNS: (*call).setns,
 		unix.SYS_PRLIMIT64: (*call).prlimit, sysSetrlimit: func(c *call) { c.s.reply(c.n, 0, 0) },
 		unix.SYS_READ: (*call).read, unix.SYS_READV: (*call).readv, unix.SYS_PREAD64: (*call).pread,
+		unix.SYS_PREADV: (*call).pread, unix.SYS_PREADV2: (*call).preadv2,
 		unix.SYS_IOCTL: (*call).ioctl, unix.SYS_MMAP: (*call).mmap,
 		unix.SYS_EPOLL_CTL: (*call).epollCtl, unix.SYS_EPOLL_PWAIT: (*call).epollWait, unix.SYS_EPOLL_PWAIT2: (*call).epollWait, sysEpollWait: (*call).epollWait,
 		sysPoll:        func(c *call) { c.poll(int64(int32(c.arg(2))) * 1e6) },
 		unix.SYS_PPOLL: func(c *call) { c.poll(c.timeout(c.arg(2))) },
-		sysSelect:      func(c *call) { c.s.host(c.n) }, unix.SYS_PSELECT6: func(c *call) { c.s.host(c.n) },
+		sysSelect:      func(c *call) { c.selectOf(time.Microsecond) }, unix.SYS_PSELECT6: func(c *call) { c.selectOf(time.Nanosecond) },
 		unix.SYS_CLOCK_NANOSLEEP: (*call).sleep,
 		unix.SYS_SENDTO:          (*call).sendto, unix.SYS_SENDMSG: (*call).sendmsg, unix.SYS_RECVMSG: (*call).recvmsg, unix.SYS_RECVFROM: (*call).recvfrom,
 		unix.SYS_SENDMMSG: (*call).sendmmsg, unix.SYS_SOCKET: (*call).socket,

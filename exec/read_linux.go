@@ -31,19 +31,65 @@ func (c *call) read() {
 	c.s.result(c.n, c.s.sys.PerfRead(c, e, c.arg(1), c.arg(2)))
 }
 
-// readv reads into one buffer, the only form that the filter notifies.
+// maxBuffers is UIO_MAXIOV, the most buffers of a readv(2).
+const maxBuffers = 1024
+
+// readv reads the counts once for each buffer, until one fails or is not filled: perf events have a read but no read_iter operation (fs/read_write.c
+// do_loop_readv_writev). A first buffer of no bytes fails, later ones are passed over.
 func (c *call) readv() {
 	e := c.counter()
 	if e == nil {
 		c.s.host(c.n)
 		return
 	}
-	v := make([]byte, 16) // struct iovec
-	if !c.Read(c.arg(1), v) {
+	n := c.arg(2)
+	if n > maxBuffers {
+		c.s.reply(c.n, 0, unix.EINVAL)
+		return
+	}
+	vec := make([]byte, 16*n) // struct iovec
+	if !c.Read(c.arg(1), vec) {
 		c.s.reply(c.n, 0, unix.EFAULT)
 		return
 	}
-	c.s.result(c.n, c.s.sys.PerfRead(c, e, le.Uint64(v), le.Uint64(v[8:])))
+	room := func(i uint64) uint64 { return le.Uint64(vec[16*i+8:]) }
+	all := uint64(0)
+	for i := range n {
+		if all |= room(i); int64(room(i)) < 0 {
+			c.s.reply(c.n, 0, unix.EINVAL)
+			return
+		}
+	}
+	if all == 0 {
+		c.s.reply(c.n, 0, 0)
+		return
+	}
+	var total bpfsys.Result
+	for i := range n {
+		if i > 0 && room(i) == 0 {
+			continue
+		}
+		r := c.s.sys.PerfRead(c, e, le.Uint64(vec[16*i:]), room(i))
+		if r.Errno != 0 {
+			if total.Val == 0 {
+				total = r
+			}
+			break
+		}
+		if total.Val += r.Val; uint64(r.Val) != room(i) {
+			break
+		}
+	}
+	c.s.result(c.n, total)
+}
+
+// preadv2 is readv(2) at the position -1.
+func (c *call) preadv2() {
+	if int64(c.arg(3)) == -1 {
+		c.readv()
+		return
+	}
+	c.pread()
 }
 
 // pread fails: perf events have no position.

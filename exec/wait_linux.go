@@ -151,11 +151,21 @@ func (c *call) poll(timeout int64) {
 		s.host(c.n)
 		return
 	}
-	p := &polling{fds: make([]unix.PollFd, n), files: make([]*file, n), raw: raw}
+	fds := make([]unix.PollFd, n)
+	for i := range fds {
+		fds[i] = unix.PollFd{Fd: int32(le.Uint32(raw[8*i:])), Events: int16(le.Uint16(raw[8*i+4:]))}
+	}
+	c.wait(&polling{fds: fds, raw: raw}, timeout)
+}
+
+// wait answers a call that waits for descriptors of the tool when one is ready, or has the host answer if none of them is an object.
+func (c *call) wait(p *polling, timeout int64) {
+	s := c.s
+	p.files = make([]*file, len(p.fds))
 	ours := false
 	for i := range p.fds {
-		fd := int32(le.Uint32(raw[8*i:]))
-		p.fds[i] = unix.PollFd{Fd: -1, Events: int16(le.Uint16(raw[8*i+4:]))}
+		fd := p.fds[i].Fd
+		p.fds[i].Fd = -1
 		if fd < 0 {
 			continue
 		}
@@ -169,7 +179,7 @@ func (c *call) poll(timeout int64) {
 			p.bad = append(p.bad, i)
 		}
 	}
-	if !ours {
+	if !ours || p.sets != nil && len(p.bad) > 0 { // select(2) of a bad descriptor fails
 		p.close()
 		s.host(c.n)
 		return
@@ -180,8 +190,8 @@ func (c *call) poll(timeout int64) {
 		end = time.Now().Add(time.Duration(timeout))
 	}
 	s.polls[p] = true
-	n2 := *c.n
-	go s.await(&call{s: s, n: &n2}, p, end)
+	n := *c.n
+	go s.await(&call{s: s, n: &n}, p, end)
 }
 
 // anyBuffer reports whether there is an object that can be polled.
@@ -197,12 +207,13 @@ func (s *supervisor) anyBuffer() bool {
 // pollRdNorm is POLLRDNORM, which package unix does not define.
 const pollRdNorm = 0x40
 
-// polling is a poll(2) that is served here.
+// polling is a poll(2) or select(2) that is served here.
 type polling struct {
 	fds   []unix.PollFd
 	files []*file
 	bad   []int
-	raw   []byte
+	raw   []byte  // the array of poll(2)
+	sets  *fdSets // of select(2)
 }
 
 func (p *polling) close() {
@@ -226,6 +237,9 @@ func (p *polling) look(s *supervisor) int {
 			if f.object != nil && s.sys.Readable(f.object) {
 				p.fds[i].Revents = p.fds[i].Events & (unix.POLLIN | pollRdNorm)
 			}
+		}
+		if p.sets != nil {
+			p.fds[i].Revents &= p.sets.asked[i]
 		}
 		if p.fds[i].Revents != 0 {
 			ready++
@@ -261,7 +275,15 @@ func (s *supervisor) answered(c *call, p *polling, end time.Time) bool {
 	}
 	ready := p.look(s)
 	if ready == 0 && (end.IsZero() || time.Now().Before(end)) {
+		if c.Interrupted() { // the signal's handler runs when the call has returned
+			s.reply(c.n, 0, unix.EINTR)
+			return true
+		}
 		return false
+	}
+	if p.sets != nil {
+		c.selected(p, end)
+		return true
 	}
 	for i := range p.fds {
 		le.PutUint16(p.raw[8*i+6:], uint16(p.fds[i].Revents))
