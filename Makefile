@@ -165,7 +165,7 @@ exec-tools:
 exec-aya:
 	scripts/exec-aya.sh $(TOOLCHAIN)-aya $(KERNELS)
 
-# Random system calls of a hostile tool, CALLS of them (ten million: an hour on two processors), from SEED on. Commands with seeds that lie apart can run in parallel.
+# Random system calls of a hostile tool, CALLS of them, from SEED on: some thousand in a second. Commands with seeds that lie apart can run in parallel.
 exec-random:
 	$(GO) test ./exec -run '^TestRandomCallsOfATool$$' -count=1 -timeout 0 -v -calls $(or $(CALLS),10000000) -seed $(or $(SEED),1)
 
