@@ -68,7 +68,7 @@ func Run(cfg Config) (int, error) {
 	if len(cfg.Args) == 0 {
 		return 0, errors.New("no program to run")
 	}
-	if err := checkTarget(cfg.System.Target); err != nil {
+	if err := checkTarget(&cfg.System); err != nil {
 		return 0, err
 	}
 	path, err := osexec.LookPath(cfg.Args[0])

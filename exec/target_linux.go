@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
 // TargetError means that tools of this host cannot use the kernel: the attributes of bpf(2), BTF and instructions that a tool's loader writes have the host's byte
@@ -22,7 +22,8 @@ func (e *TargetError) Error() string {
 }
 
 // checkTarget refuses kernels of the other byte order or word size.
-func checkTarget(t *loader.Target) error {
+func checkTarget(c *bpfsys.Config) error {
+	t := c.Target
 	switch {
 	case t == nil || t.BTF == nil:
 	case t.BTF.ByteOrder() != binary.ByteOrder(binary.LittleEndian):

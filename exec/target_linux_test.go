@@ -25,7 +25,7 @@ func TestKernelsOfTheHostsByteOrderAndWordSize(t *testing.T) {
 		spec, err := btf.Load(filepath.Join("../testdata/btf", c.file), nil)
 		require.NoError(t, err, c.file)
 		target := loader.NewTarget(c.file, spec)
-		err = checkTarget(target)
+		err = checkTarget(&bpfsys.Config{Target: target})
 		if c.what == "" {
 			assert.NoError(t, err, c.file)
 			continue
