@@ -8,6 +8,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,8 +129,8 @@ func TestWhoOutlivesTheSupervisorReachesNoKernel(t *testing.T) {
 	require.Len(t, pids, 2)
 	guards := childrenOf(t, cmd.Process.Pid)
 	require.Len(t, guards, 1)
+	require.Eventually(t, func() bool { return slices.Contains(childrenOf(t, guards[0]), int(pids[2])) }, 20*time.Second, time.Millisecond, "the guard adopts the grandchild")
 	left := append(childrenOf(t, guards[0]), int(pids[1]), int(pids[2]))
-	require.Contains(t, childrenOf(t, guards[0]), int(pids[2]), "the guard adopts the grandchild")
 	require.NoError(t, unix.Kill(guards[0], unix.SIGSTOP))
 	require.NoError(t, cmd.Process.Kill())
 	const e = int32(unix.ENOSYS)
