@@ -180,7 +180,7 @@ func verifierMap(d *loader.Map, types, inner *BTF, done map[*loader.Map]*verifie
 		v.Frozen = d.Data
 	}
 	if d.Inner != nil {
-		v.Inner = verifierMap(d.Inner, inner, nil, done)
+		v.Inner = verifierMap(d.Inner, inner, nil, done).Template()
 	}
 	return v
 }

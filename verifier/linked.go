@@ -125,7 +125,7 @@ func (c *mapConverter) convert(m *loader.Map) *Map {
 		d.ValueType = m.Datasec
 	}
 	d.Vars = c.vars(m)
-	d.Inner = c.convert(m.Inner)
+	d.Inner = c.convert(m.Inner).Template()
 	return d
 }
 

@@ -148,6 +148,16 @@ type Map struct {
 	Slots []uint32
 }
 
+// Template returns what a map of maps keeps of the map that describes its elements: all but the name (inner_map_meta_alloc).
+func (m *Map) Template() *Map {
+	if m == nil {
+		return nil
+	}
+	t := *m
+	t.Name = ""
+	return &t
+}
+
 // MapVar is a variable in the value of a data map.
 type MapVar struct {
 	Type      btf.ID // of the VAR
