@@ -38,6 +38,9 @@ type Input struct {
 	Hook *Hook
 	// Cookie is the cookie that user space attached the program with.
 	Cookie uint64
+	// USDT are the arguments of a USDT probe as its note has them ("-4@%edi 8@-16(%rbp)"): where libbpf's maps say they are. Without
+	// it they are constants in these maps.
+	USDT *string
 	// CgroupStorage identifies the value that bpf_get_local_storage returns; 0 is that of the current task's cgroup.
 	CgroupStorage uint64
 	// Elements overrides what an iterator visits: the arguments of each call by name. Map is the map whose elements it

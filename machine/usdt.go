@@ -2,8 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
@@ -20,25 +18,26 @@ const (
 func isUSDT(p *program) bool { return p.lp.SectionFlags.Has(progtype.Marker) }
 
 // describeUSDT does what libbpf does when it attaches to a USDT probe: it stores a spec of the arguments under number
-// 0, which is the attach cookie, and for older kernels under the probe's address. All arguments are constants: those of
-// the run. Their number is that of the highest one given, else as many as the context has registers for.
+// 0, which is the attach cookie, and for older kernels under the probe's address. Where the arguments are is what the probe's note says; without
+// one they are constants, those of the run, and their number is that of the highest one given, else as many as the context has registers for.
 func (cs *contexts) describeUSDT(p *program, c *kernel.Context, in Input) error {
 	specs, ok := cs.reg.MapByName(usdtSpecs)
-	if !isUSDT(p) || !ok {
+	if !isUSDT(p) {
+		if in.USDT != nil {
+			return &USDTError{"program " + p.lp.Name + " is not attached to a USDT probe (its section is not usdt/PATH:PROVIDER:NAME)"}
+		}
+		return nil
+	}
+	if !ok {
 		return nil
 	}
 	spec, id := p.types(), specs.Spec().ValueType
 	if spec == nil || id == 0 {
 		return &MapError{Map: usdtSpecs, Err: fmt.Errorf("its values have no type")}
 	}
-	n := 0
-	for name := range in.Args {
-		if i, err := strconv.Atoi(strings.TrimPrefix(name, "arg")); err == nil {
-			n = max(n, i)
-		}
-	}
-	if n == 0 {
-		n = min(len(c.Args), 6)
+	args, err := cs.markerArgs(c, in)
+	if err != nil {
+		return err
 	}
 	value := make([]byte, specs.Spec().ValueSize)
 	set := func(path string, v uint64) error {
@@ -51,15 +50,20 @@ func (cs *contexts) describeUSDT(p *program, c *kernel.Context, in Input) error 
 		}
 		return nil
 	}
-	for i := range min(n, len(c.Args)) {
-		if err := set(fmt.Sprintf("args[%d].val_off", i), c.Args[i].Value); err != nil {
-			return err
+	for i := range args {
+		for _, m := range args[i].members() {
+			if m.v == 0 {
+				continue
+			}
+			if err := set(fmt.Sprintf("args[%d].%s", i, m.name), m.v); err != nil {
+				return err
+			}
 		}
 	}
 	if err := set("usdt_cookie", in.Cookie); err != nil {
 		return err
 	}
-	if err := set("arg_cnt", uint64(n)); err != nil {
+	if err := set("arg_cnt", uint64(len(args))); err != nil {
 		return err
 	}
 	if errno := specs.Update(maps.AllCPUs, make([]byte, 4), value, uint64(uapi.Any)); errno != 0 {

@@ -107,6 +107,8 @@ type Run struct {
 	// Cookie is the attach cookie (bpf_get_attach_cookie).
 	Cookie     uint64
 	CookieNode *Node
+	// USDT says where the arguments of a USDT probe are; nil for constants.
+	USDT *Node
 	// Function is the function that a program runs for which traces many; nil for the default one.
 	Function *Node
 	// Elements are the arguments for each call of an iterator; Map is the map that it visits. Both may be unset.

@@ -20,7 +20,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	}
 	r := &Run{Pos: n.Pos, ProgNode: n.Get("prog"), Context: n.Get("context"), Current: n.Get("current"), CPUNode: n.Get("cpu"), Repeat: 1}
 	r.Elements, r.Map, r.CookieNode = n.Get("elements"), n.Get("map"), n.Get("cookie")
-	r.Function = n.Get("function")
+	r.Function, r.USDT = n.Get("function"), n.Get("usdt")
 	// with returns a step that is skipped if the key is missing.
 	with := func(key string, step func(v *Node) error) func() error {
 		return func() error {

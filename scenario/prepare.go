@@ -52,6 +52,7 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 		p.in.Cookie = 0
 	}
 	wrong.add(r.ofFunction(run, &p.in))
+	wrong.add(r.ofMarker(run, &p.in))
 	wrong.add(r.withContext(run, &p.in))
 	if run.Current != nil {
 		o, err := r.b.ref(run.Current)
@@ -172,6 +173,10 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		var value *kernel.ValueError
 		if errors.As(err, &value) {
 			return nil, run.wrapArg(err)
+		}
+		var marker *machine.USDTError
+		if errors.As(err, &marker) && run.USDT != nil {
+			return nil, run.USDT.wrap("usdt", err)
 		}
 		return nil, &Error{Pos: run.Pos, Text: err.Error(), Err: err}
 	}
@@ -345,6 +350,10 @@ func (run *Run) wrapArg(err error) error {
 		if a.Key.Text == name {
 			return a.Value.wrap("argument "+name, err)
 		}
+	}
+	var marker *machine.USDTError
+	if errors.As(err, &marker) && run.USDT != nil {
+		return run.USDT.wrap("usdt", err)
 	}
 	n := &Node{Pos: run.Pos}
 	return n.wrap("", err)

@@ -33,6 +33,9 @@ func (r *Regexp) FindString(s string) string { return r.compiled().FindString(s)
 // FindStringSubmatch is [regexp.Regexp.FindStringSubmatch].
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().FindStringSubmatch(s) }
 
+// SubexpIndex is [regexp.Regexp.SubexpIndex].
+func (r *Regexp) SubexpIndex(name string) int { return r.compiled().SubexpIndex(name) }
+
 // Split is [regexp.Regexp.Split].
 func (r *Regexp) Split(s string, n int) []string { return r.compiled().Split(s, n) }
 

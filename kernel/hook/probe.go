@@ -99,6 +99,7 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	ip -= 0x10000 - h.Hash(c.Func, "text")%0xfff0&^15
 	c.FuncAddr = ip
 	r := h.newRegisters("user regs", ip, sp)
+	c.regs = r
 	flags := c.spec.section()
 	n := len(r.abi.args)
 	if flags.Has(progtype.Marker) {

@@ -161,21 +161,49 @@ func firstAlternative(paths string) string {
 
 // set sets a register; of several alternatives the first existing one.
 func (r *registers) set(paths string, v uint64) {
+	if off, size, ok := r.place(paths); ok {
+		endian.PutUint(r.k.Order(), r.data[off:off+size], v)
+	}
+}
+
+// place returns where a register is.
+func (r *registers) place(paths string) (off, size int, ok bool) {
 	for _, p := range alternatives(paths) {
 		if r.l != nil {
 			f, rest, err := r.l.Place(p)
 			if err != nil || rest != "" || f.Off+f.Size > uint64(len(r.data)) || f.Size > 8 {
 				continue
 			}
-			endian.PutUint(r.k.Order(), r.data[f.Off:f.Off+f.Size], v)
-			return
+			return int(f.Off), int(f.Size), true
 		}
 		for i, name := range r.abi.regs {
 			if name == p {
-				endian.PutUint(r.k.Order(), r.data[i*r.abi.word:(i+1)*r.abi.word], v)
-				return
+				return i * r.abi.word, r.abi.word, true
 			}
 		}
+	}
+	return 0, 0, false
+}
+
+// Register returns where a register of a user space probe is in the context, and its value. The path is that of a member of struct pt_regs.
+func (c *Context) Register(path string) (off int, v uint64, ok bool) {
+	if c.regs == nil {
+		return 0, 0, false
+	}
+	off, size, ok := c.regs.place(path)
+	if !ok {
+		return 0, 0, false
+	}
+	return off, endian.Uint(c.k.Order(), c.k.Mem().Bytes(c.Region)[off:off+size]), true
+}
+
+// SetRegister sets a register of a user space probe.
+func (c *Context) SetRegister(path string, v uint64) {
+	if c.regs == nil {
+		return
+	}
+	if off, size, ok := c.regs.place(path); ok {
+		endian.PutUint(c.k.Order(), c.k.Mem().Bytes(c.Region)[off:off+size], v)
 	}
 }
 
