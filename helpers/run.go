@@ -31,6 +31,8 @@ type Run struct {
 	Retval int32
 	// SessionReturn means that a session program is called at its function's return.
 	SessionReturn bool
+	// Socket is what a program of a sockmap asked for besides its return value.
+	Socket SocketVerdict
 	// sessionCookie is the address of a session's eight bytes of storage.
 	sessionCookie uint64
 
@@ -81,6 +83,9 @@ func (r *Run) Reset() {
 	}
 	r.Retval, r.SessionReturn, r.sessionCookie = 0, false, 0
 	r.draining = r.draining[:0]
+	if r.Socket != (SocketVerdict{}) {
+		r.Socket = SocketVerdict{}
+	}
 	if r.skb.started {
 		r.skb = skbState{}
 	}

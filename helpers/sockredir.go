@@ -10,16 +10,24 @@ import (
 )
 
 var sockRedirectHelpers = []row{
-	{ID: uapi.FuncSkRedirectMap, Do: sockRedirectMap(false), Note: "recorded as an event"},
-	{ID: uapi.FuncSkRedirectHash, Do: sockRedirectHash(false), Note: "recorded as an event"},
-	{ID: uapi.FuncMsgRedirectMap, Do: sockRedirectMap(true), Note: "recorded as an event"},
-	{ID: uapi.FuncMsgRedirectHash, Do: sockRedirectHash(true), Note: "recorded as an event"},
-	{ID: uapi.FuncMsgApplyBytes, Do: msgBytes("verdict applies to the next %d bytes"), Note: "recorded as an event"},
-	{ID: uapi.FuncMsgCorkBytes, Do: msgBytes("called again at %d bytes"), Note: "recorded as an event"},
+	{ID: uapi.FuncSkRedirectMap, Do: sockRedirectMap(false), Note: "recorded as an event; delivered in runs with `sockets:`"},
+	{ID: uapi.FuncSkRedirectHash, Do: sockRedirectHash(false), Note: "recorded as an event; delivered in runs with `sockets:`"},
+	{ID: uapi.FuncMsgRedirectMap, Do: sockRedirectMap(true), Note: "recorded as an event; delivered in runs with `sockets:`"},
+	{ID: uapi.FuncMsgRedirectHash, Do: sockRedirectHash(true), Note: "recorded as an event; delivered in runs with `sockets:`"},
+	{ID: uapi.FuncMsgApplyBytes, Do: msgBytes("verdict applies to the next %d bytes", func(v *SocketVerdict, n *uint32) { v.Apply = n }), Note: "recorded as an event; delivered in runs with `sockets:`"},
+	{ID: uapi.FuncMsgCorkBytes, Do: msgBytes("called again at %d bytes", func(v *SocketVerdict, n *uint32) { v.Cork = n }), Note: "recorded as an event; delivered in runs with `sockets:`"},
 	{ID: uapi.FuncMsgPullData, Do: onPacket(msgChange(func(p *kernel.Packet, from, to int) uapi.Errno { return p.PullMessage(from, to) }))},
 	{ID: uapi.FuncMsgPushData, Do: onPacket(msgChange(func(p *kernel.Packet, at, n int) uapi.Errno { return p.PushMessage(at, n) })), Note: "the new bytes are zero"},
 	{ID: uapi.FuncMsgPopData, Do: onPacket(msgChange(func(p *kernel.Packet, at, n int) uapi.Errno { return p.PopMessage(at, n) }))},
 	{ID: uapi.FuncSkSelectReuseport, Do: selectReuseport, Note: "recorded as an event"},
+}
+
+// SocketVerdict is what sk_skb and sk_msg programs ask for with helpers: the socket of a redirect, nil for none, and how many bytes of messages
+// the verdict is about (bpf_msg_apply_bytes) and how many the next call waits for (bpf_msg_cork_bytes), nil if the program did not say.
+type SocketVerdict struct {
+	Target      *kernel.Socket
+	Ingress     bool
+	Apply, Cork *uint32
 }
 
 // Verdicts of socket programs.
@@ -75,6 +83,7 @@ func (c *Call) redirectTo(m maps.Map, key []byte, flags uint64, message bool) (u
 	case message && flags&uapi.RedirectIngress == 0 && !tcp, tcp && s.State() == tcpListen, !tcp && s.State() != established:
 		return skDrop, nil
 	}
+	c.Run.Socket.Target, c.Run.Socket.Ingress = s, flags&uapi.RedirectIngress != 0
 	text := c.keyText(m, key)
 	if flags&uapi.RedirectIngress != 0 {
 		text += ", ingress"
@@ -84,9 +93,10 @@ func (c *Call) redirectTo(m maps.Map, key []byte, flags uint64, message bool) (u
 }
 
 // msgBytes records how many bytes of a message a verdict applies to, or waits for.
-func msgBytes(format string) Impl {
+func msgBytes(format string, set func(v *SocketVerdict, n *uint32)) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		n := uint32(c.Args[1])
+		set(&c.Run.Socket, &n)
 		c.Run.Events = append(c.Run.Events, Event{Kind: Message, Number: uint64(n), Detail: fmt.Sprintf(format, n)})
 		return 0, nil
 	}

@@ -58,6 +58,8 @@ type Result struct {
 	// Traced are the results of programs that trace functions of the program, in the order in which they ran. Their records, effects, trace
 	// lines and changes of maps are among those above.
 	Traced []*Result
+	// Socket is what a program of a sockmap asked for besides its return value; nil if nothing.
+	Socket *helpers.SocketVerdict
 	// Untyped means that the types of the hook's arguments are unknown.
 	Untyped bool
 	// Ran means that the program was executed.

@@ -175,6 +175,9 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 		m.mapEnv.EndRun()
 		res.Events = m.takeEvents()
 	}
+	if v := m.env.Run.Socket; v != (helpers.SocketVerdict{}) {
+		res.Socket = &v
+	}
 	res.Changes = m.changes(before)
 	res.DataOut, res.CtxOut = c.Out(), c.CtxOut()
 	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())

@@ -164,3 +164,34 @@ var networkRows = []Row{
 		TestRun: true,
 	},
 }
+
+// SockMapPart is what a program decides for the sockets of a sockmap or sockhash that it is attached to.
+type SockMapPart int
+
+// The parts. A map has at most one program for each.
+const (
+	NoPart            SockMapPart = iota // the program cannot be attached to a map of sockets
+	PartParser                           // where messages of a stream end
+	PartStreamVerdict                    // what becomes of them
+	PartVerdict                          // the same without a parser
+	PartMessage                          // what becomes of data that a socket sends
+)
+
+// SockMapPartOf returns the part of a program (sock_map_prog_lookup).
+func SockMapPartOf(t uapi.ProgType, a uapi.AttachType) SockMapPart {
+	switch {
+	case t == uapi.ProgTypeSkMsg:
+		return PartMessage
+	case t != uapi.ProgTypeSkSkb:
+		return NoPart
+	}
+	switch a {
+	case uapi.AttachSkSkbStreamParser:
+		return PartParser
+	case uapi.AttachSkSkbStreamVerdict:
+		return PartStreamVerdict
+	case uapi.AttachSkSkbVerdict:
+		return PartVerdict
+	}
+	return NoPart
+}

@@ -65,6 +65,8 @@ type RunDocument struct {
 	Schedules []Schedule `json:"schedules,omitempty"`
 	// Traffic is what queueing disciplines did with packets.
 	Traffic []Traffic `json:"traffic,omitempty"`
+	// Sockets are what became of bytes that moved through sockmaps.
+	Sockets []Sockets `json:"sockets,omitempty"`
 	// HID are the HID devices whose programs ran.
 	HID []HIDDevice `json:"hid,omitempty"`
 	// Try is a command line whose flags let programs pass the branches that ended them, if flags can do that.

@@ -41,6 +41,9 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 	if res.Traffic != nil {
 		d.AddTraffic(res.Run.Name, res.Traffic)
 	}
+	if res.Sockets != nil {
+		d.AddSockets(res.Run.Name, res.Sends, res.Sockets)
+	}
 	for i := range d.Programs {
 		p := &d.Programs[i]
 		if p.Name != res.Run.Prog {

@@ -84,6 +84,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	for i := range d.Traffic {
 		d.Traffic[i].write(&b, s)
 	}
+	for i := range d.Sockets {
+		d.Sockets[i].write(&b, s)
+	}
 	for i := range d.HID {
 		d.HID[i].write(&b, s, opt)
 	}

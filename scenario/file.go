@@ -101,7 +101,9 @@ type Run struct {
 	// Sched is the schedule that runs instead of one program, or nil.
 	Sched *Sched
 	// Qdisc is the traffic that a queueing discipline gets instead, or nil.
-	Qdisc   *Qdisc
+	Qdisc *Qdisc
+	// Sockets are bytes that move through sockmaps instead, or nil.
+	Sockets *Sockets
 	damaged bool // part of it could not be read
 
 	// Cookie is the attach cookie (bpf_get_attach_cookie).
@@ -133,8 +135,9 @@ type HelperAnswer struct {
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx         *Node
 	Output, Effects, Truncated, Others, Sched, HID *Node
-	Chain, Qdisc                                   *Node
+	Chain, Qdisc, Sends                            *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []Pair
+	Sockets                                        []Pair
 	Reads                                          []*Node
 }
 

@@ -39,6 +39,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 		with("sched", func(v *Node) error { return r.decodeSched(n, v) }),
 		with("chain", func(v *Node) error { return r.decodeChain(n, v) }),
 		with("qdisc", func(v *Node) error { return f.decodeQdisc(r, n, v) }),
+		with("sockets", func(v *Node) error { return f.decodeSockets(r, n, v) }),
 		with("prog", func(v *Node) (err error) { r.Prog, err = v.text("prog"); r.Name = r.Prog; return err }),
 		with("name", func(v *Node) (err error) { r.Name, err = v.text("name"); return err }),
 		with("cpu", func(v *Node) (err error) { r.CPU, err = v.int("cpu", 0, 1023); return err }),
@@ -67,11 +68,11 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 }
 
 // simulated reports whether the run is a simulation that calls the programs.
-func (r *Run) simulated() bool { return r.Sched != nil || r.Qdisc != nil }
+func (r *Run) simulated() bool { return r.Sched != nil || r.Qdisc != nil || r.Sockets != nil }
 
-// needsProg checks that a run has a program, a chain of them, a schedule, or traffic.
+// needsProg checks that a run has a program, a chain of them, a schedule, traffic, or sockets.
 func (n *Node) needsProg() error {
-	if n.lost || n.Get("prog") != nil || n.Get("chain") != nil || n.Get("sched") != nil || n.Get("qdisc") != nil || n.fields(runForm) != nil {
+	if n.lost || n.Get("prog") != nil || n.Get("chain") != nil || n.Get("sched") != nil || n.Get("qdisc") != nil || n.Get("sockets") != nil || n.fields(runForm) != nil {
 		return nil
 	}
 	e := n.errorf("%s needs %q", runForm.name, "prog")
@@ -207,7 +208,7 @@ func (e *Expect) decode(n *Node) error {
 	}
 	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
 	e.Packet, e.Ctx, e.Sched, e.HID = n.Get("packet"), n.Get("ctx"), n.Get("sched"), n.Get("hid")
-	e.Qdisc = n.Get("qdisc")
+	e.Qdisc, e.Sends = n.Get("qdisc"), n.Get("sends")
 	e.Output, e.Effects, e.Truncated, e.Others, e.Chain = n.Get("output"), n.Get("effects"), n.Get("truncated"), n.Get("others"), n.Get("chain")
 	var wrong mistakes
 	wrong.add(n.fields(expectForm))
@@ -215,7 +216,7 @@ func (e *Expect) decode(n *Node) error {
 		name string
 		to   *[]Pair
 	}{
-		{"maps", &e.Maps}, {"globals", &e.Globals}, {"ringbuf", &e.Ringbuf}, {"perf", &e.Perf}, {"kernel", &e.Kernel}, {"helpers", &e.Helpers},
+		{"maps", &e.Maps}, {"globals", &e.Globals}, {"ringbuf", &e.Ringbuf}, {"perf", &e.Perf}, {"kernel", &e.Kernel}, {"helpers", &e.Helpers}, {"sockets", &e.Sockets},
 	} {
 		var err error
 		*m.to, err = n.Get(m.name).pairs(m.name)

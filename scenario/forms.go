@@ -102,10 +102,11 @@ var clockForm = &form{"clock", "The clocks at the start.", []member{
 
 var runForm = &form{"run", "One run of a program.", []member{
 	{name: "name", doc: "Name of the run (default: the program's name).", shape: text},
-	{name: "prog", doc: "The program. Required, except with chain, sched and qdisc.", shape: text},
+	{name: "prog", doc: "The program. Required, except with chain, sched, qdisc and sockets.", shape: text},
 	{name: "chain", doc: "Programs attached to one hook, in the order in which the kernel runs them (tc, tcx, netkit, cgroups, LSM, netfilter, probes): all get the same context, and run until one decides. Arguments, context and packet are those of the first. ret is what the last one that ran returned; all other expectations are about all of them. expect.chain has the verdict.", shape: listOf(text)},
 	{name: "sched", doc: "The schedule to run instead of one program.", shape: formOf(schedForm)},
 	{name: "qdisc", doc: "The traffic for a queueing discipline, instead of one program.", shape: formOf(qdiscForm)},
+	{name: "sockets", doc: "Bytes that move through sockets of sockmaps and sockhashes, instead of one program.", shape: formOf(socketsForm)},
 	{name: "each", doc: "Parameters: the run is made once for each item of a list of mappings ([{port: 80, verdict: XDP_PASS}, ...]), or for all combinations of a mapping of lists ({port: [80, 443], proto: [tcp, udp]}). ${port} in any string or key of the run stands for the parameter's value; $${ is a literal ${. If the run's name uses no parameter, all of them are appended to it.", shape: oneOf(listOf(mapOf(anything)), mapOf(listOf(anything)))},
 	{name: "since", doc: "The oldest kernel for this run; on older kernels it is skipped.", shape: release},
 	{name: "arch", doc: "The architecture for this run; on others it is skipped.", shape: text},
@@ -167,6 +168,8 @@ var expectForm = &form{"expect", "The expected results of a run. Anything not li
 	{name: "helpers", doc: "How often helpers were called.", shape: mapOf(integer)},
 	{name: "sched", doc: "What a schedule did.", shape: formOf(expectSchedForm)},
 	{name: "qdisc", doc: "What a queueing discipline did.", shape: formOf(expectQdiscForm)},
+	{name: "sockets", doc: "What became of the bytes, by the name of the socket.", shape: mapOf(formOf(expectSocketForm))},
+	{name: "sends", doc: "What sendmsg returned in the steps of sockets, in order: a number of bytes or an error (-EACCES).", shape: listOf(oneOf(integer, text))},
 	{name: "fault", doc: "The kind of fault the run ends with; true for any, false for none.", shape: oneOf(text, shapeOf(shapeBool))},
 	{name: "status", doc: "The program's status: ok, absent, refused, not-simulated, fault.", shape: text},
 	{name: "packet", doc: "The packet after the run: fields by path (ip.ttl: 63, tcp.csum: right, vlan: null for no such layer, payload: text, len: 60), the whole packet as an expression or hex digits, or unchanged.", shape: oneOf(text, mapOf(anything))},

@@ -25,6 +25,7 @@ type judge struct {
 	chained    *machine.Chained // nil for runs of one program
 	sched      *schedView
 	traffic    *trafficView
+	sockets    *socketRun
 	why        error // why a schedule did not run, or not to its end
 	out        []Expectation
 }
@@ -54,7 +55,7 @@ func (j *judge) all() error {
 		return nil
 	}
 	var wrong mistakes
-	for _, step := range []func(*Expect) error{j.ret, j.chain, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.device, j.others} {
+	for _, step := range []func(*Expect) error{j.ret, j.chain, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.moved, j.device, j.others} {
 		if err := step(e); !wrong.add(err) && !j.checking {
 			return err
 		}

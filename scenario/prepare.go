@@ -156,6 +156,9 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	if run.Qdisc != nil {
 		return nil, nil
 	}
+	if run.Sockets != nil {
+		return nil, r.checkSockets(run)
+	}
 	in := p.in
 	for _, a := range run.Args { // the call decides which arguments exist
 		if a.Key.Text == "call" && a.Value.Kind == Scalar {

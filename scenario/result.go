@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/device"
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/kernel/sockmap"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/schedule"
 	"github.com/bpfrun/bpfrun/traffic"
@@ -37,6 +38,10 @@ type Result struct {
 	Schedule *schedule.Result
 	// Traffic is what a queueing discipline did with packets; nil for other runs.
 	Traffic *traffic.Result
+	// Sockets are what became of the bytes of each socket; nil for other runs.
+	Sockets []sockmap.Result
+	// Sends are what the calls of sendmsg in such a run returned.
+	Sends []int
 }
 
 // Expectation is one checked expectation.
@@ -197,6 +202,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	}
 	if run.Qdisc != nil {
 		return res, r.queued(ctx, run, res, start, events, trace)
+	}
+	if run.Sockets != nil {
+		return res, r.moved(ctx, run, res, start, events, trace)
 	}
 	faults, err := r.cut(ctx, run, p, res)
 	if err != nil {

@@ -67,6 +67,9 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 		if r.Qdisc != nil && !wrong.add(r.Qdisc.choose(r, obj)) {
 			continue
 		}
+		if r.Sockets != nil && !wrong.add(r.Sockets.choose(r, obj)) {
+			continue
+		}
 		load.Also = append(load.Also, r.Chain...)
 		if _, ok := obj.Program(r.Prog); ok {
 			known.Runs = append(known.Runs, r)
