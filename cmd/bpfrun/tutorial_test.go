@@ -25,7 +25,7 @@ var fromFile = regexp.MustCompile("(?s)<!-- from (\\S+) -->\n```(\\w+)\n(.*?)```
 // TestTranscripts runs their console blocks.
 func TestPagesShowFiles(t *testing.T) {
 	t.Chdir("../..")
-	for page, blocks := range map[string]int{tutorial: 3, "docs/cookbook.md": 9} {
+	for page, blocks := range map[string]int{tutorial: 3, "docs/cookbook.md": 11} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		n := 0

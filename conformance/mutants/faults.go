@@ -70,7 +70,7 @@ var faults = []mutate.Fault{
 	{Name: "helpers: a CPU too many has per-CPU values", File: "helpers/percpu.go", Old: "uint64(cpu) >= uint64(c.Kernel.CPUs())", New: "uint64(cpu) > uint64(c.Kernel.CPUs())"},
 	{Name: "helpers: signal 65 exists", File: "helpers/task.go", Old: "if sig > 64 {", New: "if sig > 65 {"},
 	{Name: "helpers: an argument too many can be asked for", File: "helpers/tracing.go", Old: "n >= uint64(c.Run.FuncArgs)", New: "n > uint64(c.Run.FuncArgs)"},
-	{Name: "helpers: loads may end a byte after the packet", File: "helpers/skb.go", Old: "if off+n > uint64(s.p.Len()) {", New: "if off+n > uint64(s.p.Len())+1 {"},
+	{Name: "helpers: loads may end a byte after the packet", File: "helpers/skb.go", Old: "if off+n > uint64(s.p.Len()) || s.c.NoSkb() {", New: "if off+n > uint64(s.p.Len())+1 || s.c.NoSkb() {"},
 	{Name: "helpers: stores may end a byte after the frame", File: "helpers/xdp.go", Old: "case off+n > uint64(p.Len()):", New: "case off+n > uint64(p.Len())+1:"},
 	{Name: "helpers: tunnel options have a word less", File: "helpers/tunnel.go", Old: "case n > maxTunnelOpt:", New: "case n > maxTunnelOpt-4:"},
 	{Name: "helpers: a checksum of an odd offset is taken", File: "helpers/csum.go", Old: "off > maxOffset16 || off&1 != 0 ||", New: "off > maxOffset16 ||"},

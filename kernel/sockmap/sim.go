@@ -64,6 +64,7 @@ type Result struct {
 const (
 	MaxBytes   = 32 << 10 // of one step: a struct sk_msg holds it
 	maxHops    = 10_000   // deliveries of one step
+	maxMoved   = 64 << 20 // bytes of these together
 	maxMessage = 131072   // sk_rcvbuf of a new TCP socket (tcp_rmem[1]), the parser's limit
 )
 
@@ -163,15 +164,16 @@ func (s *Sim) Send(ctx context.Context, name string, data []byte) (int, error) {
 
 // settle makes the deliveries that are due, and those that they cause.
 func (s *Sim) settle(ctx context.Context) error {
-	for n := 0; len(s.due) > 0; n++ {
+	for n, moved := 0, 0; len(s.due) > 0; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if n == maxHops {
+		h := s.due[0]
+		moved += len(h.data)
+		if n == maxHops || moved > maxMoved {
 			s.due = nil
 			return ErrLoop
 		}
-		h := s.due[0]
 		s.due = s.due[1:]
 		if h.send {
 			n, err := s.sendmsg(h.to, h.data)

@@ -192,6 +192,8 @@ func TestLoopEnds(t *testing.T) {
 	f := &fake{verdict: func([]byte) Answer { return Answer{Ret: skPass, Target: "a"} }}
 	s := simulate(t, f, Socket{Name: "a", InMap: true, Progs: Verdict, Peer: "b"}, Socket{Name: "b", InMap: true, Progs: Verdict, Peer: "a"})
 	assert.ErrorIs(t, s.Receive(t.Context(), "a", bytes.Repeat([]byte("x"), 3)), ErrLoop)
+	assert.ErrorIs(t, s.Receive(t.Context(), "a", make([]byte, MaxBytes)), ErrLoop)
+	assert.Less(t, len(s.Results()[0].Sent), maxMoved, "long segments end it earlier")
 	_, err := New([]Socket{{Name: "a", Peer: "b"}}, f)
 	assert.Error(t, err)
 }
