@@ -36,6 +36,7 @@ type Prog struct {
 	verified uint32
 	reliable []int // where static functions begin whose types the verifier found to be those of their calls
 	untyped  bool  // nor is the type of the first function that of a program
+	assoc    *Map  // the struct_ops that its kfuncs act for, or nil
 	runs     uint64
 	nanos    uint64
 	members  opsMember
@@ -318,6 +319,9 @@ func (s *System) freeProg(p *Prog) {
 	}
 	if p.ext != nil {
 		s.put(p.ext)
+	}
+	if p.assoc != nil {
+		s.put(p.assoc)
 	}
 }
 

@@ -128,7 +128,10 @@ func commandSubjects() []subject {
 			return []field{{0, 0}, {4, bpffsFD}}
 		}),
 		uapi.CmdProgStreamReadByFd: call(uapi.CmdProgStreamReadByFd, func(k *caller) []field { return []field{{0, k.room(16)}, {8, 16}, {12, 1}, {16, prog(k)}} }),
-		uapi.CmdProgAssocStructOps: call(uapi.CmdProgAssocStructOps, func(k *caller) []field { return []field{{0, k.hash()}, {4, prog(k)}, {8, 0}} }),
+		uapi.CmdProgAssocStructOps: call(uapi.CmdProgAssocStructOps, func(k *caller) []field {
+			ops, _ := k.opsMap()
+			return []field{{0, ops}, {4, prog(k)}, {8, 0}}
+		}),
 	}
 	var out []subject
 	for _, c := range uapi.Cmds() {

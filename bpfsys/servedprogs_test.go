@@ -154,11 +154,16 @@ func (k *caller) attachTo(at uapi.AttachType) result {
 	return link(cgroupFD)
 }
 
+// opsMap creates a struct_ops map that is registered by a link. size is that of its value in bytes.
+func (k *caller) opsMap() (fd, size int) {
+	id := k.typeID(btf.KindStruct, "bpf_struct_ops_tcp_congestion_ops")
+	size = int(k.kernel.MustType(btf.ID(id)).Size)
+	return k.must(k.createMap(uapi.MapTypeStructOps, 4, size, 1, uapi.MapLink, field{60, id})), size
+}
+
 // registerOps creates and registers a struct_ops map with a link.
 func (k *caller) registerOps() result {
-	id := k.typeID(btf.KindStruct, "bpf_struct_ops_tcp_congestion_ops")
-	size := int(k.kernel.MustType(btf.ID(id)).Size)
-	fd := k.must(k.createMap(uapi.MapTypeStructOps, 4, size, 1, uapi.MapLink, field{60, id}))
+	fd, size := k.opsMap()
 	_, r := k.try(uapi.CmdMapUpdateElem, field{0, fd}, field{8, k.room(4)}, field{16, k.room(size)}, field{24, uint64(0)})
 	k.must(0, r.errno)
 	_, r = k.try(uapi.CmdLinkCreate, field{0, fd}, field{4, 0}, field{8, int(uapi.AttachStructOps)}, field{12, 0})

@@ -216,6 +216,31 @@ func (s *System) updateOpsLink(c Caller, a *attr, l *Link) Result {
 	return Result{}
 }
 
-func (s *System) assocStructOps(Caller, *attr) Result {
-	return Result{Errno: uapi.EOPNOTSUPP, Note: "BPF_PROG_ASSOC_STRUCT_OPS is not simulated"}
+// assocStructOps implements BPF_PROG_ASSOC_STRUCT_OPS (prog_assoc_struct_ops, bpf_prog_assoc_struct_ops): the kfuncs that a program calls act for the struct_ops
+// of a map, which it keeps. Of those that are simulated, none acts differently for another struct_ops: there is one scheduler at a time.
+func (s *System) assocStructOps(c Caller, a *attr) Result {
+	if a.u32(8) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	p, _, e := fileOf[*Prog](c, a.fd(4))
+	switch {
+	case e != 0:
+		return fail(e)
+	case p.typ == uapi.ProgTypeStructOps: // these belong to the map that they are stored in
+		return fail(uapi.EINVAL)
+	}
+	m, _, e := fileOf[*Map](c, a.fd(0))
+	switch {
+	case e != 0:
+		return fail(e)
+	case m.ops == nil:
+		return fail(uapi.EINVAL)
+	case p.assoc == m:
+		return Result{}
+	case p.assoc != nil:
+		return fail(uapi.EBUSY)
+	}
+	s.hold(m)
+	p.assoc = m
+	return Result{}
 }
