@@ -163,7 +163,7 @@ func (s *Sim) sendmsg(k *sock, data []byte) (int, error) {
 	m.data = append(m.data, data...)
 	copied := len(data)
 	if k.corkBytes > 0 {
-		size := uint32(min(len(data), math.MaxUint32))
+		size := uint32(min(uint64(len(data)), math.MaxUint32))
 		k.corkBytes -= min(size, k.corkBytes)
 		if k.corkBytes > 0 {
 			return copied, nil
