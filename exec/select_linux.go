@@ -102,7 +102,7 @@ func (c *call) selected(p *polling, end time.Time) {
 	}
 	if at := c.arg(4); at != 0 && !end.IsZero() {
 		left := max(time.Until(end), 0)
-		// A timeout that cannot be written is no error (poll_select_finish).
+		// The kernel ignores a timeout that it cannot write back (poll_select_finish).
 		_ = c.Write(at, le.AppendUint64(le.AppendUint64(nil, uint64(left/time.Second)), uint64(left%time.Second/x.unit)))
 	}
 	c.s.reply(c.n, int64(ready), 0)

@@ -50,7 +50,7 @@ func ringOf(use func(fd int, r *ringbuf.Reader) error) error {
 	})
 }
 
-// rawSelect makes select(2), or pselect6(2) where there is no other, and sets limit to what the kernel says is left of it.
+// rawSelect calls select(2), or pselect6(2) on architectures without select, and stores the time that is left in limit.
 func rawSelect(n int, in, out, ex *unix.FdSet, limit *time.Duration) (int, error) {
 	nr, unit := sysSelect, time.Microsecond
 	if nr < 0 {

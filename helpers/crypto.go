@@ -62,7 +62,7 @@ func (c *Call) cryptoParams(b []byte) cryptoParams {
 	}
 }
 
-// cryptoMode splits "cbc(aes)"; ok is false for what is no mode of a cipher with lskcipher.
+// cryptoMode splits "cbc(aes)" into mode and cipher; ok is false for other algorithms.
 func cryptoMode(algo string) (mode, name string, ok bool) {
 	mode, name, ok = strings.Cut(algo, "(")
 	name, closed := strings.CutSuffix(name, ")")
