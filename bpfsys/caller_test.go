@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -75,7 +76,7 @@ func (k *caller) target(typ uapi.ProgType, at uapi.AttachType) []field {
 		id = k.typeID(btf.KindFunc, "bpf_lsm_socket_bind")
 	case typ == uapi.ProgTypeStructOps:
 		id = k.typeID(btf.KindStruct, "tcp_congestion_ops")
-	case typ != uapi.ProgTypeTracing:
+	case typ != uapi.ProgTypeTracing, progtype.TracesMany(at): // for many functions, which the link names
 		return nil
 	case at == uapi.AttachTraceRawTp:
 		id = k.typeID(btf.KindTypedef, "btf_trace_sched_switch")

@@ -64,7 +64,7 @@ func (s *System) canTrace(p *Prog, obj *BTF, fn btf.ID) uapi.Errno {
 	n := 0
 	for _, o := range s.byID[KindLink] {
 		l := o.(*Link)
-		if l.typ != uapi.LinkTracing || l.detached || l.tgtProg != nil || l.obj != obj || l.btfID != fn {
+		if l.detached || l.obj != obj || !l.traces(fn) {
 			continue
 		}
 		if n++; l.prog == p {

@@ -41,6 +41,7 @@ type multi struct {
 	addrs   []uint64
 	refs    []uint64
 	cookies []uint64
+	ids     []btf.ID // sorted
 	flags   uint32
 	pid     uint32
 }
@@ -173,6 +174,8 @@ func (s *System) linkCreate(c Caller, a *attr) Result {
 			return s.linkTracing(c, a, p, a.fd(linkTarget), btf.ID(a.u32(linkIn)), 0)
 		case p.typ == uapi.ProgTypeRawTracepoint || p.typ == uapi.ProgTypeRawTracepointWritable:
 			return fail(uapi.EINVAL)
+		case progtype.TracesMany(p.expected):
+			return s.linkTracingMulti(c, a, p)
 		}
 		return s.linkTracing(c, a, p, a.fd(linkTarget), btf.ID(a.u32(linkIn)), a.u64(linkIn+8))
 	case uapi.ProgTypeKprobe:

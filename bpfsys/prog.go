@@ -112,12 +112,6 @@ func (s *System) progLoad(c Caller, a *attr) Result {
 	if e := s.checkExpected(p); e != 0 {
 		return fail(e)
 	}
-	switch p.expected {
-	case uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
-		if p.typ == uapi.ProgTypeTracing && s.target.HasAttachType(p.expected) {
-			return Result{Errno: uapi.EOPNOTSUPP, Note: "programs of attach type " + p.expected.String() + ", which trace many functions, are not simulated"}
-		}
-	}
 	raw := make([]byte, 8*int(count))
 	if !c.Read(a.u64(loadInsns), raw) {
 		return fail(uapi.EFAULT)
@@ -195,6 +189,9 @@ func (s *System) attachTarget(c Caller, a *attr, p *Prog) uapi.Errno {
 		if p.hook.obj = s.vmlinux; p.hook.obj == nil {
 			return uapi.EINVAL
 		}
+	}
+	if progtype.TracesMany(p.expected) && s.target.HasAttachType(p.expected) {
+		return s.multiTarget(p)
 	}
 	if p.hook.obj == nil && id == 0 {
 		return 0

@@ -129,6 +129,9 @@ func (k *caller) attachTo(at uapi.AttachType) result {
 	switch at {
 	case uapi.AttachTraceRawTp, uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachTraceFsession, uapi.AttachModifyReturn, uapi.AttachLSMMac, uapi.AttachTraceIter:
 		return link(0)
+	case uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
+		ids := k.put(le.AppendUint32(nil, uint32(k.typeID(btf.KindFunc, "vfs_read"))))
+		return link(0, field{16, ids}, field{24, uint64(0)}, field{32, 1})
 	case uapi.AttachXDP, uapi.AttachTcxIngress, uapi.AttachTcxEgress:
 		return link(1)
 	case uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:

@@ -157,3 +157,9 @@ var tracingRows = []Row{
 		Context: lircContext, Returns: anyReturn,
 	},
 }
+
+// TracesMany reports whether tracing programs of an attach type are attached to many functions by one link, and are verified without knowing which (is_tracing_multi).
+func TracesMany(a uapi.AttachType) bool {
+	at := Of(uapi.ProgTypeTracing).Attached(a)
+	return at != nil && at.Target == Functions
+}

@@ -15,7 +15,7 @@ func (h *attachment) attachBTF() {
 	s := h.moduleSpec(p.AttachModule)
 	id := p.AttachID
 	switch {
-	case tracesMany(p.Attach):
+	case progtype.TracesMany(p.Attach):
 		s, id = h.multiFunc()
 	case p.AttachProg != nil:
 		s = p.AttachProg.BTF
@@ -59,11 +59,6 @@ func (h *attachment) attachBTF() {
 	default:
 		panic(refusal{uapi.EINVAL})
 	}
-}
-
-// tracesMany reports whether a program of an attach type is attached to many functions at once (is_tracing_multi).
-func tracesMany(a uapi.AttachType) bool {
-	return a == uapi.AttachTraceFentryMulti || a == uapi.AttachTraceFexitMulti || a == uapi.AttachTraceFsessionMulti
 }
 
 // multiFunc is the function that stands for those that such a program is attached to later (bpf_multi_func): it has no arguments.
@@ -147,23 +142,7 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 // program may sleep there.
 func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 	p := h.p
-	fp := h.prog.attachProto
-	if len(fp.Params) > 12 {
-		h.refuse(uapi.EINVAL, "The function %s has %d arguments. Too many.", t.Name, len(fp.Params))
-	}
-	if fp.Variadic() {
-		h.refuse(uapi.EINVAL, "The function %s with variable args is unsupported.", t.Name)
-	}
-	if r := s.SkipMods(fp.Ref); r.Kind == btf.KindStruct || r.Kind == btf.KindUnion {
-		h.refuse(uapi.EINVAL, "The function %s return type %s is unsupported.", t.Name, strings.ToUpper(r.Kind.String()))
-	}
-	if h.rel < since.R(6, 1) {
-		for i := range fp.Params {
-			if a := s.SkipMods(fp.Params[i].Type); a.Kind == btf.KindStruct || a.Kind == btf.KindUnion {
-				h.refuse(uapi.EINVAL, "The function %s arg%d type %s is unsupported.", t.Name, i, strings.ToUpper(a.Kind.String()))
-			}
-		}
-	}
+	h.distill(s, t)
 	if p.Type == uapi.ProgTypeLSM {
 		if !h.prog.gpl {
 			h.refuse(uapi.EINVAL, "LSM programs must have a GPL compatible license")
@@ -188,12 +167,42 @@ func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 	if deniedFunc(t.Name) {
 		panic(refusal{uapi.EINVAL})
 	}
-	if (p.Attach == uapi.AttachTraceFexit || p.Attach == uapi.AttachModifyReturn) && noreturnFunc(t.Name) && h.rel >= since.R(6, 15) {
+	if atReturn(p.Attach) && noreturnFunc(t.Name) && h.rel >= since.R(6, 15) {
 		if h.rel >= since.R(7, 0) {
 			h.refuse(uapi.EINVAL, "Attaching fexit/fsession/fmod_ret to __noreturn function '%s' is rejected.", t.Name)
 		}
 		h.refuse(uapi.EINVAL, "Attaching fexit/fmod_ret to __noreturn function '%s' is rejected.", t.Name)
 	}
+}
+
+// distill checks whether the kernel can call programs with a function's arguments and result (btf_distill_func_proto).
+func (h *attachment) distill(s *btf.Spec, t *btf.Type) {
+	fp := h.prog.attachProto
+	if len(fp.Params) > 12 {
+		h.refuse(uapi.EINVAL, "The function %s has %d arguments. Too many.", t.Name, len(fp.Params))
+	}
+	if fp.Variadic() {
+		h.refuse(uapi.EINVAL, "The function %s with variable args is unsupported.", t.Name)
+	}
+	if r := s.SkipMods(fp.Ref); r.Kind == btf.KindStruct || r.Kind == btf.KindUnion {
+		h.refuse(uapi.EINVAL, "The function %s return type %s is unsupported.", t.Name, strings.ToUpper(r.Kind.String()))
+	}
+	if h.rel < since.R(6, 1) {
+		for i := range fp.Params {
+			if a := s.SkipMods(fp.Params[i].Type); a.Kind == btf.KindStruct || a.Kind == btf.KindUnion {
+				h.refuse(uapi.EINVAL, "The function %s arg%d type %s is unsupported.", t.Name, i, strings.ToUpper(a.Kind.String()))
+			}
+		}
+	}
+	if r := s.SkipMods(fp.Ref); h.rel >= since.R(7, 2) && r.Kind == btf.KindInt && r.Size > 8 && atReturn(h.p.Attach) {
+		h.refuse(uapi.EOPNOTSUPP, "Attach to function %s with a >8 byte return value is not supported for this attach type", t.Name)
+	}
+}
+
+// atReturn reports whether programs of an attach type get the function's result (attach_uses_trampoline_retval).
+func atReturn(a uapi.AttachType) bool {
+	at := progtype.Of(uapi.ProgTypeTracing).Attached(a)
+	return at != nil && at.Return
 }
 
 func deniedFunc(name string) bool {

@@ -20,6 +20,9 @@ func tracedKernel(t testing.TB, r since.Release) *verifier.Kernel {
 	one := b.Add(btf.Type{Kind: btf.KindFuncProto, Ref: word, Params: []btf.Param{{Name: "a", Type: word}}})
 	none := b.Add(btf.Type{Kind: btf.KindFuncProto, Ref: word})
 	b.Add(btf.Type{Kind: btf.KindFunc, Name: "traced", Ref: one})
+	b.Add(btf.Type{Kind: btf.KindFunc, Name: "do_exit", Ref: one})
+	wide := b.Add(btf.Type{Kind: btf.KindFuncProto, Ref: b.Int("__int128", 16, 1)})
+	b.Add(btf.Type{Kind: btf.KindFunc, Name: "wide", Ref: wide})
 	if r >= since.R(7, 2) {
 		b.Add(btf.Type{Kind: btf.KindFunc, Name: "bpf_multi_func", Ref: none})
 	}
@@ -119,5 +122,28 @@ func TestQuotientOfTheLeastNumber(t *testing.T) {
 	} {
 		v := verdict(t, &verifier.Kernel{Release: since.R(7, 2)}, &verifier.Program{Type: uapi.ProgTypeSocketFilter}, c.text)
 		assert.Equal(t, c.want, v.Outcome, "%s: %s", c.text, v.Message)
+	}
+}
+
+// Programs that run when a function returns are not for functions that never do, those of sessions among them, nor, from 7.2 on, for results of more than eight bytes.
+func TestFunctionsWhoseReturnIsTraced(t *testing.T) {
+	for _, c := range []struct {
+		to      string
+		at      uapi.AttachType
+		release since.Release
+		errno   uapi.Errno
+	}{
+		{"do_exit", uapi.AttachTraceFexit, since.R(6, 14), 0},
+		{"do_exit", uapi.AttachTraceFexit, since.R(6, 15), uapi.EINVAL},
+		{"do_exit", uapi.AttachTraceFsession, since.R(7, 0), uapi.EINVAL},
+		{"do_exit", uapi.AttachTraceFentry, since.R(7, 2), 0},
+		{"wide", uapi.AttachTraceFexit, since.R(7, 1), 0},
+		{"wide", uapi.AttachTraceFexit, since.R(7, 2), uapi.EOPNOTSUPP},
+		{"wide", uapi.AttachTraceFsession, since.R(7, 2), uapi.EOPNOTSUPP},
+		{"wide", uapi.AttachTraceFentry, since.R(7, 2), 0},
+	} {
+		p := &verifier.Program{Type: uapi.ProgTypeTracing, Attach: c.at, AttachTo: c.to}
+		v := verdict(t, tracedKernel(t, c.release), p, "r0 = 0\nexit")
+		assert.Equal(t, c.errno, v.Errno, "%s of %s on %s: %s %s", c.at, c.to, c.release, v.Message, v.Missing)
 	}
 }
