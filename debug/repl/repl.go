@@ -150,15 +150,20 @@ func (r *REPL) report(err error) {
 }
 
 func (r *REPL) interactive(ctx context.Context) error {
-	in, ok := r.cfg.In.(io.ReadCloser)
-	if !ok {
-		in = io.NopCloser(r.cfg.In)
-	}
+	in := newInput(r.cfg.In)
+	var rl *readline.Instance
+	var setWidth func()
 	rl, err := readline.NewEx(&readline.Config{
-		Prompt: prompt, HistoryFile: r.cfg.HistoryFile, AutoComplete: r, Stdin: withoutNUL{in}, Stdout: r.cfg.Out,
+		Prompt: prompt, HistoryFile: r.cfg.HistoryFile, AutoComplete: r, Stdin: in, Stdout: r.cfg.Out,
 		HistorySearchFold: true, InterruptPrompt: "^C", EOFPrompt: "quit",
 		// Saved below: the library would also save answers to the pager.
 		DisableAutoSaveHistory: true,
+		FuncOnWidthChanged:     func(f func()) { setWidth = f },
+		FuncFilterInputRune: onRune(func() {
+			setWidth()
+			r.screen.draw()
+			rl.Refresh()
+		}),
 	})
 	if err != nil {
 		return err
@@ -169,8 +174,8 @@ func (r *REPL) interactive(ctx context.Context) error {
 	r.screen = &screen{out: r.cfg.Out, size: r.size}
 	defer r.screen.turn(false)
 	defer onResize(func() {
-		r.screen.draw()
-		rl.Refresh()
+		r.screen.draw() // at once, also while a command runs
+		in.resized()
 	})()
 	r.out = visible.Writer{W: &tee{r, r.screen}, Plain: !r.cfg.Color}
 	r.ask = func() bool {

@@ -139,7 +139,9 @@ func (x *terminal) wait() {
 	go func() { done <- x.cmd.Wait() }()
 	select {
 	case err := <-done:
-		assert.NoError(x.t, err)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		assert.NoError(x.t, err, "%s", x.seen.Bytes()[max(x.seen.Len()-4096, 0):])
 	case <-time.After(patience):
 		require.FailNow(x.t, "the debugger does not end")
 	}
@@ -295,6 +297,38 @@ func TestFullScreenOnTerminal(t *testing.T) {
 	x.expect("\x1b[?1049l")
 	x.press("print 1 + 1\r")
 	x.expect("= 2")
+	x.press("quit\r")
+	x.wait()
+}
+
+// TestResizeWhileTyping: the line that is edited survives resizes at any time, and the race detector, where it is on, finds nothing.
+func TestResizeWhileTyping(t *testing.T) {
+	x := openTerminal(t, "debug/testdata/locals-O1-dwarf5.o")
+	x.press("tui\r")
+	x.expect("\x1b[?1049h")
+	stop, done := make(chan struct{}), make(chan error)
+	go func() {
+		for i := uint16(0); ; i++ {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			case <-time.After(300 * time.Microsecond):
+			}
+			size := &unix.Winsize{Row: 20 + i%20, Col: 60 + i%80}
+			if err := unix.IoctlSetWinsize(int(x.keys.Fd()), unix.TIOCSWINSZ, size); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	for i := range 50 {
+		x.press("pri\x1b[D\x1b[C\t\x15")
+		x.press(fmt.Sprintf("print %d + 1\r", i))
+		x.expect(fmt.Sprintf("= %d", i+1))
+	}
+	close(stop)
+	require.NoError(t, <-done)
 	x.press("quit\r")
 	x.wait()
 }
