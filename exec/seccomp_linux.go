@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -89,8 +90,21 @@ func (s *supervisor) valid(id uint64) bool {
 	}) == 0
 }
 
-// addFD puts a descriptor into the thread's table and makes it the result of the call. An interrupted request has not been carried out.
+// addFD puts a descriptor into the thread's table; with addfdSend it is also the result of the call. No signal may interrupt that: the kernel marks the call as
+// answered before it waits for the thread to take the descriptor, and if the wait is interrupted it withdraws the descriptor but not the mark, so that the
+// call returns 0 (kernel/seccomp.c seccomp_notify_addfd). Go sends itself signals all the time.
 func (s *supervisor) addFD(a *notifAddFD) (fd int, e unix.Errno) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	all, before := unix.Sigset_t{}, unix.Sigset_t{}
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &before); err != nil {
+		e, _ := err.(unix.Errno)
+		return 0, e
+	}
+	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
 	e = again(func() unix.Errno {
 		r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlAddFD, uintptr(unsafe.Pointer(a)))
 		fd = int(r)
