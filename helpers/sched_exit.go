@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/helpers/printf"
+	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -28,7 +29,24 @@ func schedExitRows() []kfuncRow {
 			s.Denied("scx_bpf_dump() must only be called from ops.dump() and friends")
 			return 0, nil
 		}, argPtr, argMem, argSize),
+		ofSched("scx_bpf_events", false, schedEvents, argOut, argSize),
 	}
+}
+
+// schedEvents copies the kernel's struct scx_event_stats, or as much of it as there is room for; it leaves what room is beyond it.
+func schedEvents(c *Call, s *Schedule) (uint64, *vm.Action) {
+	l := c.Kernel.LayoutNamed("scx_event_stats")
+	if l == nil {
+		return 0, notSimulated("the kernel's types have no scx_event_stats")
+	}
+	b := make([]byte, l.Size)
+	for i := range l.Type.Members {
+		name := l.Type.Members[i].Name
+		if f, _, err := l.Place(name); err == nil && f.Size == 8 && f.Off+8 <= l.Size {
+			c.guest.Order().PutUint64(b[f.Off:], s.Count(sched.Counter(name)))
+		}
+	}
+	return 0, c.guest.Write(c.Args[0], b[:min(c.Args[1], l.Size)])
 }
 
 // formatted returns the text of a format with its data in the next two arguments; nil if the scheduler ends because

@@ -46,9 +46,13 @@ func schedQueueRows() []kfuncRow {
 	add(ofSched("bpf_iter_scx_dsq_destroy", false, iterDsqDestroy, argIter))
 	add(ofSched("scx_bpf_reenqueue_local", false, func(_ *Call, s *Schedule) (uint64, *vm.Action) { return intRet(s.Reenqueue(s.CPU())), nil }))
 	add(ofSched("scx_bpf_reenqueue_local___v2", false, func(_ *Call, s *Schedule) (uint64, *vm.Action) {
-		s.ReenqueueLater(s.CPU())
+		s.ReenqueueDSQ(sched.DSQLocal, 0)
 		return 0, nil
 	}))
+	add(ofSched("scx_bpf_dsq_reenq", false, func(c *Call, s *Schedule) (uint64, *vm.Action) {
+		s.ReenqueueDSQ(c.Args[0], c.Args[1])
+		return 0, nil
+	}, argAny, argAny))
 	return rows
 }
 

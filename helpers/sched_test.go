@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -267,11 +268,42 @@ func TestTasksOfASchedule(t *testing.T) {
 		require.Nil(t, f)
 		assert.Equal(t, p.kernel.Clock().Mono(), now)
 		p.is(0, "scx_bpf_reenqueue_local___v2")
+		p.is(0, "scx_bpf_dsq_reenq", local, 1)
 		return 0
 	}
 	res := p.simulate(sched.TidToTask, 0)
 	require.Equal(t, "unregistered", res.Exit.Name(), res.Exit.Message)
 	assert.True(t, ran)
+}
+
+// TestEventStats: the program gets as much of the kernel's counters as there is room for, each where the kernel's types have it.
+func TestEventStats(t *testing.T) {
+	p := &schedRig{rig: newestRig(t), do: map[sched.Op]func([]any) uint64{}, fields: map[*sched.Task]map[sched.Field]uint64{}}
+	l := p.kernel.LayoutNamed("scx_event_stats")
+	place := func(name string) uint64 {
+		f, _, err := l.Place(name)
+		require.NoError(t, err)
+		return f.Off
+	}
+	asked := false
+	p.do[sched.OpTick] = func([]any) uint64 {
+		asked = true
+		for _, size := range []uint64{0, 7, place("SCX_EV_BYPASS_ACTIVATE") + 8, l.Size, l.Size + 8} {
+			stats := p.alloc(bytes.Repeat([]byte{0xff}, 256))
+			p.is(0, "scx_bpf_events", stats, size)
+			b := make([]byte, 256)
+			require.Nil(t, p.mem.Read(stats, b))
+			want := make([]byte, l.Size)
+			p.mem.ByteOrder().PutUint64(want[place("SCX_EV_BYPASS_ACTIVATE"):], 1)
+			p.mem.ByteOrder().PutUint64(want[place("SCX_EV_REFILL_SLICE_DFL"):], 1) // no enqueue: the kernel inserts the task
+			n := min(size, l.Size)
+			assert.Equal(t, want[:n], b[:n], "size %d", size)
+			assert.Equal(t, bytes.Repeat([]byte{0xff}, int(256-n)), b[n:], "size %d", size)
+		}
+		return 0
+	}
+	p.simulate(0, 0)
+	assert.True(t, asked)
 }
 
 func TestSchedulersEnd(t *testing.T) {

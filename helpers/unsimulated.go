@@ -43,8 +43,6 @@ var unsimulated = []Unsimulated{
 	{"dctcp_update_alpha", dctcpState},
 	{"hid_bpf_attach_prog", "attaches a program while the syscall program runs: the programs of a HID device are those of the object"},
 	{"scx_bpf_cid_override", "schedulers by cid (sched_ext_ops_cid) are not simulated"},
-	{"scx_bpf_dsq_reenq", "tasks are enqueued again from the local queue of a CPU alone (scx_bpf_reenqueue_local)"},
-	{"scx_bpf_events", "the kernel's counts of events are not kept"},
 	{"scx_bpf_sub_dispatch", subScheds},
 }
 

@@ -26,6 +26,7 @@ func (s *Sim) doEnqueue(c *rq, t *Task, flags uint64) {
 		s.directDispatch(t, flags)
 		return
 	case t.Exiting && s.cfg.Flags&EnqExiting == 0:
+		s.counts[CountSkipExiting]++
 		s.enqueueDefault(c, &c.local, t, flags)
 		return
 	case !s.ops.Has(OpEnqueue):

@@ -65,8 +65,8 @@ func TestOperationsDoNotNest(t *testing.T) {
 					return 0
 				}
 				if n++; later {
-					p.s.ReenqueueLater(p.s.CPU())
-					p.s.ReenqueueLater(p.s.CPU())
+					p.s.ReenqueueDSQ(DSQLocal, 0)
+					p.s.ReenqueueDSQ(DSQLocal, 0)
 				} else {
 					p.s.Reenqueue(p.s.CPU())
 				}

@@ -36,7 +36,10 @@ func (s *Sim) Insert(t *Task, id, slice, vtime, flags uint64, priq bool) bool {
 	case flags&enqInternal != 0:
 		s.errorf("invalid enq_flags 0x%x", flags)
 		return false
-	case !t.enabled || !s.vet(id, flags):
+	case !t.enabled:
+		s.counts[CountNotOwned]++
+		return false
+	case !s.vet(id, flags):
 		return false
 	}
 	if slice == 0 {
@@ -197,6 +200,10 @@ func (s *Sim) Visit(id uint64, reverse bool) *Cursor {
 	if q == nil {
 		return nil
 	}
+	return visit(q, reverse)
+}
+
+func visit(q *DSQ, reverse bool) *Cursor {
 	v := &Cursor{q: q, list: slices.Clone(q.tasks)}
 	if reverse {
 		slices.Reverse(v.list)
@@ -299,39 +306,6 @@ func (s *Sim) flushKicks() {
 			s.resched(to)
 		}
 		c.kicks = c.kicks[:0]
-	}
-}
-
-// Reenqueue is scx_bpf_reenqueue_local: the tasks in the CPU's queue go back to the scheduler. It returns how many these
-// are.
-func (s *Sim) Reenqueue(cpu int) int {
-	list := slices.Clone(s.cpus[cpu].local.tasks)
-	s.late = append(s.late, func() { s.reenqueue(cpu, list) })
-	return len(list)
-}
-
-// ReenqueueLater is the same by irq work: it can be used anywhere (scx_bpf_reenqueue_local___v2).
-func (s *Sim) ReenqueueLater(cpu int) {
-	c := s.cpus[cpu]
-	if c.reenqueues {
-		return
-	}
-	c.reenqueues = true
-	s.after(0, func() {
-		c.reenqueues = false
-		s.reenqueue(cpu, slices.Clone(c.local.tasks))
-	})
-}
-
-func (s *Sim) reenqueue(cpu int, list []*Task) {
-	c := s.cpus[cpu]
-	for _, t := range list {
-		s.dispatchDequeue(t)
-	}
-	for _, t := range list {
-		outer, spoiled := s.direct, s.spoiled
-		s.doEnqueue(c, t, EnqReenq)
-		s.direct, s.spoiled = outer, spoiled
 	}
 }
 

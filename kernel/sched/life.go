@@ -83,6 +83,7 @@ func (s *Sim) load() bool {
 	case f&BuiltinIdlePerNode != 0 && s.ops.Has(OpUpdateIdle) && f&KeepBuiltinIdle == 0:
 		s.errorf("SCX_OPS_BUILTIN_IDLE_PER_NODE requires CPU idle selection enabled")
 	}
+	s.counts[CountBypass]++ // until all tasks are the scheduler's
 	for _, g := range s.cgroups() {
 		if s.exit != nil {
 			return false
@@ -102,7 +103,7 @@ func (s *Sim) load() bool {
 	}
 	for _, t := range there {
 		if t.Class == Ext {
-			s.refill(t)
+			t.SetSlice(SliceDefault) // not counted as a refill
 			s.enable(t)
 			s.call(s.cpus[t.CPU], OpSetCpumask, t, t.Allowed)
 		}
@@ -159,7 +160,7 @@ func (s *Sim) enable(t *Task) {
 	t.enabled = true
 	t.mirror.Store(t, FieldWeight, uint64(t.Weight))
 	if t.Spec.Start > 0 {
-		s.refill(t)
+		t.SetSlice(SliceDefault)
 	}
 	s.call(c, OpEnable, t)
 	s.call(c, OpSetWeight, t, t.Weight)
@@ -195,6 +196,7 @@ func (s *Sim) unload() {
 	if s.err != nil {
 		return
 	}
+	s.counts[CountBypass]++
 	for _, t := range s.tasks {
 		if t.Class == Ext && t.inited {
 			s.dequeueTask(t, 0, false)

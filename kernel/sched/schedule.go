@@ -87,7 +87,11 @@ func (s *Sim) pick(c *rq, prev *Task) *Task {
 	return t
 }
 
-func (s *Sim) refill(t *Task) { t.SetSlice(SliceDefault) }
+// refill is refill_task_slice_dfl.
+func (s *Sim) refill(t *Task) {
+	t.SetSlice(SliceDefault)
+	s.counts[CountRefill]++
+}
 
 // balance is balance_one: it asks the scheduler for tasks, if the CPU needs any. It reports whether the CPU goes on with
 // the task that it runs.
@@ -111,7 +115,11 @@ func (s *Sim) balance(c *rq, prev *Task) (keep bool) {
 	if found || keep {
 		return keep
 	}
-	return prev != nil && prev.queued && s.cfg.Flags&EnqLast == 0
+	if prev != nil && prev.queued && s.cfg.Flags&EnqLast == 0 {
+		s.counts[CountKeepLast]++
+		return true
+	}
+	return false
 }
 
 // dispatch is scx_dispatch_sched.

@@ -34,6 +34,7 @@ type Sim struct {
 	buffer  buffer
 	running bool     // a program runs
 	late    []func() // what waits until it returns
+	counts  map[Counter]uint64
 	exit    *Exit
 	loaded  bool
 	err     error
@@ -54,9 +55,8 @@ type rq struct {
 	vacant    bool // curr has just left it, for another CPU
 	gen       int
 	kicks     []kick
-	// An event will give the tasks of the local queue back to the scheduler.
-	reenqueues bool
-	since      uint64 // when curr began to run, for the record
+	reenq     reenqueues
+	since     uint64 // when curr began to run, for the record
 }
 
 type kick struct {
@@ -110,7 +110,7 @@ func New(cfg Config, ops Ops) (*Sim, error) {
 	if cfg.Values == (Values{}) {
 		cfg.Values = DefaultValues
 	}
-	s := &Sim{cfg: cfg, ops: ops, tick: uint64(time.Second) / uint64(cfg.HZ), end: uint64(cfg.Duration), byName: map[string]*Task{}, dsqs: map[uint64]*DSQ{}, waker: -1}
+	s := &Sim{cfg: cfg, ops: ops, tick: uint64(time.Second) / uint64(cfg.HZ), end: uint64(cfg.Duration), byName: map[string]*Task{}, dsqs: map[uint64]*DSQ{}, waker: -1, counts: map[Counter]uint64{}}
 	s.result = &Result{Calls: map[Op]int{}}
 	for i, cpu := range cfg.CPUs {
 		c := &rq{id: i}

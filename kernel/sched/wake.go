@@ -57,6 +57,7 @@ func (s *Sim) wakeUp(t *Task, by int, flags uint64) {
 	cpu, enq := s.selectCPU(t, by, flags)
 	if !t.Allowed.Has(cpu) {
 		cpu = t.Allowed.First()
+		s.counts[CountSelectFallback]++
 	}
 	t.setCPU(cpu)
 	if flags&wakeFork == 0 {
