@@ -156,7 +156,7 @@ var atCWD = ^uint64(99)
 // one makes a call; attr is the memory of its attributes.
 func (r *randomCalls) one(attr []byte) {
 	fd := func() uint64 { return uint64(r.FD()) }
-	switch r.IntN(24) {
+	switch r.IntN(26) {
 	default:
 		cmd, a := r.Call()
 		copy(attr, a)
@@ -187,6 +187,10 @@ func (r *randomCalls) one(attr []byte) {
 			at := r.Pointer()
 			_, _ = r.call(unix.SYS_PPOLL, at, uint64(r.IntN(5)), r.zeroes(attr), 0, 8)
 		}
+	case 10:
+		r.waits(attr)
+	case 11:
+		r.reads(attr)
 	case 7: // files and directories of the simulated kernel
 		path := r.Path()
 		switch r.IntN(8) {
@@ -235,6 +239,124 @@ func (r *randomCalls) one(attr []byte) {
 		case 2:
 			_, _ = r.call(unix.SYS_RECVFROM, fd(), r.Pointer(), 4096, unix.MSG_DONTWAIT, 0, 0)
 		}
+	}
+}
+
+// waits makes a poll(2), select(2) or pselect6(2) that does not wait long, with sets or an array of random descriptors.
+func (r *randomCalls) waits(attr []byte) {
+	const setSize = 128 // FD_SETSIZE, in bytes
+	sets := attr[256:][:3*setSize]
+	clear(sets)
+	for range r.IntN(12) {
+		fd := int(r.FD()) & 127
+		sets[r.IntN(3)*setSize+fd/8] |= 1 << (fd % 8)
+	}
+	set := func(i uint64) uint64 {
+		switch r.IntN(8) {
+		case 0:
+			return 0
+		case 1:
+			return r.Pointer()
+		}
+		return r.attr + 256 + setSize*i
+	}
+	n := uint64(r.IntN(lastFD + 40))
+	if r.IntN(16) == 0 {
+		n = uint64(r.Number())
+	}
+	limit, poll, sel := r.limit(attr), sysPoll, sysSelect // negative where an architecture has none
+	switch kind := r.IntN(4); {
+	case kind == 0 && sel >= 0:
+		_, _ = r.call(uintptr(sel), n, set(0), set(1), set(2), limit)
+	case kind <= 1:
+		mask := uint64(0) // of signals: none, or the address of a mask and its size
+		if r.IntN(4) == 0 {
+			mask = r.Pointer()
+		}
+		_, _ = r.call(unix.SYS_PSELECT6, n, set(0), set(1), set(2), limit, mask)
+	default:
+		for i := range 8 {
+			le.PutUint32(attr[256+8*i:], r.FD())
+			le.PutUint32(attr[260+8*i:], r.Number())
+		}
+		at := r.attr + 256
+		if r.IntN(8) == 0 {
+			at = r.Pointer()
+		}
+		if kind == 2 || poll < 0 {
+			_, _ = r.call(unix.SYS_PPOLL, at, uint64(r.IntN(9)), limit, 0, 8)
+		} else {
+			_, _ = r.call(uintptr(poll), at, uint64(r.IntN(9)), uint64(r.IntN(2)))
+		}
+	}
+}
+
+// limit returns the address of a timeout of at most some microseconds, or of one that is none.
+func (r *randomCalls) limit(attr []byte) uint64 {
+	at := r.zeroes(attr)
+	t := attr[2048:]
+	switch r.IntN(8) {
+	case 0:
+		le.PutUint64(t[8:], uint64(r.IntN(50)))
+	case 1: // cannot be
+		le.PutUint64(t, ^uint64(0))
+	case 2:
+		le.PutUint64(t[8:], ^uint64(r.IntN(2)))
+	}
+	return at
+}
+
+// reads reads a random descriptor in every way, into buffers of which some cannot be; most often a perf event, because reads of others are the host's.
+func (r *randomCalls) reads(attr []byte) {
+	fd := uint64(r.FD())
+	if r.IntN(4) > 0 { // a perf event, whose counts are as long as its read_format says
+		clear(attr[:128])
+		for i, v := range []uint32{1, 128, uint32(r.IntN(12)), 0, 0, 0, 0, 0, uint32(r.IntN(32)), 0} {
+			le.PutUint32(attr[4*i:], v)
+		}
+		group := ^uint64(0)
+		if r.IntN(2) == 0 {
+			group = uint64(r.FD())
+		}
+		got, e := r.call(unix.SYS_PERF_EVENT_OPEN, r.attr, uint64(r.IntN(2))-1, uint64(r.IntN(2)), group, 8)
+		if e != 0 || got < firstFD || got > lastFD {
+			return
+		}
+		fd = got
+		r.opened[fd].Store(true)
+	}
+	buffers := attr[256:]
+	n := uint64(r.IntN(6))
+	for i := range 8 {
+		at, size := r.Pointer(), uint64(8*r.IntN(9))
+		if r.IntN(12) == 0 {
+			size = uint64(r.Number())
+		}
+		if r.IntN(24) == 0 {
+			size = ^uint64(0) << r.IntN(64)
+		}
+		le.PutUint64(buffers[16*i:], at)
+		le.PutUint64(buffers[16*i+8:], size)
+	}
+	if r.IntN(16) == 0 {
+		n = uint64(r.Number()) | uint64(r.IntN(2))<<32
+	}
+	vec := r.attr + 256
+	if r.IntN(16) == 0 {
+		vec = r.Pointer()
+	}
+	pos := [...]uint64{0, 8, ^uint64(0), ^uint64(0), 1 << 63}[r.IntN(5)]
+	switch r.IntN(5) {
+	case 0:
+		_, _ = r.call(unix.SYS_READ, fd, r.Pointer(), uint64(8*r.IntN(66)))
+	case 1:
+		_, _ = r.call(unix.SYS_PREAD64, fd, r.Pointer(), uint64(8*r.IntN(66)), pos)
+	case 2:
+		_, _ = r.call(unix.SYS_READV, fd, vec, n)
+	case 3:
+		_, _ = r.call(unix.SYS_PREADV, fd, vec, n, pos, 0)
+	case 4:
+		_, _ = r.call(unix.SYS_PREADV2, fd, vec, n, pos, 0, uint64(r.IntN(3)*r.IntN(300)))
 	}
 }
 

@@ -3,6 +3,8 @@
 package exec
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
@@ -36,32 +38,30 @@ const maxBuffers = 1024
 
 // readv reads the counts once for each buffer, until one fails or is not filled: perf events have a read but no read_iter operation (fs/read_write.c
 // do_loop_readv_writev). A first buffer of no bytes fails, later ones are passed over.
-func (c *call) readv() {
+func (c *call) readv() { c.readvAs(0) }
+
+// rwfHighPriority is RWF_HIPRI, the one flag of preadv2(2) that a file without read_iter takes.
+const rwfHighPriority = 1
+
+// readvAs is readv with flags of preadv2(2).
+func (c *call) readvAs(flags uint64) {
 	e := c.counter()
 	if e == nil {
 		c.s.host(c.n)
 		return
 	}
-	n := c.arg(2)
-	if n > maxBuffers {
-		c.s.reply(c.n, 0, unix.EINVAL)
-		return
-	}
-	vec := make([]byte, 16*n) // struct iovec
-	if !c.Read(c.arg(1), vec) {
-		c.s.reply(c.n, 0, unix.EFAULT)
-		return
-	}
+	vec, errno := c.buffers()
 	room := func(i uint64) uint64 { return le.Uint64(vec[16*i+8:]) }
-	all := uint64(0)
+	n, all := uint64(len(vec)/16), uint64(0)
 	for i := range n {
-		if all |= room(i); int64(room(i)) < 0 {
-			c.s.reply(c.n, 0, unix.EINVAL)
-			return
-		}
+		all |= room(i)
 	}
-	if all == 0 {
-		c.s.reply(c.n, 0, 0)
+	switch {
+	case errno != 0 || all == 0:
+		c.s.reply(c.n, 0, errno)
+		return
+	case flags&^rwfHighPriority != 0:
+		c.s.reply(c.n, 0, unix.EOPNOTSUPP)
 		return
 	}
 	var total bpfsys.Result
@@ -83,20 +83,47 @@ func (c *call) readv() {
 	c.s.result(c.n, total)
 }
 
-// preadv2 is readv(2) at the position -1.
+// buffers reads and checks the buffers of a readv(2), struct iovec each (import_iovec).
+func (c *call) buffers() ([]byte, unix.Errno) {
+	n := uint32(c.arg(2)) // the kernel ignores the high half
+	if n > maxBuffers {
+		return nil, unix.EINVAL
+	}
+	vec := make([]byte, 16*n)
+	if n > 0 && !c.Read(c.arg(1), vec) {
+		return nil, unix.EFAULT
+	}
+	errno := unix.Errno(0)
+	for v := range slices.Chunk(vec, 16) {
+		at, size := le.Uint64(v), le.Uint64(v[8:])
+		switch {
+		case int64(size) < 0:
+			return nil, unix.EINVAL
+		case int64(at+size) < 0 || int64(at) < 0: // no addresses of a process (access_ok)
+			errno = unix.EFAULT
+		}
+	}
+	return vec, errno
+}
+
+// preadv2 is readv(2) with flags at the position -1.
 func (c *call) preadv2() {
 	if int64(c.arg(3)) == -1 {
-		c.readv()
+		c.readvAs(c.arg(5))
 		return
 	}
 	c.pread()
 }
 
-// pread fails: perf events have no position.
+// pread fails: perf events have no position, and no position is negative.
 func (c *call) pread() {
 	if c.counter() == nil {
 		c.s.host(c.n)
 		return
 	}
-	c.s.reply(c.n, 0, unix.ESPIPE)
+	errno := unix.ESPIPE
+	if int64(c.arg(3)) < 0 {
+		errno = unix.EINVAL
+	}
+	c.s.reply(c.n, 0, errno)
 }

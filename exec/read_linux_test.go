@@ -49,6 +49,44 @@ func countsTool() error {
 	show("preadv", n, err)
 	_, _, e := unix.Syscall(unix.SYS_READ, uintptr(fd), 0, 16)
 	fmt.Println("nowhere:", unix.ErrnoName(e))
+	type buffer struct{ at, size uint64 }
+	to, here := uint64(uintptr(unsafe.Pointer(&b[0]))), ^uint64(0)
+	for _, w := range []struct {
+		name   string
+		bufs   []buffer
+		nr     uintptr
+		n      uint64
+		at     uint64
+		flags  uint64
+		middle uint64 // the position's high half, which a 64-bit kernel ignores
+	}{
+		{"pread at -1", nil, unix.SYS_PREAD64, 16, here, 0, 0},
+		{"preadv at -1", []buffer{{to, 16}}, unix.SYS_PREADV, 1, here, 0, 0},
+		{"preadv at 0, high half -1", []buffer{{to, 16}}, unix.SYS_PREADV, 1, 0, 0, here},
+		{"preadv2 here", []buffer{{to, 16}}, unix.SYS_PREADV2, 1, here, 0, 0},
+		{"preadv2 here, RWF_HIPRI", []buffer{{to, 16}}, unix.SYS_PREADV2, 1, here, 1, 0},
+		{"preadv2 here, RWF_NOWAIT", []buffer{{to, 16}}, unix.SYS_PREADV2, 1, here, 8, 0},
+		{"preadv2 here, unknown flag", []buffer{{to, 16}}, unix.SYS_PREADV2, 1, here, 1 << 30, 0},
+		{"preadv2 here, no bytes, RWF_NOWAIT", []buffer{{to, 0}}, unix.SYS_PREADV2, 1, here, 8, 0},
+		{"preadv2 at 0, RWF_NOWAIT", []buffer{{to, 16}}, unix.SYS_PREADV2, 1, 0, 8, 0},
+		{"preadv2 at -2", []buffer{{to, 16}}, unix.SYS_PREADV2, 1, here - 1, 0, 0},
+		{"readv, high half of the count", []buffer{{to, 16}}, unix.SYS_READV, 1<<32 + 1, 0, 0, 0},
+		{"readv of 1025", []buffer{{to, 16}}, unix.SYS_READV, 1025, 0, 0, 0},
+		{"readv, negative size", []buffer{{to, 16}, {to, here}}, unix.SYS_READV, 2, 0, 0, 0},
+		{"readv, second in the kernel's half", []buffer{{to, 16}, {here - 15, 16}}, unix.SYS_READV, 2, 0, 0, 0},
+		{"readv, second unmapped", []buffer{{to, 16}, {8, 16}}, unix.SYS_READV, 2, 0, 0, 0},
+	} {
+		at := uintptr(unsafe.Pointer(&b[0]))
+		if w.bufs != nil {
+			at = uintptr(unsafe.Pointer(&w.bufs[0]))
+		}
+		n, _, e := unix.Syscall6(w.nr, uintptr(fd), at, uintptr(w.n), uintptr(w.at), uintptr(w.middle), uintptr(w.flags))
+		if e != 0 {
+			fmt.Printf("%s: %s\n", w.name, unix.ErrnoName(e))
+			continue
+		}
+		fmt.Printf("%s: %d\n", w.name, n)
+	}
 
 	f, err := os.CreateTemp("", "")
 	if err != nil {
@@ -73,6 +111,9 @@ func TestCountsOfPerfEventsAreRead(t *testing.T) {
 			// what a running kernel answers, with 24 bytes instead of 16
 			"readv [16 16]: 32 ok\nreadv [24 16]: 16 ok\nreadv [16 8]: 16 ok\nreadv [16 24 16]: 32 ok\nreadv [8 16]: 0 ENOSPC\nreadv [16 0 16]: 32 ok\nreadv [0 16]: 0 ENOSPC\nreadv [0]: 0 ok\n"+
 			"pread: ESPIPE\npreadv: ESPIPE\nnowhere: EFAULT\n"+
+			"pread at -1: EINVAL\npreadv at -1: EINVAL\npreadv at 0, high half -1: ESPIPE\npreadv2 here: 16\npreadv2 here, RWF_HIPRI: 16\npreadv2 here, RWF_NOWAIT: ENOTSUP\n"+
+			"preadv2 here, unknown flag: ENOTSUP\npreadv2 here, no bytes, RWF_NOWAIT: 0\npreadv2 at 0, RWF_NOWAIT: ESPIPE\npreadv2 at -2: EINVAL\n"+
+			"readv, high half of the count: 16\nreadv of 1025: EINVAL\nreadv, negative size: EINVAL\nreadv, second in the kernel's half: EFAULT\nreadv, second unmapped: 16\n"+
 			"file: 8 <nil> 89abcdef\nfile: 12 <nil> 0123456789ab\n", r.out, "live %t", live)
 		assert.Zero(t, r.code)
 	}
