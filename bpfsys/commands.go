@@ -66,6 +66,7 @@ func CommandName(cmd uint32) string {
 func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uint64, commonSize uint32) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.endGrace()
 	return s.do(c, cmd, addr, size, common, commonSize)
 }
 

@@ -48,6 +48,7 @@ var ErrNoHook = errors.New("no program is attached to it")
 func (s *System) Fire(e Event) ([]Fired, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.endGrace()
 	if call, ok := strings.CutPrefix(e.Hook, "syscall/"); ok {
 		return s.fireSyscall(call, e)
 	}
@@ -286,6 +287,7 @@ func callerTask(c Caller) map[string]any {
 func (s *System) Pass(d time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.endGrace()
 	s.pullAll()
 	defer s.pushAll()
 	_, err := s.machine.Settle(context.Background(), d)

@@ -22,6 +22,7 @@ type Life struct {
 func (s *System) FireLife(l Life) ([]Fired, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.endGrace()
 	raw, record := Event{Task: l.Task}, Event{Task: l.Task, Args: map[string]any{}}
 	switch {
 	case l.Child != nil:

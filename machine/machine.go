@@ -260,6 +260,9 @@ func (m *Machine) Entry(name string) (addr uint64, ok bool) {
 // Kernel returns the simulated kernel, which can be configured before a run.
 func (m *Machine) Kernel() *kernel.Kernel { return m.kernel }
 
+// TakeLate reports whether deleted elements wait for a grace period (see [maps.Env.TakeLate]).
+func (m *Machine) TakeLate() bool { return m.mapEnv.TakeLate() }
+
 // Memory returns the simulated memory.
 func (m *Machine) Memory() *mem.Memory { return m.mem }
 

@@ -137,7 +137,7 @@ func (reg *registry) ProgramError(name string) error {
 func (reg *registry) dropStorage(key uint64) {
 	for _, b := range reg.maps {
 		if s, ok := b.m.(maps.LocalStorage); ok && s.Spec().Type == uapi.MapTypeSkStorage {
-			s.DeleteOwner(key) // usually nothing is stored
+			s.FreeOwner(key) // usually nothing is stored
 		}
 	}
 }

@@ -92,6 +92,15 @@ type Env struct {
 	seq    uint64
 	err    error
 	big    bool // target's byte order, set by New
+	late   bool // see TakeLate
+}
+
+// TakeLate reports whether elements were deleted since the last call whose memory the kernel frees only after a grace period of RCU Tasks Trace, because sleepable programs
+// may still use it: those of local storage, since Linux 5.17 (call_rcu_tasks_trace of bpf_local_storage.c).
+func (e *Env) TakeLate() bool {
+	was := e.late
+	e.late = false
+	return was
 }
 
 // host reserves room for a record or an element of n bytes outside simulated memory. Otherwise a program could use up

@@ -188,8 +188,9 @@ type LocalStorage interface {
 	Map
 	// Get returns the owner's value. If there is none and create is set, it creates it from init (nil = zero).
 	Get(owner uint64, init []byte, create bool) (addr uint64, err uapi.Errno)
-	// DeleteOwner deletes the owner's value.
+	// DeleteOwner deletes the owner's value, FreeOwner that of an owner that is freed.
 	DeleteOwner(owner uint64) uapi.Errno
+	FreeOwner(owner uint64) uapi.Errno
 	// Owners returns the addresses of all owners in slot order.
 	Owners() []uint64
 }

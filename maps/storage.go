@@ -111,8 +111,17 @@ func (s *storage) GetCPU(owner uint64, init []byte, create bool, cpu int) (uint6
 	return s.addr(slot, cpu), OK
 }
 
-// DeleteOwner deletes the owner's value, as bpf_task_storage_delete does, or because the owner is freed.
+// DeleteOwner deletes the owner's value, as bpf_task_storage_delete does.
 func (s *storage) DeleteOwner(owner uint64) uapi.Errno {
+	e := s.FreeOwner(owner)
+	if e == OK && !s.cgroup && s.env.atLeast(5, 17) {
+		s.env.late = true
+	}
+	return e
+}
+
+// FreeOwner deletes the value of an owner that is freed, which no program can use any more: its memory is free at once.
+func (s *storage) FreeOwner(owner uint64) uapi.Errno {
 	key := s.owner(owner)
 	h := hashKey(key)
 	slot := s.find(h, key)
