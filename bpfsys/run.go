@@ -121,6 +121,9 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	}
 	row := progtype.Of(p.typ)
 	tracing := p.typ == uapi.ProgTypeTracing || p.typ == uapi.ProgTypeRawTracepoint
+	if p.typ == uapi.ProgTypeStructOps && s.release.Has(uapi.R(5, 17)) {
+		return s.testOps(c, a, p)
+	}
 	if !row.TestRun && !tracing {
 		return fail(uapi.ENOTSUPP)
 	}

@@ -136,7 +136,7 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 }
 
 // registers reports whether the kernel calls the functions of the struct at all. Those of bpf_dummy_ops exist for test runs alone (bpf_dummy_reg).
-func (o *structOps) registers() bool { return o.name != "bpf_dummy_ops" }
+func (o *structOps) registers() bool { return o.name != testedOps }
 
 func (s *System) registerOps(m *Map) {
 	for _, h := range m.ops.at {
