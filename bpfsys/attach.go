@@ -30,6 +30,16 @@ func (g *attachGroup) remove(l *Link) {
 	}
 }
 
+// replace puts the new program of an updated link in the place of the old one.
+func (g *attachGroup) replace(l *Link) {
+	for i := range g.list {
+		if g.list[i].link == l {
+			g.list[i].prog = l.prog
+			g.revision++
+		}
+	}
+}
+
 func (s *System) group(p place) *attachGroup {
 	if g := s.groups[p]; g != nil {
 		return g
@@ -266,7 +276,7 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 	if pe != 0 {
 		return fail(pe)
 	}
-	if !p.attaches(at) {
+	if !p.attaches(at) || slices.Contains(mapAttaches, at) && (flags != 0 || a.u32(16) != 0) {
 		return fail(uapi.EINVAL)
 	}
 	if e != 0 {
@@ -275,6 +285,10 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 	g := s.group(pl)
 	i := 0
 	switch {
+	case pl.kind == onMap:
+		if g, e = s.clearMap(pl); e != 0 {
+			return fail(e)
+		}
 	case mprog:
 		if slices.ContainsFunc(g.list, func(x groupEntry) bool { return x.prog == p }) {
 			return fail(uapi.EEXIST)
@@ -366,6 +380,9 @@ func (s *System) progDetach(c Caller, a *attr) Result {
 	if e != 0 {
 		return fail(e)
 	}
+	if pl.kind == onMap {
+		return s.detachFromMap(c, a, pl)
+	}
 	g := s.group(pl)
 	fd := a.fd(4)
 	var p *Prog
@@ -408,7 +425,13 @@ func (s *System) progQuery(c Caller, a *attr) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	g := s.groups[pl]
+	g, busy := s.groups[pl], uapi.Errno(0)
+	if pl.kind == onMap {
+		if a.u32(8) != 0 {
+			return fail(uapi.EINVAL)
+		}
+		_, busy = s.mapGroup(pl) // the other verdicts' program is no answer, and none of this kind is there
+	}
 	if g == nil {
 		g = &attachGroup{revision: 1}
 	}
@@ -426,7 +449,7 @@ func (s *System) progQuery(c Caller, a *attr) Result {
 	}
 	room, ids := a.u32(24), a.u64(16)
 	if room == 0 || ids == 0 || n == 0 {
-		return Result{}
+		return fail(busy)
 	}
 	for i, x := range g.list {
 		if uint32(i) >= room {

@@ -569,23 +569,6 @@ func (s *System) linkNetfilter(c Caller, a *attr, p *Prog, at uapi.AttachType) R
 	return s.newLink(&Link{typ: uapi.LinkNetfilter, prog: p, attach: at, pf: pf}, &attachment{prog: p, hook: machine.Hook{Section: "netfilter"}})
 }
 
-func (s *System) linkSockmap(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
-	if !s.release.Has(uapi.R(6, 10)) {
-		return fail(uapi.EINVAL)
-	}
-	m, _, e := fileOf[*Map](c, a.fd(linkTarget))
-	if e != 0 {
-		return fail(e)
-	}
-	if m.def.Type != uapi.MapTypeSockmap && m.def.Type != uapi.MapTypeSockhash {
-		return fail(uapi.EINVAL)
-	}
-	pl := place{kind: onMap, id: uint64(m.id), at: at}
-	l := &Link{typ: uapi.LinkSockmap, prog: p, attach: at, place: pl, iterMap: m}
-	s.hold(m)
-	return s.newLink(l, &attachment{prog: p, place: pl})
-}
-
 func (s *System) linkUpdate(c Caller, a *attr) Result {
 	flags := a.u32(8)
 	const replace = 1 << 2
@@ -631,6 +614,9 @@ func (s *System) linkUpdate(c Caller, a *attr) Result {
 	l.prog = p
 	for _, h := range l.at {
 		h.prog = p
+	}
+	if l.group != nil {
+		l.group.replace(l)
 	}
 	return Result{}
 }

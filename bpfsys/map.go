@@ -198,6 +198,7 @@ func (s *System) freeMap(m *Map) {
 	}
 	s.machine.RemoveMap(m.def)
 	s.dropArena(m)
+	s.freeMapPrograms(m)
 	if m.types != nil {
 		s.put(m.types)
 	}
