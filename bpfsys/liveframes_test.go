@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -48,5 +49,26 @@ func TestLiveFramesReachTC(t *testing.T) {
 	} {
 		_, e, _ := k.call(uint32(uapi.CmdProgTestRun), field{0, p}, field{8, tt.size}, field{16, k.room(tt.size)}, field{64, live}, field{68, 0}, field{72, tt.batch})
 		assert.Equal(t, tt.want, e, name)
+	}
+}
+
+// TestLengthsOfPacketsInTestRuns: XDP programs take 17 pages after the linear part, others of the older kernel one page. Both have no limit before those are full.
+func TestLengthsOfPacketsInTestRuns(t *testing.T) {
+	const linear, pages = 4096 - 256 - 320, 17
+	for _, tt := range []struct {
+		typ  uapi.ProgType
+		size int
+		want uapi.Errno
+	}{
+		{uapi.ProgTypeXDP, 0, uapi.EINVAL}, {uapi.ProgTypeXDP, 13, uapi.EINVAL}, {uapi.ProgTypeXDP, 14, 0},
+		{uapi.ProgTypeXDP, linear + pages*4096, 0}, {uapi.ProgTypeXDP, linear + pages*4096 + 1, uapi.ENOMEM},
+		{uapi.ProgTypeXDP, (pages + 1) * 4096, uapi.ENOMEM}, {uapi.ProgTypeXDP, (pages+1)*4096 + 1, uapi.ENOMEM}, {uapi.ProgTypeXDP, (pages + 2) * 4096, uapi.ENOMEM},
+		{uapi.ProgTypeSchedCls, 4096 - 64 - 320, 0}, {uapi.ProgTypeSchedCls, 4096 - 64 - 320 + 1, uapi.EINVAL}, {uapi.ProgTypeSchedCls, (pages + 2) * 4096, uapi.EINVAL},
+	} {
+		k := newTask(t) // Linux 6.12
+		p, e := k.load(tt.typ, returning(2))
+		require.Zero(t, e)
+		_, e, _ = k.call(testRun, field{0, int(p)}, field{8, tt.size}, field{16, k.room(tt.size)}, field{32, 1}, field{36, 0})
+		assert.Equal(t, tt.want, e, "%v of %d bytes: %v", tt.typ, tt.size, k.notes)
 	}
 }

@@ -410,6 +410,23 @@ func TestPacketOutput(t *testing.T) {
 	}
 }
 
+// TestPacketOutputReadsFragments: of the packet of a program that is traced, all bytes can be appended.
+func TestPacketOutputReadsFragments(t *testing.T) {
+	r := newRig(t, newest)
+	m := r.newMap(maps.Spec{Type: uapi.MapTypePerfEventArray, KeySize: 4, ValueSize: 4, MaxEntries: 2})
+	linear := append([]byte("0123456789"), make([]byte, 90)...)
+	spec := kernel.ContextSpec{Packet: linear, NetSpec: kernel.NetSpec{Frags: [][]byte{[]byte("abcdef")}}}
+	for id, typ := range map[uapi.FuncID]uapi.ProgType{uapi.FuncSkbOutput: uapi.ProgTypeSchedCls, uapi.FuncXDPOutput: uapi.ProgTypeXDP} {
+		c := r.context(typ, spec)
+		kern := r.kok("bpf_cast_to_kern_ctx", c.Addr)
+		assert.Zero(t, r.ok(id, kern, m.Addr(), 0xffffffff|106<<32, r.str("meta"), 4), typ)
+		records := m.(maps.PerfArray).TakeRecords()
+		require.Len(t, records, 1, typ)
+		assert.Equal(t, "meta"+string(linear)+"abcdef", string(records[0].Data[:110]), typ)
+		assert.Equal(t, neg(uapi.EFAULT), r.ok(id, kern, m.Addr(), 0xffffffff|107<<32, r.str("meta"), 4), typ)
+	}
+}
+
 func TestRemoteControl(t *testing.T) {
 	r := newRig(t, newest)
 	assert.Zero(t, r.ok(uapi.FuncRcKeydown, 0, 3, 0x1234, 1))

@@ -94,30 +94,47 @@ func packetOutput(name string, where func(func(string) uint64) (uint64, uint64))
 		data := c.In(3)
 		record := append([]byte(nil), data...)
 		if n := flags & ctxLenMask >> 32; n > 0 {
-			o := c.Kernel.ObjectAt(c.Args[0])
-			if o == nil {
-				return 0, badArg("%s of %#x, which is not a packet", name, c.Args[0])
-			}
-			ok := true
-			from, size := where(func(path string) uint64 {
-				v, err := o.Uint(path)
-				if err != nil {
-					ok = false
-				}
-				return v
-			})
-			if !ok {
-				return 0, badArg("%s of a %s", name, o.TypeName())
-			}
-			if n > size {
-				return errnoRet(uapi.EFAULT), nil
-			}
-			b := make([]byte, n)
-			if mf := c.Mem.Read(from, b); mf != nil {
-				return 0, memFault(mf)
+			b, errno, f := c.packetStart(name, where, n)
+			if errno != 0 || f != nil {
+				return errnoRet(errno), f
 			}
 			record = append(record, b...)
 		}
 		return errnoRet(arr.Output(c.Thread.CPU, flags&indexMask, record)), nil
 	})
+}
+
+// packetStart returns the first n bytes of the packet that the first argument stands for: EFAULT if it is shorter. Fragments count if the program's own packet is meant, or the one of the
+// program that it traces (bpf_xdp_copy, bpf_skb_copy).
+func (c *Call) packetStart(name string, where func(func(string) uint64) (uint64, uint64), n uint64) ([]byte, uapi.Errno, *vm.Action) {
+	b := make([]byte, n)
+	if ctx := c.Kernel.ContextOfKernel(c.Args[0]); ctx != nil && ctx.Packet != nil {
+		if n > uint64(ctx.Packet.Len()) {
+			return nil, uapi.EFAULT, nil
+		}
+		ctx.Packet.ReadAt(b, 0)
+		return b, 0, nil
+	}
+	o := c.Kernel.ObjectAt(c.Args[0])
+	if o == nil {
+		return nil, 0, badArg("%s of %#x, which is not a packet", name, c.Args[0])
+	}
+	ok := true
+	from, size := where(func(path string) uint64 {
+		v, err := o.Uint(path)
+		if err != nil {
+			ok = false
+		}
+		return v
+	})
+	switch {
+	case !ok:
+		return nil, 0, badArg("%s of a %s", name, o.TypeName())
+	case n > size:
+		return nil, uapi.EFAULT, nil
+	}
+	if mf := c.Mem.Read(from, b); mf != nil {
+		return nil, 0, memFault(mf)
+	}
+	return b, 0, nil
 }
