@@ -36,12 +36,14 @@ type Prog struct {
 	verified uint32
 	reliable []int // where static functions begin whose types the verifier found to be those of their calls
 	untyped  bool  // nor is the type of the first function that of a program
-	assoc    *Map  // the struct_ops that its kfuncs act for, or nil
-	runs     uint64
-	nanos    uint64
-	members  opsMember
-	raw      *loader.Raw
-	consumed bool // an extension that was attached to the function it was loaded for
+	// exceptionCB is where the exception callback begins, 0 if there is none.
+	exceptionCB int
+	assoc       *Map // the struct_ops that its kfuncs act for, or nil
+	runs        uint64
+	nanos       uint64
+	members     opsMember
+	raw         *loader.Raw
+	consumed    bool // an extension that was attached to the function it was loaded for
 }
 
 // target is the type that a program's attach_btf_id refers to.
@@ -279,7 +281,7 @@ func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *
 	p.unique = name + "#" + utoa(uint64(p.id))
 	spec.Name = p.unique
 	p.raw, p.lp = spec, spec.Link(s.target)
-	p.lp.Funcs[0].Name, p.lp.Reliable, p.lp.Untyped = name, p.reliable, p.untyped
+	p.lp.Funcs[0].Name, p.lp.Reliable, p.lp.Untyped, p.lp.ExceptionCallback = name, p.reliable, p.untyped, p.exceptionCB
 	if p.ext != nil {
 		p.lp.AttachProg = p.ext.lp
 	}

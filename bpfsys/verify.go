@@ -108,7 +108,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 	case err != nil:
 		return "", uapi.EINVAL
 	}
-	p.verified, p.reliable, p.untyped = uint32(verdict.ProcessedInsns), verdict.Reliable, verdict.Untyped
+	p.verified, p.reliable, p.untyped, p.exceptionCB = uint32(verdict.ProcessedInsns), verdict.Reliable, verdict.Untyped, verdict.ExceptionCallback
 	switch verdict.Outcome {
 	case verifier.Refused:
 		return "", verdict.Errno
@@ -120,7 +120,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 
 // verifiable returns the program's description for the verification of programs that attach to it.
 func (p *Prog) verifiable() *verifier.Program {
-	v := &verifier.Program{Name: p.name, Type: p.typ, Attach: p.expected, License: p.license, Flags: p.flags, Insns: p.lp.Insns, Sleepable: p.flags&flagSleepable != 0, Reliable: p.reliable, Untyped: p.untyped}
+	v := &verifier.Program{Name: p.name, Type: p.typ, Attach: p.expected, License: p.license, Flags: p.flags, Insns: p.lp.Insns, Sleepable: p.flags&flagSleepable != 0, Reliable: p.reliable, Untyped: p.untyped, ExceptionCallback: p.exceptionCB}
 	if p.types != nil {
 		v.BTF = p.types.spec
 	}

@@ -2,7 +2,6 @@ package verifier
 
 import (
 	"sort"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -25,6 +24,10 @@ func (l *layout) findSubprogs() {
 			count++
 		}
 	}
+	cb := l.exceptionCallback()
+	if cb != 0 {
+		add(cb)
+	}
 	for i := range l.insns {
 		in := &l.insns[i]
 		switch {
@@ -34,36 +37,16 @@ func (l *layout) findSubprogs() {
 			l.addKfunc(i)
 		}
 	}
-	if cb := l.p.ExceptionCallback; cb != 0 && l.rel >= since.R(6, 7) {
-		l.checkExceptionTags()
-		add(cb)
-	}
 	l.subs = l.subs[:0]
 	for at := range starts {
 		l.subs = append(l.subs, subprog{start: at, fastcallOff: 0})
 	}
 	sort.Slice(l.subs, func(i, j int) bool { return l.subs[i].start < l.subs[j].start })
 	l.subs = append(l.subs, subprog{start: len(l.insns)})
-	if cb := l.p.ExceptionCallback; cb != 0 && l.rel >= since.R(6, 7) {
+	if cb != 0 {
 		n := l.subprogFrom(cb)
 		l.exceptionSub = n
 		l.subs[n].isCallback, l.subs[n].isAsync, l.subs[n].isException = true, true, true
-	}
-}
-
-// checkExceptionTags refuses programs that name more than one exception callback.
-func (l *layout) checkExceptionTags() {
-	if !l.funcInfo() {
-		return
-	}
-	n := 0
-	for _, t := range l.declTags(l.addSpec(l.p.BTF), l.p.Funcs[0].Type, -1) {
-		if strings.HasPrefix(t, "exception_callback:") {
-			n++
-		}
-	}
-	if n > 1 {
-		l.refuse(uapi.EEXIST, "multiple exception callback tags for main subprog")
 	}
 }
 

@@ -5,19 +5,24 @@ import (
 	"strings"
 )
 
-// stateText describes a frame as print_verifier_state does.
+// stateText describes a frame as print_verifier_state does, in the log.
 func stateText(e *position, s *state, fr int) string {
-	return frameText(e, s, fr, 0x7ff, ^uint64(0))
+	return frameText(e, s, fr, 0x7ff, ^uint64(0), true)
+}
+
+// contentText is stateText without marks of use, which are about the past of a state and not about what it contains.
+func contentText(e *position, s *state, fr int) string {
+	return frameText(e, s, fr, 0x7ff, ^uint64(0), false)
 }
 
 func changedText(e *position, s *state, regs uint32, slots uint64, all bool) string {
 	if all {
 		return stateText(e, s, s.curFrame)
 	}
-	return frameText(e, s, s.curFrame, regs, slots)
+	return frameText(e, s, s.curFrame, regs, slots, true)
 }
 
-func frameText(e *position, s *state, fr int, regs uint32, slots uint64) string {
+func frameText(e *position, s *state, fr int, regs uint32, slots uint64, marks bool) string {
 	f := s.frames[fr]
 	var b strings.Builder
 	if fr > 0 {
@@ -28,11 +33,11 @@ func frameText(e *position, s *state, fr int, regs uint32, slots uint64) string 
 		if regs>>i&1 == 0 || r.typ == notInit {
 			continue
 		}
-		fmt.Fprintf(&b, " R%d=%s", i, regText(e, r, fr))
+		fmt.Fprintf(&b, " R%d%s=%s", i, marksText(e, r, marks), regText(e, r, fr))
 	}
 	for i := range f.stack {
 		if slots>>i&1 != 0 {
-			slotText(e, &b, &f.stack[i], i, fr)
+			slotText(e, &b, &f.stack[i], i, fr, marks)
 		}
 	}
 	refsText(e, &b, s)
@@ -43,6 +48,21 @@ func frameText(e *position, s *state, fr int, regs uint32, slots uint64) string 
 		b.WriteString(" async_cb")
 	}
 	return strings.TrimPrefix(b.String(), " ")
+}
+
+// marksText tells what is known of the use of a register or slot: that it was read, that it was written, and that the state is complete (print_liveness). Releases from 6.18 on know it
+// from the program and keep no marks.
+func marksText(e *position, r *reg, wanted bool) string {
+	if !wanted || e.r.static || r.live&(liveRead|liveWritten|liveDone) == 0 {
+		return ""
+	}
+	text := "_"
+	for i, letter := range "rwD" {
+		if r.live&(liveRead<<i) != 0 {
+			text += string(letter)
+		}
+	}
+	return text
 }
 
 func refsText(e *position, b *strings.Builder, s *state) {
@@ -59,7 +79,7 @@ func refsText(e *position, b *strings.Builder, s *state) {
 
 const slotLetters = "?rm0diffp"
 
-func slotText(e *position, b *strings.Builder, s *slot, i, fr int) {
+func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marked bool) {
 	used := false
 	var t [8]byte
 	for j := range s.t {
@@ -69,11 +89,11 @@ func slotText(e *position, b *strings.Builder, s *slot, i, fr int) {
 	if !used {
 		return
 	}
-	off := -(i + 1) * 8
+	off, marks := -(i+1)*8, marksText(e, &s.reg, marked)
 	switch s.t[7] {
 	case slotSpill:
 		// Bytes below the spilled ones.
-		fmt.Fprintf(b, " fp%d=%s%s", off, t[:strings.IndexByte(string(t[:]), 'r')], regText(e, &s.reg, fr))
+		fmt.Fprintf(b, " fp%d%s=%s%s", off, marks, t[:strings.IndexByte(string(t[:]), 'r')], regText(e, &s.reg, fr))
 	case slotDynptr:
 		if s.reg.first {
 			var a []string
@@ -86,16 +106,16 @@ func slotText(e *position, b *strings.Builder, s *slot, i, fr int) {
 			if s.reg.id != 0 {
 				a = append(a, fmt.Sprintf("dynptr_id=%d", s.reg.id))
 			}
-			fmt.Fprintf(b, " fp%d=dynptr_%s(%s)", off, dynNames[s.reg.dtype], strings.Join(a, ","))
+			fmt.Fprintf(b, " fp%d%s=dynptr_%s(%s)", off, marks, dynNames[s.reg.dtype], strings.Join(a, ","))
 		}
 	case slotIter:
 		if s.reg.ref != 0 {
 			name := strings.TrimPrefix(e.specName(s.reg.spec, s.reg.tid), "bpf_iter_")
 			state := [...]string{"<invalid>", "active", "drained"}[s.reg.istate]
-			fmt.Fprintf(b, " fp%d=iter_%s(ref_id=%d,state=%s,depth=%d)", off, name, s.reg.ref, state, s.reg.depth)
+			fmt.Fprintf(b, " fp%d%s=iter_%s(ref_id=%d,state=%s,depth=%d)", off, marks, name, s.reg.ref, state, s.reg.depth)
 		}
 	default:
-		fmt.Fprintf(b, " fp%d=%s", off, t[:])
+		fmt.Fprintf(b, " fp%d%s=%s", off, marks, t[:])
 	}
 }
 

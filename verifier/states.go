@@ -64,7 +64,7 @@ func StatesAt(ctx context.Context, k *Kernel, p *Program, insn, limit int) (*Sta
 		if len(out.List) >= limit {
 			return
 		}
-		view := StateView{Text: stateText(e, e.cur, e.cur.curFrame)}
+		view := StateView{Text: contentText(e, e.cur, e.cur.curFrame)}
 		if seen[view.Text] {
 			return
 		}

@@ -41,6 +41,8 @@ type Verdict struct {
 	StackDepth []int
 	// Reliable are the slots at which static functions begin whose types the kernel relies on when programs trace them.
 	Reliable []int
+	// ExceptionCallback is the slot at which the exception callback begins, 0 if there is none.
+	ExceptionCallback int
 	// Untyped says that it does not rely on the type of the first function.
 	Untyped bool
 	// Path lists the branches that led to Insn, oldest first.

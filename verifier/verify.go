@@ -79,7 +79,7 @@ func (e *explorer) describe(v *Verdict) {
 	}
 	v.Insn = e.insn
 	v.Source = e.lineAt(e.insn)
-	v.Regs = stateText(e.position, e.cur, e.cur.curFrame)
+	v.Regs = contentText(e.position, e.cur, e.cur.curFrame)
 	v.Path = e.path()
 }
 
@@ -105,6 +105,9 @@ func (e *explorer) stats(v *Verdict) {
 		v.StackDepth = append(v.StackDepth, e.subs[i].stackDepth)
 	}
 	v.Reliable, v.Untyped = e.reliable(), e.untyped()
+	if e.exceptionSub != 0 {
+		v.ExceptionCallback = e.subs[e.exceptionSub].start
+	}
 }
 
 // check does what the kernel does between BPF_PROG_LOAD and the JIT, in the same order.

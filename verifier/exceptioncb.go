@@ -1,0 +1,52 @@
+package verifier
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// exceptionTag begins the declaration tag of the first function that names its exception callback.
+const exceptionTag = "exception_callback:"
+
+// exceptionCallback returns the slot at which the exception callback begins, 0 if there is none (bpf_find_exception_callback_insn_off). Kernels find it by a tag in the program's BTF; a
+// program without function information has none, unless it says where.
+func (l *layout) exceptionCallback() int {
+	switch {
+	case l.rel < since.R(6, 7):
+		return 0
+	case !l.funcInfo():
+		return l.p.ExceptionCallback
+	}
+	name, found := "", false
+	for _, t := range l.declTags(l.addSpec(l.p.BTF), l.p.Funcs[0].Type, -1) {
+		rest, ok := strings.CutPrefix(t, exceptionTag)
+		if ok && found {
+			l.refuse(uapi.EEXIST, "multiple exception callback tags for main subprog")
+		}
+		if ok {
+			name, found = rest, true
+		}
+	}
+	if !found {
+		return 0
+	}
+	id, ok := l.p.BTF.FindID(btf.KindFunc, name)
+	if !ok {
+		l.refuse(uapi.ENOENT, "exception callback '%s' could not be found in BTF", name)
+	}
+	if l.p.BTF.MustType(id).Linkage != btf.LinkageGlobal {
+		l.refuse(uapi.EINVAL, "exception callback '%s' must have global linkage", name)
+	}
+	i := slices.IndexFunc(l.p.Funcs, func(f FuncInfo) bool { return f.Type == id })
+	switch {
+	case i < 0:
+		l.refuse(uapi.EINVAL, "exception callback type id not found in func_info")
+	case l.p.Funcs[i].Insn == 0:
+		l.refuse(uapi.EINVAL, "invalid exception callback insn_off in func_info: 0")
+	}
+	return l.p.Funcs[i].Insn
+}
