@@ -185,10 +185,13 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 	return exitFault
 }
 
-// throw unwinds to the first function. Its exception callback, if there is one, runs in its place with the
-// cookie; otherwise the program returns the cookie (kernel/bpf/helpers.c bpf_throw).
+// throw unwinds to the first function of the program that runs: what called it, as an extension or by a tail call in one of its functions, goes on after it. Its exception callback,
+// if there is one, runs in its place with the cookie; otherwise it returns the cookie (kernel/bpf/helpers.c bpf_throw and bpf_stack_walker).
 func (t *Thread) throw(cookie uint64) exit {
 	for t.Depth() > 0 {
+		if first, _ := t.img.subprog(t.pc); first == 0 {
+			break
+		}
 		if t.depth == 0 {
 			t.ascend()
 		}
@@ -197,11 +200,11 @@ func (t *Thread) throw(cookie uint64) exit {
 	if cb := t.img.exception; cb > 0 && t.img.begins(cb) {
 		t.pc = cb
 		t.regs[1] = cookie
-		t.frames[0].may = MaxMayGoto
+		t.frames[t.depth].may = MaxMayGoto
 		return exitGo
 	}
 	t.regs[0] = cookie
-	return exitDone
+	return t.leave()
 }
 
 // call executes a bpf-to-bpf call at t.pc to slot target.

@@ -315,6 +315,34 @@ func TestThrow(t *testing.T) {
 	assert.EqualValues(t, 65, th.Ret())
 }
 
+// TestThrowEndsTheProgramThatRuns: one that a function of another program tail called, which goes on.
+func TestThrowEndsTheProgramThatRuns(t *testing.T) {
+	for _, callback := range []int{0, 4} {
+		e := newEnv(t)
+		e.cfg.ExceptionCallback = callback
+		e.funcs[1] = &Func{Name: "bpf_throw", Fn: func(_ *Thread, args *[5]uint64) (uint64, *Action) { return 0, Throw(args[0]) }}
+		thrower := e.lower(t,
+			callLocal(1), exitInsn,
+			callHelper(1), exitInsn, // 2: throws r1
+			movReg(0, 1), addImm(0, 100), exitInsn, // 4: the callback
+		)
+		e.cfg.ExceptionCallback = 7
+		e.funcs[12] = &Func{Name: "bpf_tail_call", Fn: func(th *Thread, _ *[5]uint64) (uint64, *Action) { return 0, th.TailCall(thrower) }}
+		th := e.bothWays(t, e.lower(t,
+			movImm(6, 8), callLocal(2), ins(0x0f, 0, 6, 0, 0), exitInsn, // r0 + 8
+			movImm(1, 16), callHelper(12), exitInsn, // 4
+			movImm(0, 1000), exitInsn, // 7: the callback of this program
+		))
+		require.Equal(t, Done, th.Status(), "%v", th.Fault())
+		want := 24
+		if callback > 0 {
+			want += 100
+		}
+		assert.EqualValues(t, want, th.Ret())
+		assert.Zero(t, th.Depth())
+	}
+}
+
 func TestTailCalls(t *testing.T) {
 	e := newEnv(t)
 	var self *Image
