@@ -24,6 +24,7 @@ var turnPrograms = []struct {
 }{
 	{"bpf_loop, a turn", "bpf_loop_turns", 1000}, {"bpf_for_each_map_elem, an element", "for_each_turns", 1000},
 	{"bpf_iter_num, a turn", "iter_num_turns", 1000}, {"tail call", "tail_calls", 33},
+	{"array lookup and add", "array_adds", 1000},
 }
 
 // TestTurns measures loops that helpers and kfuncs make, and tail calls, with native code, on the interpreter and, as root with

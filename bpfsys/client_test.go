@@ -17,6 +17,8 @@ type task struct {
 	s    *bpfsys.System
 	mem  []byte
 	base uint64 // address of mem
+	// interrupted means that a signal waits.
+	interrupted bool
 	// native makes the call at the host's kernel, in place of s.
 	native      func(cmd uint32, addr uint64, size int) (int64, uapi.Errno)
 	nativeClose func(fd int64)
@@ -51,7 +53,7 @@ func (t *task) Write(addr uint64, p []byte) bool {
 	return b != nil || len(p) == 0
 }
 
-func (t *task) Interrupted() bool                { return false }
+func (t *task) Interrupted() bool                { return t.interrupted }
 func (t *task) IsFile(p string) (bool, bool)     { return p == "/bin/sh", p == "/bin/sh" }
 func (t *task) HasProcess(pid uint32) bool       { return pid == 1 }
 func (t *task) File(fd int32) bpfsys.File        { return t.files[fd] }

@@ -21,6 +21,15 @@ const maxTrace = 1 << 20
 
 // run runs a program, for a caller if it is a test run, and makes its effects visible to user space. The error is the reason why the program did not complete.
 func (s *System) run(c Caller, p *Prog, in machine.Input) (*machine.Result, error) {
+	res, _, err := s.runs(c, p, in, 1)
+	return res, err
+}
+
+// errTooLong means that repetitions of a test run were stopped.
+var errTooLong = errors.New("the repetitions of a test run took too long and were stopped")
+
+// runs is run for at most n runs of a test run, see [machine.Machine.RunRepeated]; made is how many there were.
+func (s *System) runs(c Caller, p *Prog, in machine.Input, n int) (res *machine.Result, made int, err error) {
 	s.pullAll()
 	defer s.pushAll()
 	if p.typ == uapi.ProgTypeSyscall && c != nil {
@@ -31,12 +40,19 @@ func (s *System) run(c Caller, p *Prog, in machine.Input) (*machine.Result, erro
 	ctx, stop := context.WithTimeout(context.Background(), maxRun)
 	defer stop()
 	start := time.Now()
-	res, err := s.machine.Run(ctx, p.unique, in)
+	if made = 1; n > 1 {
+		res, made, err = s.machine.RunRepeated(ctx, p.unique, in, n, s.traced, func() error { return s.betweenRuns(c) })
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errTooLong
+		}
+	} else {
+		res, err = s.machine.Run(ctx, p.unique, in)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("program %s: %w", p.name, err)
+		return nil, made, fmt.Errorf("program %s: %w", p.name, err)
 	}
 	if s.statsOn > 0 {
-		p.runs++
+		p.runs += uint64(made)
 		p.nanos += uint64(time.Since(start))
 	}
 	for _, traced := range res.Traced {
@@ -44,15 +60,27 @@ func (s *System) run(c Caller, p *Prog, in machine.Input) (*machine.Result, erro
 			s.note("%v", err)
 		}
 	}
-	for _, line := range res.Trace {
+	s.traced(res.Trace)
+	return res, made, failure(p, res, s.machine)
+}
+
+// traced makes lines of bpf_trace_printk readable.
+func (s *System) traced(lines []string) {
+	for _, line := range lines {
 		if len(s.trace.pipe) < maxTrace {
 			s.trace.pipe = append(append(s.trace.pipe, line...), '\n')
 		}
 	}
-	if err := failure(p, res, s.machine); err != nil {
-		return res, err
+}
+
+// betweenRuns lets user space see what repeated runs did so far, and interrupt them.
+func (s *System) betweenRuns(c Caller) error {
+	s.pushAll()
+	if c.Interrupted() {
+		return uapi.EINTR
 	}
-	return res, nil
+	s.pullAll()
+	return nil
 }
 
 // byUnique returns the program with a name in the machine.
@@ -145,21 +173,23 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	in.Current = s.taskOf(c)
 	var res *machine.Result
 	start := time.Now()
-	for i := range repeat {
+	for i, done := 0, 0; done < int(repeat); i++ {
 		if packet {
 			if res != nil && res.DataOut != nil && row.Packet == progtype.WritesPacket {
 				in.Packet = res.DataOut
 			}
 		}
+		var made int
 		var err error
-		if res, err = s.run(c, p, in); err != nil {
+		if res, made, err = s.runs(c, p, in, int(repeat)-done); err != nil {
 			return s.testFailed(p, err)
 		}
+		done += made
 		if i%64 == 63 && c.Interrupted() {
 			return fail(uapi.EINTR)
 		}
 		if time.Since(start) > maxRun {
-			return Result{Errno: uapi.EINTR, Note: "the repetitions of a test run took too long and were stopped"}
+			return s.testFailed(p, errTooLong)
 		}
 	}
 	duration := uint32(min(time.Since(start)/time.Duration(repeat), 1<<31))
@@ -220,6 +250,9 @@ func (s *System) finished(e uapi.Errno) (int64, uapi.Errno) {
 }
 
 func (s *System) testFailed(p *Prog, err error) Result {
+	if errors.Is(err, errTooLong) {
+		return Result{Errno: uapi.EINTR, Note: errTooLong.Error()}
+	}
 	var not *NotRunError
 	if errors.As(err, &not) && not.Status == machine.StatusNotSimulated {
 		return Result{Errno: uapi.EOPNOTSUPP, Note: err.Error()}

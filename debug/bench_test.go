@@ -109,10 +109,15 @@ func BenchmarkWatchMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkWatchRegister runs with a watchpoint that is evaluated after every instruction.
-func BenchmarkWatchRegister(b *testing.B) {
+// BenchmarkWatchRegister runs with a watchpoint that is compared after every instruction.
+func BenchmarkWatchRegister(b *testing.B) { watchSoft(b, "$r10") }
+
+// BenchmarkWatchExpression runs with a watchpoint on an expression that reads memory, which every twelfth instruction writes.
+func BenchmarkWatchExpression(b *testing.B) { watchSoft(b, "total > 1 << 40") }
+
+func watchSoft(b *testing.B, text string) {
 	s := started(b, "debug/testdata/long.o", "loop")
-	_, err := s.AddWatch("$r10", false, true)
+	_, err := s.AddWatch(text, false, true)
 	require.NoError(b, err)
 	for b.Loop() {
 		_, err := s.Restart()

@@ -260,7 +260,7 @@ func (fr *frames) addressOf(t *vm.Thread) uint64 {
 func (se *selection) select0() { se.frame, se.inline = 0, 0 }
 
 func (fr *frames) register(n, size int) (*expr.Value, error) {
-	v, ok := fr.m.Thread().FrameReg(fr.frame, n)
+	v, ok := fr.FrameReg(fr.frame, n)
 	if !ok {
 		return nil, &expr.UnavailableError{Name: fmt.Sprintf("$r%d", n), Why: "calls clobber r0 to r5, so they are known only in frame 0"}
 	}

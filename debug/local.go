@@ -168,7 +168,7 @@ func (fr *frames) localValue(v *scopes.Variable) (*expr.Value, error) {
 
 // registerAs returns a variable held in a register.
 func (fr *frames) registerAs(name string, reg int, t expr.Type) (*expr.Value, error) {
-	n, ok := fr.m.Thread().FrameReg(fr.frame, reg)
+	n, ok := fr.FrameReg(fr.frame, reg)
 	if !ok {
 		return nil, &expr.UnavailableError{Name: name, Why: fmt.Sprintf("it is in r%d, which calls clobber", reg)}
 	}
@@ -183,7 +183,7 @@ func (fr *frames) registerAs(name string, reg int, t expr.Type) (*expr.Value, er
 func (fr *frames) machineState(p Place) scopes.State {
 	return scopes.State{
 		Reg: func(n int) (uint64, error) {
-			v, ok := fr.m.Thread().FrameReg(fr.frame, n)
+			v, ok := fr.FrameReg(fr.frame, n)
 			if !ok {
 				return 0, fmt.Errorf("it depends on r%d, which calls clobber", n)
 			}
@@ -191,7 +191,7 @@ func (fr *frames) machineState(p Place) scopes.State {
 		},
 		Frame: func() (uint64, error) {
 			f, ok := p.Func()
-			fp, known := fr.m.Thread().FrameReg(fr.frame, 10)
+			fp, known := fr.FrameReg(fr.frame, 10)
 			if !ok || !known {
 				return 0, scopes.ErrUnreadable
 			}

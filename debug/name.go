@@ -134,6 +134,7 @@ func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 	case "seed":
 		return fr.Number(fr.seed, false), nil
 	case "insns":
+		fr.Elsewhere()
 		return fr.Number(fr.Pos(), false), nil
 	}
 	if fr.state == Idle {
@@ -141,8 +142,10 @@ func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 	}
 	switch word {
 	case "pc":
+		fr.Elsewhere()
 		return fr.Number(uint64(max(fr.Here().PC, 0)), false), nil
 	case "cpu":
+		fr.Elsewhere()
 		return fr.Number(uint64(fr.m.Thread().CPU), true), nil
 	case "retval":
 		return fr.register(0, 8)
@@ -274,6 +277,7 @@ func (fr *frames) hookArg(name string) (*expr.Value, bool, error) {
 
 // symbol returns the address of a kernel function or variable; false if the kernel has no such symbol.
 func (fr *frames) symbol(name string) (*expr.Value, bool) {
+	fr.Elsewhere()
 	if fr.linked.Target.BTF == nil || strings.HasPrefix(name, "__") && len(name) < 4 {
 		return nil, false
 	}

@@ -3,11 +3,9 @@ package debug
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug/expr"
-	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
 // Watch is a watchpoint. A watchpoint on memory costs nothing until that memory is accessed; any other (on a register, an expression, an element not
@@ -36,11 +34,7 @@ type Watch struct {
 	text  string
 	value *expr.Value // of an evaluated expression other than a map or packet; formatted only when it changes
 
-	// onRegs are the registers that the value follows from, nil if it depends on anything else; regs are all registers when it was evaluated
-	// last, if evaluated is set.
-	onRegs    []int
-	regs      [11]uint64
-	evaluated bool
+	outcomes outcomes
 }
 
 // Soft reports whether the watchpoint is evaluated after every instruction.
@@ -75,7 +69,7 @@ func (sp *stops) AddWatch(text string, read, write bool) (*Watch, error) {
 	if sp.live() && sp.hasLocals(n) {
 		w.framed, w.depth = true, sp.m.Thread().Depth()-sp.frame
 	}
-	w.onRegs = registersOnly(text)
+	w.outcomes.positional = sp.mayBeLocal(n)
 	v, err := sp.EvalNode(n)
 	switch {
 	case err != nil && !expr.IsAbsent(err):
@@ -137,43 +131,10 @@ func (sp *stops) anySoft() bool {
 func (sp *stops) resetSoft() {
 	for _, w := range sp.watches {
 		if w.Enabled {
+			w.outcomes.forget() // the user may have changed anything since
 			w.last, w.text = sp.watched(w)
 		}
 	}
-}
-
-// arithmetic is an expression of registers, numbers and operators that do not access memory.
-var arithmetic = lazyre.New(`^(?:\$r(?:10|[0-9])\b|0x[0-9a-fA-F]+\b|[0-9]+\b|[-+&|^~()<>=! ])+$`)
-
-// registerName is a register in an expression.
-var registerName = lazyre.New(`\$r(10|[0-9])\b`)
-
-// registersOnly returns the registers that an expression's value follows from, nil if it may depend on anything else.
-func registersOnly(text string) []int {
-	if !arithmetic.MatchString(text) {
-		return nil
-	}
-	var out []int
-	for _, m := range registerName.FindAllStringSubmatch(text, -1) {
-		if i, err := strconv.Atoi(m[1]); err == nil {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// same reports whether an evaluated watchpoint has the value it had, since it follows from registers that have not changed.
-func (sp *stops) same(w *Watch) bool {
-	if !w.evaluated || sp.frame != 0 {
-		return false
-	}
-	regs := sp.m.Thread().Regs()
-	for _, i := range w.onRegs {
-		if regs[i] != w.regs[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // watched reads a watchpoint's value without side effects; nil if it has none.
@@ -198,9 +159,7 @@ func (sp *stops) watched(w *Watch) ([]byte, string) {
 		sp.frame, sp.inline = d-w.depth, sp.inlineOf(d-w.depth, w)
 		defer func() { sp.frame, sp.inline = frame, inline }()
 	}
-	w.evaluated = w.onRegs != nil && !w.framed && sp.frame == 0
-	w.regs = [11]uint64(sp.m.Thread().Regs()[:11])
-	v, err := sp.EvalNode(w.expr)
+	v, err := sp.evaluate(w)
 	if err != nil {
 		if w.framed && !expr.IsAbsent(err) {
 			return w.last, w.text // unknown at this instruction
@@ -258,7 +217,7 @@ func (sp *stops) takeHits() []WatchHit {
 	// Inspecting values reinstalls the watchpoints, so the accesses are classified first.
 	var accesses []access
 	for _, w := range sp.watches {
-		if w.evaluated && w.Soft() && sp.same(w) {
+		if w.Enabled && w.Soft() && sp.same(w) {
 			continue
 		}
 		a := access{w: w, wrote: w.Soft()}

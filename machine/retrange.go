@@ -17,8 +17,7 @@ func (m *Machine) checkReturn(p *program, c *kernel.Context) {
 		return
 	}
 	lp, r0 := p.lp, m.thread.Ret()
-	hook := strings.TrimPrefix(c.Func, "bpf_lsm_")
-	rng, bounded := progtype.Of(lp.Type).ReturnRange(uapi.ReleaseOf(m.linked.Target.Version), lp.Attach, hook, hookReturn(c))
+	rng, bounded := m.returns(p, c)
 	if !bounded || rng.Contains(r0) {
 		return
 	}
@@ -31,6 +30,12 @@ func (m *Machine) checkReturn(p *program, c *kernel.Context) {
 		may = fmt.Sprintf("may return only %d", rng.Low)
 	}
 	m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("the program returned %d, a %s program %s", ret, lp.Section, may)})
+}
+
+// returns is the range of the values that the verifier allows a program to return; bounded is false if it allows all.
+func (m *Machine) returns(p *program, c *kernel.Context) (rng progtype.Range, bounded bool) {
+	hook := strings.TrimPrefix(c.Func, "bpf_lsm_")
+	return progtype.Of(p.lp.Type).ReturnRange(uapi.ReleaseOf(m.linked.Target.Version), p.lp.Attach, hook, hookReturn(c))
 }
 
 // hookReturn returns the hook's return type as far as BTF contains it.

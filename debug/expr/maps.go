@@ -9,6 +9,7 @@ import (
 
 // MapValue returns an entire map as a value.
 func (vs *Values) MapValue(def *loader.Map) (*Value, error) {
+	vs.Elsewhere()
 	m, ok := vs.m.Map(def)
 	if !ok {
 		return nil, &UnavailableError{"map " + def.Name, fmt.Sprintf("type %v is not simulated", def.Type)}

@@ -22,6 +22,7 @@ type Memory struct {
 	AfterFault func() bool
 	// Refresh reinstalls the watchpoints on memory after a snapshot replaced it.
 	Refresh func()
+	trace   *Trace // records what an evaluation reads, nil for none
 }
 
 // ReadMemory reads up to n bytes from addr, as far as they are readable; the error is that of the first byte.
@@ -49,6 +50,7 @@ const maxString = 4096
 
 // StringAt reads a NUL-terminated string.
 func (mo *Memory) StringAt(addr uint64) (string, error) {
+	mo.Elsewhere() // its length is not known
 	var out []byte
 	for len(out) < maxString {
 		var b [1]byte
@@ -69,12 +71,14 @@ func (mo *Memory) StringAt(addr uint64) (string, error) {
 // memberwise reports whether structs at an address are read member by member: kernel objects, which show only set fields, computed contexts, and
 // packets.
 func (mo *Memory) memberwise(addr uint64) bool {
+	mo.followed(addr, 0)
 	r := mo.m.Memory().Find(addr)
 	return mo.m.Kernel().ObjectAt(addr) != nil || r != nil && r.Kind == mem.Packet || mo.isView(addr)
 }
 
 // AnySet reports whether any byte of a range of kernel memory is set; other memory always is.
 func (mo *Memory) AnySet(addr, size uint64) bool {
+	mo.followed(addr, 0)
 	if mo.m.Kernel().ObjectAt(addr) == nil {
 		return true
 	}
@@ -98,7 +102,10 @@ func (mo *Memory) Examine(addr uint64, size, n int) ([]uint64, error) {
 }
 
 // Region returns the memory region that contains an address, nil if there is none.
-func (mo *Memory) Region(addr uint64) *mem.Region { return mo.m.Memory().Find(addr) }
+func (mo *Memory) Region(addr uint64) *mem.Region {
+	mo.followed(addr, 0)
+	return mo.m.Memory().Find(addr)
+}
 
 // SectionBase returns the address of a data section.
 func (mo *Memory) SectionBase(def *loader.Map) (uint64, error) {
@@ -122,6 +129,7 @@ func (mo *Memory) SectionBase(def *loader.Map) (uint64, error) {
 
 // look prepares for reads that may create objects: it records the state, which Unlook restores before anything is executed or changed.
 func (mo *Memory) look() {
+	mo.Elsewhere()
 	if mo.clean == nil {
 		mo.clean = mo.m.Snapshot()
 	}
@@ -145,6 +153,7 @@ func (mo *Memory) Looking() {
 
 // kernelOwned reports whether memory has the layout of the kernel's types: kernel objects and program contexts.
 func (mo *Memory) kernelOwned(addr uint64) bool {
+	mo.followed(addr, 0)
 	if mo.m.Kernel().ObjectAt(addr) != nil {
 		return true
 	}
@@ -163,6 +172,7 @@ const maxRead = 1 << 20
 
 // isView reports whether memory is a context whose fields are computed on each read (xdp_md, __sk_buff).
 func (mo *Memory) isView(addr uint64) bool {
+	mo.followed(addr, 0)
 	r := mo.m.Memory().Find(addr)
 	return r != nil && r.Kind == mem.Context && r.View != nil && mo.m.Kernel().ObjectAt(addr) == nil
 }
@@ -180,7 +190,9 @@ func (mo *Memory) Peek(addr uint64, p []byte) error {
 		return &mem.Fault{Kind: mem.Unmapped, Addr: addr, Size: len(p)}
 	}
 	m := mo.m.Memory()
-	if r := m.Find(addr); (r == nil || r.View != nil) && !mo.changing {
+	mo.followed(addr, len(p))
+	// Reading the first page creates nothing, so a null pointer needs no snapshot.
+	if r := m.Find(addr); (r == nil && addr >= nullPage || r != nil && r.View != nil) && !mo.changing {
 		mo.look()
 	}
 	var f *mem.Fault
@@ -193,6 +205,9 @@ func (mo *Memory) Peek(addr uint64, p []byte) error {
 		return nil
 	}
 	if f != nil {
+		if f.Kind != mem.NullPointer {
+			mo.Elsewhere() // it may become readable
+		}
 		return &MemoryError{f}
 	}
 	return nil

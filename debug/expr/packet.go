@@ -8,6 +8,7 @@ import (
 
 // Packet returns the packet of the run.
 func (vs *Values) Packet() (*Value, error) {
+	vs.Elsewhere()
 	addr, data, ok := vs.Now.PacketNow()
 	if !ok {
 		return nil, &UnavailableError{"pkt", "no program with a packet is running"}

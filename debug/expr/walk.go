@@ -18,6 +18,7 @@ type walked struct {
 // evalWalk evaluates list_for_each(HEAD, TYPE, MEMBER): the entries of a kernel list, or a member of each. HEAD is the list_head or hlist_head, or
 // its address.
 func (ev *Evaluator) evalWalk(n *walkNode) (*Value, error) {
+	ev.Elsewhere()
 	head, err := ev.EvalNode(n.head)
 	if err != nil {
 		return nil, err

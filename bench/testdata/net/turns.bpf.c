@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// turns: loops of 1,000 turns that helpers and kfuncs make, and 32 tail calls. A turn does next to nothing.
+// turns: loops of 1,000 turns that helpers and kfuncs make, 32 tail calls, and 1,000 lookups in an array. A turn does next to nothing.
 #include "types.h"
 #include <bpf/bpf_helpers.h>
 
@@ -78,6 +78,19 @@ int tail_calls(void *ctx)
 {
 	bpf_tail_call(ctx, &next, 0);
 	return 7;
+}
+
+SEC("tc")
+int array_adds(void *ctx)
+{
+	for (int n = 0; n < TURNS; n++) {
+		__u32 key = n & 511;
+		__u64 *value = bpf_map_lookup_elem(&elements, &key);
+
+		if (value)
+			*value += 1;
+	}
+	return 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";
