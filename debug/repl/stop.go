@@ -26,7 +26,7 @@ var stopCommands = []*command{
 	},
 	{
 		name: "watch", args: "EXPR", topic: "stopping", short: "stop when a value changes",
-		long:     "Watching memory does not slow the program down; registers and other expressions are evaluated after every instruction.",
+		long:     "Watching memory does not slow the program down; registers and what other expressions read are compared after every instruction.",
 		run:      func(r *REPL, _ context.Context, args string) error { return r.watch(args, false, true) },
 		complete: names,
 	},
@@ -281,7 +281,7 @@ func (r *REPL) watch(args string, read, write bool) error {
 	}
 	note := ""
 	if w.Soft() {
-		note = " (evaluated after every instruction)"
+		note = " (compared after every instruction)"
 	}
 	r.printf("Watchpoint %d: %s%s\n", w.ID, w.Expr, note)
 	return nil
