@@ -33,6 +33,6 @@ func innerLog(t *testing.T, k *task) string {
 func TestInnerMapsHaveNoNameInLogs(t *testing.T) {
 	text := innerLog(t, newTask(t))
 	assert.Contains(t, text, "map_ptr(map=outside,ks=4,vs=4)")
-	assert.Contains(t, text, "R1=map_ptr(ks=4,vs=8)")
+	assert.Contains(t, text, "R1_w=map_ptr(ks=4,vs=8)")
 	assert.NotContains(t, text, "inside")
 }
