@@ -119,13 +119,12 @@ func newCaseRunner(file *CaseFile, cfg CasesConfig) (*caseRunner, error) {
 
 // openObject opens an object, or one that is there only compressed, with .gz after its name.
 func openObject(path string, open func(path string) (*loader.Object, error)) (*loader.Object, error) {
-	obj, missing := open(path)
-	if !errors.Is(missing, os.ErrNotExist) {
-		return obj, missing
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) { // open may word a missing file in its own way
+		return open(path)
 	}
 	data, err := readFile(path + ".gz")
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, missing
+		return open(path)
 	}
 	if err != nil {
 		return nil, err

@@ -19,10 +19,10 @@ var sockRedirectHelpers = []row{
 	{ID: uapi.FuncMsgPullData, Do: onPacket(msgChange(func(p *kernel.Packet, from, to int) uapi.Errno { return p.PullMessage(from, to) }))},
 	{ID: uapi.FuncMsgPushData, Do: onPacket(msgChange(func(p *kernel.Packet, at, n int) uapi.Errno { return p.PushMessage(at, n) })), Note: "the new bytes are zero"},
 	{ID: uapi.FuncMsgPopData, Do: onPacket(msgChange(func(p *kernel.Packet, at, n int) uapi.Errno { return p.PopMessage(at, n) }))},
-	{ID: uapi.FuncSkSelectReuseport, Do: selectReuseport, Note: "recorded as an event"},
+	{ID: uapi.FuncSkSelectReuseport, Do: selectReuseport, Note: "recorded as an event; `expect.receiver` of a scenario has the socket that gets the packet"},
 }
 
-// SocketVerdict is what sk_skb and sk_msg programs ask for with helpers: the socket of a redirect, nil for none, and how many bytes of messages
+// SocketVerdict is what programs of sockets ask for with helpers: the socket of a redirect or that a sk_reuseport program selects, nil for none, and how many bytes of messages
 // the verdict is about (bpf_msg_apply_bytes) and how many the next call waits for (bpf_msg_cork_bytes), nil if the program did not say.
 type SocketVerdict struct {
 	Target      *kernel.Socket
@@ -113,24 +113,42 @@ func msgChange(do func(p *kernel.Packet, a, b int) uapi.Errno) func(*Call, *kern
 	}
 }
 
-// selectReuseport implements bpf_sk_select_reuseport: it chooses the socket of a group that receives the packet.
+// selectReuseport implements bpf_sk_select_reuseport: it chooses the socket of a group that receives the packet (net/core/filter.c
+// sk_select_reuseport, which does not look at flags).
 func selectReuseport(c *Call) (uint64, *vm.Action) {
 	m, key := c.ref.m, c.key
-	if c.Args[3] != 0 {
-		return errnoRet(uapi.EINVAL), nil
-	}
-	found := false
+	var found any
+	var none uapi.Errno // of a socket that is in no group
 	switch t := m.(type) {
 	case maps.SockMap:
-		_, found = t.Sock(key)
+		found, _ = t.Sock(key)
+		none = uapi.EINVAL
 	case maps.RefArray:
-		_, found = t.Ref(c.guest.Order().Uint32(key))
+		found, _ = t.Ref(c.guest.Order().Uint32(key))
+		none = uapi.ENOENT
 	default:
 		return 0, wrongMap(m)
 	}
-	if !found {
+	s, ok := found.(*kernel.Socket)
+	if !ok {
 		return errnoRet(uapi.ENOENT), nil
 	}
+	if !s.Grouped() {
+		return errnoRet(none), nil
+	}
+	own, f := c.contextSocket(c.Args[0])
+	switch {
+	case f != nil:
+		return 0, f
+	case s.SharesPort(own):
+	case s.Protocol() != own.Protocol():
+		return errnoRet(uapi.EPROTOTYPE), nil
+	case s.Family() != own.Family():
+		return errnoRet(uapi.EAFNOSUPPORT), nil
+	default:
+		return errnoRet(uapi.EBADFD), nil
+	}
+	c.Run.Socket.Target = s
 	c.Run.redirect(Event{Kind: Redirect, Number: c.keyNumber(key), Detail: "socket " + c.keyText(m, key)})
 	return 0, nil
 }

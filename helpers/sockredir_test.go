@@ -64,20 +64,55 @@ func TestSocketRedirects(t *testing.T) {
 	assert.EqualValues(t, 200, r.env.Run.Events[1].Number)
 }
 
+// TestSelectReuseport: a socket of the packet's group is selected; others are refused with the kernel's errors (sk_select_reuseport).
 func TestSelectReuseport(t *testing.T) {
 	r := newRig(t, newest)
-	_, sk := r.open("sk", kernel.SockSpec{})
-	m := r.newMap(maps.Spec{Type: uapi.MapTypeReuseportSockarray, KeySize: 4, ValueSize: 4, MaxEntries: 2})
-	require.Zero(t, m.(maps.RefArray).SetRef(1, sk))
-	c := r.context(uapi.ProgTypeSkReuseport, kernel.ContextSpec{})
+	open := func(name string, spec kernel.SockSpec) (*kernel.Object, *kernel.Socket) {
+		o, s := r.open(name, spec)
+		s.SetNumber("reuseport", 1)
+		return o, s
+	}
+	udp := kernel.SockSpec{Protocol: 17, SourcePort: 53}
+	own, sk := open("own", udp)
+	_, twin := open("twin", udp)
+	_, elsewhere := open("elsewhere", kernel.SockSpec{Protocol: 17, SourcePort: 54})
+	_, v6 := open("v6", kernel.SockSpec{Protocol: 17, SourcePort: 53, Family: 10, Source: make([]byte, 16), Dest: make([]byte, 16)})
+	_, tcp := open("tcp", kernel.SockSpec{Protocol: 6, SourcePort: 53, State: 10})
+	_, alone := r.open("alone", udp)
+	array := r.newMap(maps.Spec{Type: uapi.MapTypeReuseportSockarray, KeySize: 4, ValueSize: 8, MaxEntries: 8}).(maps.RefArray)
+	table := r.newMap(maps.Spec{Type: uapi.MapTypeSockmap, KeySize: 4, ValueSize: 4, MaxEntries: 8}).(maps.SockMap)
+	all := []*kernel.Socket{sk, twin, elsewhere, v6, tcp, alone}
+	for i, s := range all {
+		require.Zero(t, array.SetRef(uint32(i), s))
+	}
+	require.Zero(t, table.SetSock([]byte{0, 0, 0, 0}, alone, 0))
+	c := r.context(uapi.ProgTypeSkReuseport, kernel.ContextSpec{NetSpec: kernel.NetSpec{Socket: own}})
 	key := func(n byte) uint64 { return r.alloc([]byte{n, 0, 0, 0}) }
-	assert.Equal(t, neg(uapi.ENOENT), r.ok(uapi.FuncSkSelectReuseport, c.Addr, m.Addr(), key(0), 0), "an empty slot")
-	assert.Equal(t, neg(uapi.ENOENT), r.ok(uapi.FuncSkSelectReuseport, c.Addr, m.Addr(), key(7), 0))
-	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncSkSelectReuseport, c.Addr, m.Addr(), key(1), 1), "flags")
-	assert.Empty(t, r.env.Run.Events)
-	assert.Zero(t, r.ok(uapi.FuncSkSelectReuseport, c.Addr, m.Addr(), key(1), 0))
-	require.Len(t, r.env.Run.Events, 1)
-	assert.EqualValues(t, 1, r.env.Run.Events[0].Number)
+	for _, x := range []struct {
+		name  string
+		m     maps.Map
+		key   byte
+		flags uint64
+		want  uapi.Errno
+	}{
+		{"its own socket", array, 0, 0, 0}, {"another of the group", array, 1, 0, 0}, {"flags are not looked at", array, 1, 7, 0},
+		{"another port", array, 2, 0, uapi.EBADFD}, {"another family", array, 3, 0, uapi.EAFNOSUPPORT}, {"another protocol", array, 4, 0, uapi.EPROTOTYPE},
+		{"left its group", array, 5, 0, uapi.ENOENT}, {"in no group", table, 0, 0, uapi.EINVAL},
+		{"an empty slot", array, 6, 0, uapi.ENOENT}, {"beyond the array", array, 9, 0, uapi.ENOENT}, {"not in the map", table, 3, 0, uapi.ENOENT},
+	} {
+		r.env.Run.Socket = SocketVerdict{}
+		before := len(r.env.Run.Events)
+		got := r.ok(uapi.FuncSkSelectReuseport, c.Addr, x.m.Addr(), key(x.key), x.flags)
+		if x.want != 0 {
+			assert.Equal(t, neg(x.want), got, x.name)
+			assert.Nil(t, r.env.Run.Socket.Target, x.name)
+			assert.Len(t, r.env.Run.Events, before, x.name)
+			continue
+		}
+		assert.Zero(t, got, x.name)
+		assert.Equal(t, all[x.key], r.env.Run.Socket.Target, x.name)
+		assert.NotEmpty(t, r.env.Run.Events, x.name)
+	}
 }
 
 // TestCastToKernelContext: the kernel's struct agrees with the context, and helpers take it in its place.

@@ -20,15 +20,18 @@ type Chained struct {
 	Results []*Result
 }
 
-// Whole returns what the programs did together: the result of the last one, with the records, effects, changes, calls and accesses of all.
-func (c *Chained) Whole() *Result {
-	if len(c.Results) == 0 {
+// Whole returns what the programs did together.
+func (c *Chained) Whole() *Result { return Together(c.Results) }
+
+// Together joins results of runs that follow each other: the last one, with the records, effects, changes, calls and accesses of all; nil for none.
+func Together(results []*Result) *Result {
+	if len(results) == 0 {
 		return nil
 	}
-	out := *c.Results[len(c.Results)-1]
-	out.Insns, out.Helpers, out.PacketIn = 0, map[string]int{}, c.Results[0].PacketIn
+	out := *results[len(results)-1]
+	out.Insns, out.Helpers, out.PacketIn = 0, map[string]int{}, results[0].PacketIn
 	out.Trace, out.Events, out.Effects, out.Changes, out.Reads, out.Writes, out.Warnings, out.StackReads = nil, nil, nil, nil, nil, nil, nil, nil
-	for _, r := range c.Results {
+	for _, r := range results {
 		out.Insns += r.Insns
 		for name, n := range r.Helpers {
 			out.Helpers[name] += n

@@ -35,6 +35,8 @@ type Result struct {
 	Ret uint64
 	// Insns is the number of instructions executed.
 	Insns uint64
+	// Calls is how often one event called the program: an iterator for each element, a session at entry and return; 0 if it did not run.
+	Calls int
 	// Helpers counts the calls of each helper and kfunc by name.
 	Helpers map[string]int
 	Fault   *Fault

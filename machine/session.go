@@ -151,6 +151,7 @@ func (s *Session) Finish() *Result {
 		s.m.finish(s.p, s.ctx, s.before)
 		s.res.Output = string(output)
 		s.res.Insns += s.insns
+		s.res.Calls = s.step + 1
 		if l.begun {
 			s.res.Ret, s.m.thread.CPU = l.ret, l.cpu
 		}

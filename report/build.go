@@ -193,6 +193,17 @@ func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 	}
 }
 
+// AddFunction adds the run of a program for one of the functions that it traces.
+func (d *RunDocument) AddFunction(m *machine.Machine, res *machine.Result, function string) {
+	d.Add(m, res)
+	for i := range d.Programs {
+		if p := &d.Programs[i]; p.Name == res.Program && res.Ran {
+			r := &p.Runs[len(p.Runs)-1]
+			r.Function, r.titled = function, true
+		}
+	}
+}
+
 // Explain adds to the last run of a program why it had no effect, or did not reach a given place.
 func (d *RunDocument) Explain(prog string, lines []string) {
 	for i := range d.Programs {

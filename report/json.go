@@ -181,15 +181,17 @@ type Coverage struct {
 
 // Run is one run of a program.
 type Run struct {
-	Name    string         `json:"name"`
-	Ret     string         `json:"ret"`
-	Verdict string         `json:"verdict,omitempty"`
-	CPU     int            `json:"cpu"`
-	Insns   uint64         `json:"insns"`
-	Helpers map[string]int `json:"helpers"`
-	Fault   *Fault         `json:"fault"`
-	DataOut string         `json:"data_out,omitempty"`
-	CtxOut  string         `json:"ctx_out,omitempty"`
+	Name string `json:"name"`
+	// Function is the one that the run is of, where the program traces many and it was chosen.
+	Function string         `json:"function,omitempty"`
+	Ret      string         `json:"ret"`
+	Verdict  string         `json:"verdict,omitempty"`
+	CPU      int            `json:"cpu"`
+	Insns    uint64         `json:"insns"`
+	Helpers  map[string]int `json:"helpers"`
+	Fault    *Fault         `json:"fault"`
+	DataOut  string         `json:"data_out,omitempty"`
+	CtxOut   string         `json:"ctx_out,omitempty"`
 	// PacketChanges describes the changes to the packet: "ip.ttl 64 -> 63", "ip.csum fixed".
 	PacketChanges []string      `json:"packet_changes,omitempty"`
 	Trace         []string      `json:"trace"`

@@ -339,7 +339,11 @@ func leftOut(left map[string]int) string {
 
 func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style, opt TableOptions) {
 	if r.titled {
-		fmt.Fprintf(b, "  %s %s\n", s.dim("run     "), s.bold(r.Name))
+		name := r.Name
+		if r.Function != "" {
+			name += " for " + r.Function
+		}
+		fmt.Fprintf(b, "  %s %s\n", s.dim("run     "), s.bold(name))
 	}
 	if r.Fault != nil {
 		fmt.Fprintf(b, "  %s %s\n", s.red("fault:"), strings.ReplaceAll(r.Fault.Text, "\n", "\n    "))

@@ -113,6 +113,8 @@ type Run struct {
 	USDT *Node
 	// Function is the function that a program runs for which traces many; nil for the default one.
 	Function *Node
+	// Functions are the functions that it runs for one after the other; nil for one.
+	Functions *Functions
 	// Elements are the arguments for each call of an iterator; Map is the map that it visits. Both may be unset.
 	Elements *Node
 	Map      *Node
@@ -135,9 +137,9 @@ type HelperAnswer struct {
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx         *Node
 	Output, Effects, Truncated, Others, Sched, HID *Node
-	Chain, Qdisc, Sends                            *Node
+	Chain, Qdisc, Sends, Receiver                  *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []Pair
-	Sockets                                        []Pair
+	Sockets, Functions                             []Pair
 	Reads                                          []*Node
 }
 

@@ -40,6 +40,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 		with("chain", func(v *Node) error { return r.decodeChain(n, v) }),
 		with("qdisc", func(v *Node) error { return f.decodeQdisc(r, n, v) }),
 		with("sockets", func(v *Node) error { return f.decodeSockets(r, n, v) }),
+		with("functions", func(v *Node) error { return r.decodeFunctions(n, v) }),
 		with("prog", func(v *Node) (err error) { r.Prog, err = v.text("prog"); r.Name = r.Prog; return err }),
 		with("name", func(v *Node) (err error) { r.Name, err = v.text("name"); return err }),
 		with("cpu", func(v *Node) (err error) { r.CPU, err = v.int("cpu", 0, 1023); return err }),
@@ -208,7 +209,7 @@ func (e *Expect) decode(n *Node) error {
 	}
 	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
 	e.Packet, e.Ctx, e.Sched, e.HID = n.Get("packet"), n.Get("ctx"), n.Get("sched"), n.Get("hid")
-	e.Qdisc, e.Sends = n.Get("qdisc"), n.Get("sends")
+	e.Qdisc, e.Sends, e.Receiver = n.Get("qdisc"), n.Get("sends"), n.Get("receiver")
 	e.Output, e.Effects, e.Truncated, e.Others, e.Chain = n.Get("output"), n.Get("effects"), n.Get("truncated"), n.Get("others"), n.Get("chain")
 	var wrong mistakes
 	wrong.add(n.fields(expectForm))
@@ -217,6 +218,7 @@ func (e *Expect) decode(n *Node) error {
 		to   *[]Pair
 	}{
 		{"maps", &e.Maps}, {"globals", &e.Globals}, {"ringbuf", &e.Ringbuf}, {"perf", &e.Perf}, {"kernel", &e.Kernel}, {"helpers", &e.Helpers}, {"sockets", &e.Sockets},
+		{"functions", &e.Functions},
 	} {
 		var err error
 		*m.to, err = n.Get(m.name).pairs(m.name)

@@ -35,7 +35,7 @@ func TestFunction(t *testing.T) {
 func TestFunctionMistakes(t *testing.T) {
 	for _, c := range []struct{ object, run, want string }{
 		{"../examples/session/session.bpf.o", "{prog: on_read, function: vfs_write}", "traces vfs_rea*, which does not match vfs_write; it matches "},
-		{"../examples/session/session.bpf.o", "{prog: on_read, function: vfs_readnothing}", "which does not match vfs_readnothing"},
+		{"../examples/session/session.bpf.o", "{prog: on_read, function: vfs_readnothing}", "whose types list no vfs_readnothing"},
 		{"../testdata/objects/clang-14/sections.o", "{prog: kprobe_fn, function: vfs_read}", "does not trace several functions"},
 		{"../testdata/objects/clang-14/sections.o", "{prog: uprobe_multi, function: other}", "traces main, which does not match other"},
 		{"../examples/session/session.bpf.o", "{prog: on_read, function: [vfs_read]}", "function: want a string"},

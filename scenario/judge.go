@@ -23,6 +23,7 @@ type judge struct {
 	hid        *device.HID   // the device it ran on, or nil
 	checking   bool
 	chained    *machine.Chained // nil for runs of one program
+	each       []FunctionResult // nil for runs of one function
 	sched      *schedView
 	traffic    *trafficView
 	sockets    *socketRun
@@ -55,7 +56,7 @@ func (j *judge) all() error {
 		return nil
 	}
 	var wrong mistakes
-	for _, step := range []func(*Expect) error{j.ret, j.chain, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.moved, j.device, j.others} {
+	for _, step := range []func(*Expect) error{j.ret, j.chain, j.functions, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.moved, j.receiver, j.device, j.others} {
 		if err := step(e); !wrong.add(err) && !j.checking {
 			return err
 		}

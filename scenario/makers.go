@@ -27,7 +27,7 @@ func init() {
 	makers = map[string]maker{
 		"!file":    {own: []string{"path", "ino", "mode", "flags", "size", "dev"}, build: makeFile},
 		"!dentry":  {own: []string{"path"}, build: makeDentry},
-		"!sock":    {own: []string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport"}, build: makeSock},
+		"!sock":    {own: []string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport", "reuseport"}, build: makeSock},
 		"!conn":    {own: []string{"protocol", "source", "dest", "sport", "dport", "zone", "expires"}, build: makeConn},
 		"!task":    {own: []string{"children", "threads", "files", "cgroup"}, build: makeTask, fill: fillTask},
 		"!skb":     defaultOf("sk_buff"),
@@ -166,7 +166,17 @@ func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
 			s.Family = 10
 		}
 	}
-	return b.k.NewSock(role, s)
+	o, err := b.k.NewSock(role, s)
+	if v := n.Get("reuseport"); v != nil && err == nil {
+		shares, err := v.bool("reuseport")
+		if err != nil {
+			return nil, err
+		}
+		if shares {
+			return o, o.Set("__sk_common.skc_reuseport", 1)
+		}
+	}
+	return o, err
 }
 
 // makeConn makes an entry of the table of connections.

@@ -194,6 +194,9 @@ func (t *table) element(key, n *Node) error {
 		}
 		return nil
 	case maps.XSKMap:
+		if t.def.Type == uapi.MapTypeReuseportSockarray {
+			return t.shared(b, t.m.Memory().ByteOrder().Uint32(k), n)
+		}
 		if t.def.Type != uapi.MapTypeXskmap {
 			break
 		}

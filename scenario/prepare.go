@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -19,6 +20,12 @@ func (r *Runner) prepare() error {
 	args := map[*Run]map[string]kernel.Arg{}
 	var wrong mistakes
 	for _, run := range r.file.Runs {
+		parts, err := r.partsOf(run)
+		if wrong.add(err) && run.Functions != nil {
+			r.parts[run] = parts
+		}
+	}
+	for run := range r.singles() {
 		p, err := r.input0(run)
 		wrong.add(err)
 		_, _, err = r.lengths(run)
@@ -31,12 +38,34 @@ func (r *Runner) prepare() error {
 		}
 		r.m.Restore(start)
 	}
-	for _, run := range r.file.Runs {
+	for run := range r.singles() {
 		if p := r.input[run]; p != nil && !wrong.add(r.fillArgs(run, p, args[run])) {
 			delete(r.input, run)
 		}
 	}
+	for run, parts := range r.parts {
+		if p := r.input[parts[0]]; p != nil { // all can run on the target, or none
+			r.input[run] = p
+		}
+	}
 	return wrong.err()
+}
+
+// singles are the runs of the file, each of one function: those of several are replaced by their parts.
+func (r *Runner) singles() iter.Seq[*Run] {
+	return func(yield func(*Run) bool) {
+		for _, run := range r.file.Runs {
+			list := []*Run{run}
+			if run.Functions != nil {
+				list = r.parts[run]
+			}
+			for _, part := range list {
+				if !yield(part) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // input0 returns the input of a run without arguments. If there are mistakes, it contains the valid parts.
@@ -141,12 +170,7 @@ func (r *Runner) contextType(run *Run, n *Node) (*btf.Spec, btf.ID, error) {
 
 // arguments checks the names of a run's arguments against the program's context, and returns those that are function arguments.
 func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error) {
-	have := r.m.Linked().Target
-	if have.Version != 0 && have.Version < run.Since || run.Arch != "" && have.Arch != "" && have.Arch != run.Arch {
-		p.cannot = &NotMeantError{Since: run.Since, Arch: run.Arch}
-		return nil, nil
-	}
-	if st, err := r.m.ProgramStatus(run.Prog); st != machine.StatusOK && st != machine.StatusUnknownHook {
+	if err, cannot := r.cannotRun(run); cannot {
 		p.cannot = err
 		return nil, nil
 	}
@@ -220,6 +244,16 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		}
 	}
 	return typed, wrong.err()
+}
+
+// cannotRun reports whether a run is not for this target or its program cannot run on it, and why.
+func (r *Runner) cannotRun(run *Run) (why error, cannot bool) {
+	have := r.m.Linked().Target
+	if have.Version != 0 && have.Version < run.Since || run.Arch != "" && have.Arch != "" && have.Arch != run.Arch {
+		return &NotMeantError{Since: run.Since, Arch: run.Arch}, true
+	}
+	st, err := r.m.ProgramStatus(run.Prog)
+	return err, st != machine.StatusOK && st != machine.StatusUnknownHook
 }
 
 // NotMeantError means that a run is skipped because the kernel is too old or has another architecture.
@@ -319,7 +353,7 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 // checkAll creates the contexts of all runs with their arguments and checks every expectation, without running anything.
 func (r *Runner) checkAll() error {
 	var wrong mistakes
-	for _, run := range r.file.Runs {
+	for run := range r.singles() {
 		if p := r.input[run]; p != nil && p.cannot == nil && !run.simulated() {
 			c, err := r.m.Inspect(run.Prog, p.in)
 			if err != nil {
@@ -329,6 +363,8 @@ func (r *Runner) checkAll() error {
 			}
 			r.m.Restore(r.base)
 		}
+	}
+	for _, run := range r.file.Runs {
 		j := &judge{r: r, run: run, res: &machine.Result{Program: run.Prog}, checking: true}
 		wrong.add(j.all())
 	}

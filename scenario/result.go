@@ -34,6 +34,8 @@ type Result struct {
 	Truncated map[int32]int
 	// Chain is what the programs of a chain decided; nil for other runs.
 	Chain *machine.Chained
+	// Functions are what the program did for each of several functions; nil for other runs.
+	Functions []FunctionResult
 	// Schedule is what a schedule did; nil for runs of one program.
 	Schedule *schedule.Result
 	// Traffic is what a queueing discipline did with packets; nil for other runs.
@@ -223,6 +225,8 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			res.Result, res.Verdicts, err = r.replay(ctx, run, p)
 		case run.Chain != nil:
 			res.Result, res.Chain, err = r.runChain(ctx, run, p)
+		case run.Functions != nil:
+			res.Result, res.Functions, err = r.runFunctions(ctx, run)
 		default:
 			res.Result, err = r.execute(ctx, run, &once)
 		}
@@ -234,7 +238,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			break
 		}
 	}
-	if run.Settle > 0 && (run.PcapNode != nil || run.Chain != nil || res.Fault != nil || !res.Ran) {
+	if run.Settle > 0 && (run.PcapNode != nil || run.Chain != nil || run.Functions != nil || res.Fault != nil || !res.Ran) {
 		if err := settle(run.Settle); err != nil {
 			return nil, err
 		}
@@ -259,7 +263,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		res.Err = r.m.ProgramError(res.Program)
 	}
 	res.Validation = r.m.Validate(res.Result)
-	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: res.HID, chained: res.Chain}
+	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: res.HID, chained: res.Chain, each: res.Functions}
 	if !res.Skipped {
 		if err := j.all(); err != nil {
 			return nil, err

@@ -37,6 +37,8 @@ type Runner struct {
 	b     *builder
 	base  *machine.Snapshot
 	input map[*Run]*prepared
+	// parts are the runs, one for each function, of those that are of several.
+	parts map[*Run][]*Run
 }
 
 // prepared is the input of a run.
@@ -108,7 +110,7 @@ func (f *File) open(obj *loader.Object, target *loader.Target, load loader.LoadO
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{file: f, opt: opt, m: m, input: map[*Run]*prepared{}}
+	r := &Runner{file: f, opt: opt, m: m, input: map[*Run]*prepared{}, parts: map[*Run][]*Run{}}
 	if err := r.setUp(); err != nil {
 		m.Close()
 		return nil, err

@@ -30,6 +30,9 @@ func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
 	if run.Chain != nil {
 		return nil, &Error{Pos: run.ChainNode.Pos, Text: "a chain cannot be stepped through: choose one of its programs, which then gets the context as it is before the first (" + strings.Join(run.Chain, ", ") + ")"}
 	}
+	if run.Functions != nil {
+		return nil, &Error{Pos: run.Functions.Node.Pos, Text: "a run of several functions cannot be stepped through: choose one with function: NAME"}
+	}
 	for _, s := range units[0].steps {
 		if s.run == run {
 			break

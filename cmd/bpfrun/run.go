@@ -25,9 +25,11 @@ type runOptions struct {
 	progs  []string
 	repeat int
 	chain  bool
-	trace  bool
-	ctx    string
-	packet string
+	// functions are those that programs run for which trace many.
+	functions []string
+	trace     bool
+	ctx       string
+	packet    string
 
 	pcap      string
 	pcapIndex int
@@ -80,12 +82,14 @@ global variables. Without -p all programs run.`,
 					return usagef("--pcap-index %d: packets count from 1", c.pcapIndex)
 				case cmd.Flags().Changed("dump-format") && len(c.dumpMaps) == 0:
 					return usagef("--dump-format sets the layout of --dump-map: add --dump-map NAME")
+				case len(c.functions) > 0 && (c.chain || c.repeat > 1 || c.whyNot != ""):
+					return usagef("--function cannot be combined with --chain, --repeat or --why-not: it is one run for each function")
 				case c.chain && (c.repeat > 1 || c.pcap != "" || c.whyNot != "" || c.out != ""):
 					return usagef("--chain cannot be combined with --repeat, --pcap, --out or --why-not: it is one event")
 				}
 				return c.runObjects(args)
 			}
-			for _, name := range []string{"prog", "repeat", "chain", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
+			for _, name := range []string{"prog", "repeat", "chain", "function", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s cannot be combined with -s: the scenario file sets it", name)
 				}
@@ -100,6 +104,7 @@ global variables. Without -p all programs run.`,
 	f.StringVar(&c.whyNot, "why-not", "", "explain which branch kept the run from reaching `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
 	f.IntVar(&c.repeat, "repeat", 1, "run each program `N` times")
 	f.BoolVar(&c.chain, "chain", false, "run the programs as attached to one hook in the order of -p: on the same context, until one decides, with the hook's verdict")
+	f.StringArrayVar(&c.functions, "function", nil, "run programs that trace many functions for `FUNCTION`, attached with a cookie for FUNCTION=COOKIE; all for every function that the pattern matches; repeatable")
 	f.BoolVar(&c.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
 	f.StringVar(&c.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types with such a context")
 	f.StringVar(&c.packet, "packet", "", "input `PACKET`: an expression such as eth/ip(ttl=63)/tcp(dport=80)/'GET /', hex digits, @FILE, or @CAPTURE#N")
@@ -209,7 +214,7 @@ func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 	}{{"packet", o.packet, progtype.TakesPacket}, {"ctx", o.ctx, progtype.TakesBytes}} {
 		taken := f.value == ""
 		for _, p := range obj.Programs {
-			taken = taken || progtype.Of(p.Type).Takes.Has(f.what) && (len(o.progs) == 0 || slices.Contains(o.progs, p.Name))
+			taken = taken || progtype.Of(p.Type).Takes.Has(f.what) && o.chosen(p.Name)
 		}
 		if !taken {
 			return usagef("--%s: none of the programs takes one", f.flag)
@@ -225,6 +230,11 @@ func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 	return nil
 }
 
+// chosen reports whether a program is to run.
+func (o runOptions) chosen(name string) bool {
+	return len(o.progs) == 0 || slices.Contains(o.progs, name)
+}
+
 // runOn runs the object's programs on one target. If the target cannot be used, or the object does not link for it,
 // runOn returns both an error and a document with that error.
 func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, cfg machine.Config) (*report.RunDocument, error) {
@@ -236,7 +246,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 			return nil, usagef("-p %s: no such program in %s (available: %s)", name, obj.Name, programNames(obj))
 		}
 	}
-	if err := c.checkInput(obj, in.Packet); err != nil {
+	if err := errors.Join(c.checkInput(obj, in.Packet), c.checkFunctions(obj)); err != nil {
 		return nil, err
 	}
 	target, err := c.kernels.target(s)
@@ -317,6 +327,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		names = nil
 	}
 	if names, err = c.runDevice(ctx, doc, m, names); err != nil {
+		return nil, err
+	}
+	if names, err = c.runFunctions(ctx, doc, m, names, in); err != nil {
 		return nil, err
 	}
 	why := debug.Questions{Place: c.whyNot, Off: cfg.Cover != nil || c.repeat > 1 || c.trace}

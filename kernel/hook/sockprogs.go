@@ -124,7 +124,7 @@ func (h *Hooks) reuseportContext(c *Context) error {
 	}
 	v.Put("eth_protocol", uint64(h.Order().Uint16([]byte{byte(typ >> 8), byte(typ)})))
 	v.Put("ip_protocol", uint64(proto))
-	v.Put("hash", uint64(h.FlowHash(frame)))
+	v.Put("hash", uint64(h.FlowHash(frame[min(net.EthHeader, len(frame)):])))
 	return nil
 }
 

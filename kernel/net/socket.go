@@ -1,6 +1,7 @@
 package net
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -285,6 +286,25 @@ func (s *Socket) Refcounted() bool { return !s.Full() || !s.RCUFree() }
 
 // Reuseport reports whether the socket shares its address with others.
 func (s *Socket) Reuseport() bool { return s.vals[sockReuseport] != 0 }
+
+// Grouped reports whether the socket is in a group that shares an address: it has SO_REUSEPORT, and listens or is a bound UDP socket.
+func (s *Socket) Grouped() bool {
+	return s.Reuseport() && s.RCUFree() && s.vals[SockSrcPort] != 0
+}
+
+// SharesPort reports whether two sockets are in one group (reuseport_add_sock): same protocol, family, local address and port.
+func (s *Socket) SharesPort(o *Socket) bool {
+	if s == o {
+		return s.Grouped()
+	}
+	if !s.Grouped() || !o.Grouped() || s.Protocol() != o.Protocol() || s.Family() != o.Family() {
+		return false
+	}
+	v6 := s.Family() == uapi.AFInet6
+	mine, _ := s.address(v6, SockSrcIP4, SockSrcIP6)
+	its, _ := o.address(v6, SockSrcIP4, SockSrcIP6)
+	return bytes.Equal(mine, its) && s.vals[SockSrcPort] == o.vals[SockSrcPort] && s.vals[SockBoundDev] == o.vals[SockBoundDev]
+}
 
 // IPv6Only reports whether an IPv6 socket refuses IPv4.
 func (s *Socket) IPv6Only() bool { return s.vals[sockIPv6Only] != 0 }
