@@ -216,7 +216,7 @@ func (c *conn) addData(b dap.DataBreakpoint) (point, dap.Breakpoint) {
 	c.points.next++
 	x := dap.Breakpoint{Id: c.points.next, Verified: true}
 	if w.Soft() {
-		x.Message = "compared after every instruction"
+		x.Message = "evaluated after every instruction"
 	}
 	return point{id: x.Id, in: w.ID, reason: "data breakpoint"}, x
 }

@@ -281,7 +281,7 @@ func (r *REPL) watch(args string, read, write bool) error {
 	}
 	note := ""
 	if w.Soft() {
-		note = " (compared after every instruction)"
+		note = " (evaluated after every instruction)"
 	}
 	r.printf("Watchpoint %d: %s%s\n", w.ID, w.Expr, note)
 	return nil
