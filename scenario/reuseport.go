@@ -80,7 +80,10 @@ func (g *group) receives(res *machine.Result, hash uint32) string {
 		return ""
 	}
 	if v := res.Socket; v != nil && v.Target != nil {
-		return g.names[slices.Index(g.sockets, v.Target)]
+		if i := slices.Index(g.sockets, v.Target); i >= 0 {
+			return g.names[i]
+		}
+		return "a socket without a name"
 	}
 	return g.byHash(hash)
 }
