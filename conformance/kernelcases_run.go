@@ -119,12 +119,13 @@ func newCaseRunner(file *CaseFile, cfg CasesConfig) (*caseRunner, error) {
 
 // openObject opens an object, or one that is there only compressed, with .gz after its name.
 func openObject(path string, open func(path string) (*loader.Object, error)) (*loader.Object, error) {
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) { // open may word a missing file in its own way
-		return open(path)
+	obj, missing := open(path)
+	if _, err := os.Stat(path); missing == nil || !errors.Is(err, os.ErrNotExist) { // open may word a missing file in its own way
+		return obj, missing
 	}
 	data, err := readFile(path + ".gz")
 	if errors.Is(err, os.ErrNotExist) {
-		return open(path)
+		return nil, missing
 	}
 	if err != nil {
 		return nil, err
