@@ -430,7 +430,7 @@ func (s *System) progQuery(c Caller, a *attr) Result {
 		if a.u32(8) != 0 {
 			return fail(uapi.EINVAL)
 		}
-		_, busy = s.mapGroup(pl) // the other verdicts' program is no answer, and none of this kind is there
+		_, busy = s.mapGroup(pl) // EBUSY if the map has a verdict program of the other attach type
 	}
 	if g == nil {
 		g = &attachGroup{revision: 1}

@@ -10,7 +10,7 @@ import (
 // mapAttaches are the attach types of socket maps.
 var mapAttaches = []uapi.AttachType{uapi.AttachSkMsgVerdict, uapi.AttachSkSkbStreamParser, uapi.AttachSkSkbStreamVerdict, uapi.AttachSkSkbVerdict}
 
-// verdictRivals are the two attach types of which a map has only one at a time.
+// verdictRivals: a map has a program of only one of these two attach types at a time.
 var verdictRivals = map[uapi.AttachType]uapi.AttachType{
 	uapi.AttachSkSkbStreamVerdict: uapi.AttachSkSkbVerdict, uapi.AttachSkSkbVerdict: uapi.AttachSkSkbStreamVerdict,
 }

@@ -27,7 +27,7 @@ func parseFunctions(values []string) ([]tracedFunction, error) {
 		if has {
 			var err error
 			if f.cookie, err = strconv.ParseUint(cookie, 0, 64); err != nil {
-				return nil, usagef("--function %s: the cookie %q is no number", v, cookie)
+				return nil, usagef("--function %s: the cookie %q is not a number", v, cookie)
 			}
 		}
 		if name == "" {
