@@ -40,7 +40,7 @@ func (w *world) addHashes(t testing.TB) {
 		lru, lpm bool
 	}{{mapHash4, 4, 1, 0, false, false}, {mapHash8, 8, 1, 40, false, false}, {mapHash23, 23, 4, 30, false, false}, {mapHash2, 2, 1, 60, false, false}, {mapLRU, 4, 1, 20, true, false}, {mapTrie, 8, 1, 0, false, true}} {
 		h := &testHash{w: w}
-		h.Hash = vm.Hash{KeySize: m.key, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32 * uint64(m.cpus), CPUs: m.cpus}
+		h.Hash = vm.Hash{KeySize: m.key, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32 * uint64(m.cpus), CPUs: m.cpus, Open: 12}
 		if m.cpus > 1 {
 			h.CPUStride = 32
 		}
@@ -191,7 +191,7 @@ func testHashLookups(t *testing.T) {
 	for size := 1; size <= 33; size++ {
 		w := newWorld(t)
 		h := &testHash{w: w}
-		h.Hash = vm.Hash{KeySize: size, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32, CPUs: 1}
+		h.Hash = vm.Hash{KeySize: size, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32, CPUs: 1, Open: 12}
 		w.hashes[mapHash4] = h
 		img := lower(t, mapNames.Replace("r2 = r1\nr1 = HASH4\ncall 1\nr0 -= r6\nexit"), functions(w))
 		key := make([]byte, size)

@@ -84,7 +84,7 @@ func newWorld(t testing.TB) *world {
 }
 
 func (w *world) add(t testing.TB, addr uint64, n uint32, size uint64, cpus int, shift uint) {
-	a := &testArray{w: w, size: size, Array: vm.Array{Elements: n, CPUs: cpus, Shift: shift}}
+	a := &testArray{w: w, size: size, Array: vm.Array{Elements: n, CPUs: cpus, Shift: shift, Open: size}}
 	stride := (size+7)&^7 + 16
 	a.Stride = stride * uint64(cpus)
 	if cpus > 1 {

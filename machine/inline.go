@@ -57,7 +57,7 @@ func (acc *accounts) arrayAt(addr uint64) (vm.Array, bool) {
 		return vm.Array{}, false
 	}
 	l := a.Layout()
-	out := vm.Array{Elements: l.Entries, Stride: l.Stride, CPUs: l.Copies}
+	out := vm.Array{Elements: l.Entries, Stride: l.Stride, CPUs: l.Copies, Open: l.Open}
 	if a.Spec().Type == uapi.MapTypePercpuArray {
 		out.CPUStride = l.CopyStride
 	}
@@ -79,7 +79,7 @@ func (acc *accounts) hashAt(addr uint64) (vm.Hash, bool) {
 	p, ok := m.Probe()
 	h := vm.Hash{
 		KeySize: p.KeySize, Tab: p.Tab, Keys: p.Keys, Bases: p.Bases, Shift: p.Shift, Stride: p.Stride, CPUs: p.Copies,
-		First: p.First, Lengths: p.Lengths, Masks: p.Masks,
+		First: p.First, Lengths: p.Lengths, Masks: p.Masks, Open: p.Open,
 	}
 	if p.Copies > 1 {
 		h.CPUStride = p.CopyStride

@@ -47,6 +47,14 @@ func (b *base) region() mem.Region {
 	return r
 }
 
+// open returns the size of a value that programs may read and write anywhere, 0 if this map's values have bytes that they may not.
+func (b *base) open() uint64 {
+	if b.spec.Flags&uapi.MapRdonlyProg != 0 || len(b.guards) != 0 {
+		return 0
+	}
+	return uint64(b.spec.ValueSize)
+}
+
 // setFields determines the special fields of the value.
 func (b *base) setFields() *CreateError {
 	b.plain = []span{{0, b.spec.ValueSize}}

@@ -10,6 +10,8 @@ type Layout struct {
 	// Bases are the addresses of the chunks of 1<<Shift elements, 0 for those not allocated yet: At allocates them.
 	Bases []uint64
 	Shift uint
+	// Open is the number of bytes of each element that programs may read and write without restriction: all, or 0.
+	Open uint64
 }
 
 // Array is implemented by maps whose values are at fixed distances: array and percpu_array.
@@ -21,7 +23,7 @@ type Array interface {
 // Layout implements [Array].
 func (a *array) Layout() Layout {
 	return Layout{
-		Entries: a.n, Stride: a.stride * a.copies, CopyStride: a.stride, Copies: int(a.copies), Bases: a.bases, Shift: a.shift,
+		Entries: a.n, Stride: a.stride * a.copies, CopyStride: a.stride, Copies: int(a.copies), Bases: a.bases, Shift: a.shift, Open: a.open(),
 	}
 }
 

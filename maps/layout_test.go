@@ -57,3 +57,35 @@ func TestLayoutHoldsForLookups(t *testing.T) {
 		check(s.MaxEntries-1, 0)
 	}
 }
+
+// TestOnlyOrdinaryValuesAreOpen: engines may skip the check of accesses to values without bytes that programs may not write.
+func TestOnlyOrdinaryValuesAreOpen(t *testing.T) {
+	spec, val := valueType(t)
+	for _, tt := range []struct {
+		name string
+		spec Spec
+		want uint64
+	}{
+		{"array", Spec{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 12}, 12},
+		{"array per CPU", Spec{Type: uapi.MapTypePercpuArray, KeySize: 4, ValueSize: 12}, 12},
+		{"read-only array", Spec{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 12, Flags: uapi.MapRdonlyProg}, 0},
+		{"array with a lock", Spec{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 64, BTF: spec, ValueType: val}, 0},
+		{"hash", Spec{Type: uapi.MapTypeHash, KeySize: 8, ValueSize: 12}, 12},
+		{"read-only hash", Spec{Type: uapi.MapTypeHash, KeySize: 8, ValueSize: 12, Flags: uapi.MapRdonlyProg}, 0},
+		{"hash with a lock", Spec{Type: uapi.MapTypeHash, KeySize: 8, ValueSize: 64, BTF: spec, ValueType: val}, 0},
+		{"trie", Spec{Type: uapi.MapTypeLPMTrie, KeySize: 8, ValueSize: 4, Flags: uapi.MapNoPrealloc}, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.spec.MaxEntries = 8
+			m, err := New(newEnv(t, 1), tt.spec)
+			require.NoError(t, err)
+			if a, ok := m.(Array); ok {
+				assert.Equal(t, tt.want, a.Layout().Open)
+				return
+			}
+			p, ok := m.(Probed).Probe()
+			require.True(t, ok)
+			assert.Equal(t, tt.want, p.Open)
+		})
+	}
+}

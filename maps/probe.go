@@ -27,6 +27,8 @@ type Probe struct {
 	// length and, of the data, the bits of the mask. Keys with a length above 32 are not found.
 	Lengths *[]uint32
 	Masks   *[]uint64
+	// Open is as in [Layout].
+	Open uint64
 }
 
 // Probed is implemented by maps whose values can be found in memory.
@@ -46,6 +48,7 @@ func (t *table) probe() Probe {
 // Probe implements [Probed]. With BPF_F_NO_COMMON_LRU, each CPU has its own order.
 func (h *hash) Probe() (Probe, bool) {
 	p := h.probe()
+	p.Open = h.open()
 	if h.lru != nil {
 		if len(h.lru.lists) != 1 {
 			return Probe{}, false
@@ -64,7 +67,7 @@ func (t *trie) Probe() (Probe, bool) {
 		return Probe{}, false
 	}
 	p := t.probe()
-	p.Lengths, p.Masks = &t.lengths, &t.masks
+	p.Lengths, p.Masks, p.Open = &t.lengths, &t.masks, t.open()
 	return p, true
 }
 

@@ -65,6 +65,8 @@ type Array struct {
 	// bytes. A CPUStride of 0 means that there is only one copy.
 	Stride, CPUStride uint64
 	CPUs              int
+	// Open is how many bytes of each element programs may read and write without restriction while nothing is watched.
+	Open uint64
 	// Base is the address of the first element. With Table the elements are in chunks of 1<<Shift, whose addresses it
 	// contains; a chunk with address 0 is allocated when the function is called.
 	Base  uint64
@@ -93,6 +95,8 @@ type Hash struct {
 	// of the data, the bits of the mask. The masks have the size and the byte order of the key.
 	Lengths *[]uint32
 	Masks   *[]uint64
+	// Open is as in [Array].
+	Open uint64
 }
 
 // Progs is a program array.

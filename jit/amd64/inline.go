@@ -53,32 +53,48 @@ func (c *compiler) tick() {
 // lookup puts the address of a map's element into r0, 0 if there is none.
 func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	a, r0, index := &f.Array, regs[0], temp2
-	c.constant(temp1, f.Map)
-	c.group(1, opCmp, regs[1], temp1)
-	c.CallUnless(plan.Equal)
+	if !f.Known {
+		c.constant(temp1, f.Map)
+		c.group(1, opCmp, regs[1], temp1)
+		c.CallUnless(plan.Equal)
+	}
 	if f.Hash != nil {
-		c.search(in, f.Hash)
+		c.search(in, f)
 		return
 	}
 	key := c.operand(in, false)
 	c.rm(0, 0x8b, index, key, 0)
 	if a.Table != nil {
-		c.chunk(a, key)
+		c.chunk(f, key)
 		return
 	}
 	c.constant(r0, 0)
 	c.groupImm(0, opCmp, index, int32(a.Elements))
-	beyond := c.jccNear(condAE)
+	beyond := c.jccFar(condAE)
 	c.constant(temp1, a.Base)
 	c.element(a)
-	c.land(beyond)
+	c.fillCells(f)
+	c.Land(beyond)
+}
+
+// fillCells sets the cells of accesses to the element at r0.
+func (c *compiler) fillCells(f *plan.Inline) {
+	for cell := range c.Program.FillsOf(f) {
+		key := regs[0]
+		if cell.Lo != 0 {
+			key = temp1
+			c.rm(1, 0x8d, key, at(regs[0], -cell.Lo), 0)
+		}
+		c.store(field(cell.Off), key)
+		c.storeImm(field(cell.Off+plan.CellCount), cell.Count)
+	}
 }
 
 // chunk is the part of lookup for arrays stored in chunks, with the index in temp2.
-func (c *compiler) chunk(a *vm.Array, key loc) {
-	index := temp2
+func (c *compiler) chunk(f *plan.Inline, key loc) {
+	a, index := &f.Array, temp2
 	c.groupImm(0, opCmp, index, int32(a.Elements))
-	beyond := c.jccNear(condAE)
+	beyond := c.jccFar(condAE)
 	if a.Shift != 0 {
 		c.shift(0, 5, index, byte(a.Shift))
 	}
@@ -89,8 +105,9 @@ func (c *compiler) chunk(a *vm.Array, key loc) {
 	c.rm(0, 0x8b, index, key, 0)
 	c.groupImm(0, opAnd, index, int32(uint32(1)<<a.Shift-1))
 	c.element(a)
+	c.fillCells(f)
 	done := c.jmpNear()
-	c.land(beyond)
+	c.Land(beyond)
 	c.constant(regs[0], 0)
 	c.land(done)
 }

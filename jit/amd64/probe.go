@@ -27,8 +27,8 @@ var savedS = [...]reg{lengthS, indexS, tabS, maskS, wordS, tempS}
 const sliceLen = int32(unsafe.Sizeof(uintptr(0)))
 
 // search puts the address of a hash's element into r0, 0 if there is none. It saves registers in the next frame's Scratch.
-func (c *compiler) search(in *plan.Insn, h *vm.Hash) {
-	key := c.operand(in, false)
+func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
+	h, key := f.Hash, c.operand(in, false)
 	first := unsafe.Pointer(h.Tab)
 	if h.Lengths != nil {
 		first = unsafe.Pointer(h.Lengths)
@@ -72,6 +72,7 @@ func (c *compiler) search(in *plan.Insn, h *vm.Hash) {
 	c.found(h)
 	c.unsave(h)
 	c.move(regs[0], temp1)
+	c.fillCells(f)
 	done := c.jmpFar()
 	for _, from := range none {
 		c.Land(from)

@@ -56,11 +56,13 @@ func (c *compiler) made(kind vm.InlineKind) {
 // lookup puts the address of a map's element into r0, 0 if there is none.
 func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	a, index, base := &f.Array, temp2, temp4
-	c.constant(temp1, f.Map)
-	c.cmp(1, 1, temp1)
-	c.CallUnless(plan.Equal)
+	if !f.Known {
+		c.constant(temp1, f.Map)
+		c.cmp(1, 1, temp1)
+		c.CallUnless(plan.Equal)
+	}
 	if f.Hash != nil {
-		c.search(in, f.Hash)
+		c.search(in, f)
 		return
 	}
 	c.access(loads[2], index, c.operand(in, false))
@@ -85,10 +87,21 @@ func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 		c.multiply(1, opMadd, base, temp2, temp3, base)
 	}
 	c.move(0, base)
+	c.fillCells(f)
 	done := c.branch(opB)
 	c.land(beyond)
 	c.constant(0, 0)
 	c.land(done)
+}
+
+// fillCells sets the cells of accesses to the element at r0.
+func (c *compiler) fillCells(f *plan.Inline) {
+	for cell := range c.Program.FillsOf(f) {
+		c.addImm(1, temp1, 0, int64(-cell.Lo), temp2)
+		c.put(temp1, cell.Off)
+		c.constant(temp1, uint64(cell.Count))
+		c.put(temp1, cell.Off+plan.CellCount)
+	}
 }
 
 // iterate advances an iterator over numbers.

@@ -27,7 +27,8 @@ const opUmulh = 0x9bc07c00
 const sliceLen = int32(unsafe.Sizeof(uintptr(0)))
 
 // search puts the address of a hash's element into r0, 0 if there is none.
-func (c *compiler) search(in *plan.Insn, h *vm.Hash) {
+func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
+	h := f.Hash
 	if key := c.operand(in, false); key.index != zr {
 		c.rrr(1, opAdd, temp1, key.base, key.index)
 	} else {
@@ -61,6 +62,7 @@ func (c *compiler) search(in *plan.Insn, h *vm.Hash) {
 	}
 	c.found(h)
 	c.move(0, slotS)
+	c.fillCells(f)
 	done := c.branch(opB)
 	for _, from := range none {
 		c.land(from)

@@ -14,6 +14,10 @@ type Inline struct {
 	Map   uint64
 	Array vm.Array
 	Hash  *vm.Hash
+	// Known: r1 of the lookup is Map wherever the call is reached.
+	Known bool
+	// Fills are accesses to the element, which have cells that the lookup may set.
+	Fills []int32
 	// Progs is the program array of a KindTailCall, at the assumed address Map in r2.
 	Progs vm.Progs
 	// Entry is the assumed address of the function that is called with FlagTurns.
@@ -147,6 +151,9 @@ func (p *Program) lookup(in *Insn, n *Inline, f *vm.Inline, r1 uint64) bool {
 // judgeInline decides how the key of a lookup, or an iterator, is checked. As after any call, nothing is known after it:
 // the call may have been left to Go, so the next slot has to be an entry.
 func (p *Program) judgeInline(pc int32, in *Insn) {
+	if f := p.Inline(in); f.Kind == vm.InlineLookup {
+		p.know(pc, f)
+	}
 	if in.Size != 0 {
 		p.judgeAccess(pc, in, p.inlineStores(in))
 	}

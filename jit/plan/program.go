@@ -235,6 +235,7 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	p.charge()
 	p.saves()
 	p.judge()
+	p.fills()
 	return p
 }
 

@@ -107,6 +107,8 @@ const MaxCells = 128
 // cell is set to the run of accessible bytes around the range, and Credit and Backoff become Backoff*4+3, at most
 // MaxBackoff. A check that meets a different object each time therefore rarely searches for the ends of the run.
 //
+// A lookup in line that finds an element of a map sets the cells of Program.FillsOf to that element.
+//
 // Key is the start of the run minus Lo; Count is its length minus N plus 1. Runs start at granules, so the value minus
 // Key also gives the alignment. The engine sets Lo, N and an initial Key of -Lo. When memory of the run becomes
 // inaccessible (mem.Memory.Change), the engine shortens the run to the part before it, or resets Count to 0 and
