@@ -42,7 +42,6 @@ var unsimulated = []Unsimulated{
 	{"dctcp_state", dctcpState},
 	{"dctcp_update_alpha", dctcpState},
 	{"hid_bpf_attach_prog", "attaches a program while the syscall program runs: the programs of a HID device are those of the object"},
-	{"scx_bpf_cid_override", "schedulers by cid (sched_ext_ops_cid) are not simulated"},
 	{"scx_bpf_sub_dispatch", subScheds},
 }
 

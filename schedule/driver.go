@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/loader"
@@ -24,6 +25,8 @@ type driver struct {
 	res    *Result
 	config sched.Config
 	progs  map[sched.Op]string
+	names  map[sched.Op]sched.Op // of operations, where the scheduler's type has other ones
+	cmasks cmasks
 	base   uint64 // monotonic time at the start
 	state  *helpers.Schedule
 	tasks  []*task // by number
@@ -48,12 +51,16 @@ func (e *programError) Error() string {
 // Unwrap returns the reason.
 func (e *programError) Unwrap() error { return e.err }
 
-// AbsentError means that the kernel has no sched_ext.
-type AbsentError struct{ Ops string }
+// AbsentError means that the kernel has no sched_ext, or none with schedulers of this type.
+type AbsentError struct{ Ops, Type string }
 
 // Error names the type that is missing.
 func (e *AbsentError) Error() string {
-	return "scheduler " + e.Ops + ": the kernel has no struct sched_ext_ops (Linux 6.12 and later have it with CONFIG_SCHED_CLASS_EXT)"
+	since := "6.12"
+	if e.Type == proto.SchedOpsCid {
+		since = "7.2"
+	}
+	return fmt.Sprintf("scheduler %s: the kernel has no struct %s (Linux %s and later have it with CONFIG_SCHED_CLASS_EXT)", e.Ops, e.Type, since)
 }
 
 // stoppedError means that a program was stopped while the schedule ran.
@@ -78,13 +85,14 @@ var uncalled = []string{"sub_attach", "sub_detach"}
 // newDriver checks that the scheduler can be registered and its programs run.
 func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result) (*driver, error) {
 	ops := linkedOps(m.Linked(), name)
+	typ := typeOf(m.Linked().Object, name)
 	switch {
 	case ops == nil || ops.Absent:
-		return nil, &AbsentError{name}
+		return nil, &AbsentError{name, typ}
 	case ops.Err != nil:
 		return nil, ops.Err
 	}
-	d := &driver{ctx: ctx, m: m, res: res, progs: map[sched.Op]string{}, args: map[string]*kernel.Object{}}
+	d := &driver{ctx: ctx, m: m, res: res, progs: map[sched.Op]string{}, names: map[sched.Op]sched.Op{}, args: map[string]*kernel.Object{}}
 	res.Progs = ops.Progs
 	for _, op := range slices.Sorted(maps.Keys(ops.Progs)) {
 		prog := ops.Progs[op]
@@ -94,9 +102,33 @@ func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result
 		if status, err := m.ProgramStatus(prog); status != machine.StatusOK {
 			return nil, &programError{op, prog, status, err}
 		}
-		d.progs[sched.Op(op)] = prog
+		name, _ := proto.SchedOp(typ, op)
+		d.progs[sched.Op(name)] = prog
+		if name != op {
+			d.names[sched.Op(name)] = sched.Op(op)
+		}
 	}
-	return d, d.readOps(ops)
+	if err := d.readOps(ops); err != nil {
+		return nil, err
+	}
+	if d.config.Cid = typ == proto.SchedOpsCid; d.config.Cid {
+		return d, d.findArena()
+	}
+	return d, nil
+}
+
+// named gives operations the names that the scheduler's type has for them.
+func (d *driver) named(r *sched.Result) *sched.Result {
+	for op, name := range d.names {
+		if n, ok := r.Calls[op]; ok {
+			r.Calls[name] = n
+			delete(r.Calls, op)
+		}
+		if r.Exit != nil && r.Exit.Op == op {
+			r.Exit.Op = name
+		}
+	}
+	return r
 }
 
 func linkedOps(l *loader.Linked, name string) *loader.LinkedStructOps {
@@ -179,7 +211,7 @@ func (d *driver) Has(op sched.Op) bool { return d.progs[op] != "" }
 // Call runs an operation's program.
 func (d *driver) Call(cpu int, op sched.Op, args []any) (int64, error) {
 	d.reach(d.state.Now())
-	values, err := d.values(args)
+	values, err := d.values(cpu, args)
 	if err != nil {
 		return 0, err
 	}

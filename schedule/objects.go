@@ -144,11 +144,11 @@ func (d *driver) current(cpu int) *kernel.Object {
 	return d.state.Idle
 }
 
-// values converts the arguments of an operation.
-func (d *driver) values(args []any) ([]any, error) {
+// values converts the arguments of an operation on a CPU.
+func (d *driver) values(cpu int, args []any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, a := range args {
-		v, err := d.value(a)
+		v, err := d.value(cpu, a)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +157,7 @@ func (d *driver) values(args []any) ([]any, error) {
 	return out, nil
 }
 
-func (d *driver) value(a any) (any, error) {
+func (d *driver) value(cpu int, a any) (any, error) {
 	switch a := a.(type) {
 	case *sched.Task:
 		if a == nil {
@@ -165,6 +165,9 @@ func (d *driver) value(a any) (any, error) {
 		}
 		return d.tasks[a.Number].o, nil
 	case sched.Mask: // of the task before it
+		if d.config.Cid {
+			return d.cmask(cpu, a), nil
+		}
 		return d.maskOf(a)
 	case sched.Cgroup:
 		return d.state.Cgroups[sched.Path(string(a))], nil

@@ -56,6 +56,18 @@ func Topology(cpus, smt, llc, node int) []CPU {
 	return out
 }
 
+// Apart returns the CPUs of [Topology] as x86 firmware numbers them: first one CPU of each core, then the next one of each.
+func Apart(cpus, smt, llc, node int) []CPU {
+	smt = max(smt, 1)
+	cores := (cpus + smt - 1) / smt
+	near := Topology(cores*smt, smt, llc, node)
+	out := make([]CPU, cpus)
+	for i := range out {
+		out[i] = near[i%cores*smt+i/cores]
+	}
+	return out
+}
+
 // OpsFlags are the flags of struct sched_ext_ops (enum scx_ops_flags).
 type OpsFlags uint64
 
@@ -157,8 +169,10 @@ type Config struct {
 	Flags   OpsFlags
 	Timeout time.Duration
 	Batch   int
-	Values  Values
-	Tasks   []TaskSpec
+	// Cid means that the scheduler knows CPUs by cid (struct sched_ext_ops_cid).
+	Cid    bool
+	Values Values
+	Tasks  []TaskSpec
 }
 
 // ErrLimit means that a simulation has reached a limit on its events, which a scheduler that kicks CPUs without end

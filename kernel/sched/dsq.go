@@ -130,7 +130,7 @@ func (s *Sim) find(c *rq, id uint64, tcpu int) *DSQ {
 	case id == DSQLocal:
 		return &c.local
 	case id&DSQLocalOn == DSQLocalOn:
-		cpu := int(int32(id & dsqCPUMask))
+		cpu := s.cpuRet(int(int32(id & dsqCPUMask)))
 		if !s.validCPU(cpu, "in SCX_DSQ_LOCAL_ON dispatch verdict") {
 			return s.globalOf(tcpu)
 		}

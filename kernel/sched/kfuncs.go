@@ -154,7 +154,7 @@ func (s *Sim) Queued(id uint64) int {
 	case id == DSQLocal:
 		return len(s.cpus[s.in.cpuOfQueue()].local.tasks)
 	case id&DSQLocalOn == DSQLocalOn:
-		if cpu := int(int32(id & dsqCPUMask)); cpu >= 0 && cpu < len(s.cpus) {
+		if cpu := s.cpuRet(int(int32(id & dsqCPUMask))); s.validCPU(cpu, "") {
 			return len(s.cpus[cpu].local.tasks)
 		}
 	case s.dsqs[id] != nil:
@@ -306,6 +306,19 @@ func (s *Sim) flushKicks() {
 			s.resched(to)
 		}
 		c.kicks = c.kicks[:0]
+	}
+}
+
+// MaxPerf is SCX_CPUPERF_ONE, the speed of the fastest CPU.
+const MaxPerf = 1024
+
+// SetPerf is scx_bpf_cpuperf_set: it checks the target, but speeds do not change. Within an operation on a run queue the CPU is that run queue's.
+func (s *Sim) SetPerf(cpu int, perf uint32) {
+	switch {
+	case perf > MaxPerf:
+		s.errorf("Invalid cpuperf target %d for CPU %d", perf, cpu)
+	case s.validCPU(cpu, "") && s.in.rq != nil && s.in.rq.id != cpu:
+		s.errorf("Invalid target CPU %d", cpu)
 	}
 }
 

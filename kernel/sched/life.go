@@ -69,6 +69,7 @@ func (s *Sim) errorf(format string, args ...any) {
 // load is scx_root_enable_workfn: it initializes the scheduler and gives it the tasks that exist. It reports false if
 // that failed.
 func (s *Sim) load() bool {
+	s.numberCids()
 	s.idle.reset(s)
 	if ret := int32(s.call(nil, OpInit)); ret != 0 && s.err == nil {
 		s.errorf("ops.init() failed (%d)", ret)
@@ -77,6 +78,12 @@ func (s *Sim) load() bool {
 		return false
 	}
 	s.loaded = true
+	if p, ok := s.ops.(Preparer); ok {
+		if e := p.Prepare(); e != 0 {
+			s.errorf("scx_root_enable() failed (%d)", e.Neg())
+			return false
+		}
+	}
 	switch f := s.cfg.Flags; {
 	case f&EnqLast != 0 && !s.ops.Has(OpEnqueue):
 		s.errorf("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented")

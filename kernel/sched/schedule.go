@@ -134,7 +134,7 @@ func (s *Sim) dispatch(c *rq, prev *Task) (found, keep bool) {
 	defer func() { s.buffer = outer }()
 	for range maxDispatch {
 		s.buffer = buffer{rq: c}
-		s.call(c, OpDispatch, c.id, prev)
+		s.call(c, OpDispatch, s.cpuArg(c.id), prev)
 		s.flush()
 		switch {
 		case s.err != nil:

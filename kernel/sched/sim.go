@@ -25,6 +25,7 @@ type Sim struct {
 	dsqs   map[uint64]*DSQ
 	global []*DSQ // by node
 	idle   idle
+	cids   cids
 	nodes  int
 
 	in      place // the operation that is running

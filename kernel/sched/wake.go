@@ -99,7 +99,7 @@ func (s *Sim) selectCPU(t *Task, by int, flags uint64) (cpu int, enq uint64) {
 		return cpu, enq
 	}
 	s.direct, s.spoiled = t, false
-	cpu = int(int32(s.callOn(by, nil, OpSelectCPU, t, prev, flags)))
+	cpu = s.cpuRet(int(int32(s.callOn(by, nil, OpSelectCPU, t, s.cpuArg(prev), flags))))
 	s.direct, s.spoiled = nil, false
 	if s.err != nil || !s.validCPU(cpu, "from ops.select_cpu()") {
 		return prev, enq
