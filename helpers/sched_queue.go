@@ -75,9 +75,6 @@ func dsqInsertArgs(c *Call, s *Schedule) (uint64, *vm.Action) {
 }
 
 func (c *Call) insert(s *Schedule, id, slice, vtime, flags uint64, priq bool) (uint64, *vm.Action) {
-	if flags&sched.EnqImmed != 0 {
-		return 0, notSimulated("SCX_ENQ_IMMED")
-	}
 	t := s.task(c.Args[0])
 	if t == nil && c.Args[0] != 0 {
 		return 0, badArg("an insertion of %#x, which is no task of the schedule", c.Args[0])
@@ -90,9 +87,6 @@ func dsqMoveToLocal(flagged bool) schedImpl {
 		var flags uint64
 		if flagged {
 			flags = c.Args[1]
-		}
-		if flags&sched.EnqImmed != 0 {
-			return 0, notSimulated("SCX_ENQ_IMMED")
 		}
 		return boolRet(s.MoveToLocal(c.Args[0], flags)), nil
 	}
@@ -143,9 +137,6 @@ func dsqMove(priq bool) schedImpl {
 		v := s.cursors[c.Args[0]]
 		if v == nil {
 			return 0, nil
-		}
-		if c.Args[3]&sched.EnqImmed != 0 {
-			return 0, notSimulated("SCX_ENQ_IMMED")
 		}
 		return boolRet(s.Move(v, s.task(c.Args[1]), c.Args[2], c.Args[3], priq)), nil
 	}

@@ -27,7 +27,8 @@ type driver struct {
 	progs  map[sched.Op]string
 	names  map[sched.Op]sched.Op // of operations, where the scheduler's type has other ones
 	cmasks cmasks
-	base   uint64 // monotonic time at the start
+	bits   map[string]uint64 // of p->scx.flags, by enumerator
+	base   uint64            // monotonic time at the start
 	state  *helpers.Schedule
 	tasks  []*task // by number
 	args   map[string]*kernel.Object
@@ -92,7 +93,7 @@ func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result
 	case ops.Err != nil:
 		return nil, ops.Err
 	}
-	d := &driver{ctx: ctx, m: m, res: res, progs: map[sched.Op]string{}, names: map[sched.Op]sched.Op{}, args: map[string]*kernel.Object{}}
+	d := &driver{ctx: ctx, m: m, res: res, progs: map[sched.Op]string{}, names: map[sched.Op]sched.Op{}, bits: map[string]uint64{}, args: map[string]*kernel.Object{}}
 	res.Progs = ops.Progs
 	for _, op := range slices.Sorted(maps.Keys(ops.Progs)) {
 		prog := ops.Progs[op]
@@ -140,10 +141,8 @@ func linkedOps(l *loader.Linked, name string) *loader.LinkedStructOps {
 	return nil
 }
 
-// Flags that schedulers may set, and the longest timeout (SCX_OPS_ALL_FLAGS, SCX_WATCHDOG_MAX_TIMEOUT).
-// A kernel has no memory for larger batches: it allocates them for each CPU.
+// The longest timeout (SCX_WATCHDOG_MAX_TIMEOUT), and the largest batch: a kernel has no memory for larger ones, as it allocates them for each CPU.
 const (
-	knownFlags = sched.TidToTask<<1 - 1
 	maxTimeout = 30_000
 	maxBatch   = 1 << 16
 )
@@ -166,13 +165,15 @@ func (d *driver) readOps(ops *loader.LinkedStructOps) error {
 		return d.m.Memory().ByteOrder().Uint64(b)
 	}
 	c := &d.config
+	c.Values = sched.ValuesOf(func(name string) (uint64, bool) {
+		_, v, ok := spec.FindEnumerator(name)
+		return v, ok
+	})
 	c.Flags = sched.OpsFlags(num("flags"))
 	timeout := num("timeout_ms")
 	switch {
-	case c.Flags&^knownFlags != 0:
-		return fmt.Errorf("flags %#x are unknown", uint64(c.Flags&^knownFlags))
-	case c.Flags&sched.AlwaysEnqImmed != 0:
-		return &programError{op: "flags", status: machine.StatusNotSimulated, err: errors.New("SCX_OPS_ALWAYS_ENQ_IMMED is not simulated")}
+	case c.Flags&^c.Values.AllFlags != 0:
+		return fmt.Errorf("flags %#x are unknown", uint64(c.Flags&^c.Values.AllFlags))
 	case timeout > maxTimeout:
 		return fmt.Errorf("timeout_ms of %d is more than %d", timeout, maxTimeout)
 	}
@@ -184,12 +185,6 @@ func (d *driver) readOps(ops *loader.LinkedStructOps) error {
 	d.res.Name = string(nameOf(spec, ops))
 	if d.res.Name == "" {
 		return errors.New("it has no name")
-	}
-	c.Values = sched.DefaultValues
-	for _, name := range sched.ValueNames {
-		if _, v, ok := spec.FindEnumerator(name); ok {
-			c.Values.Set(name, v)
-		}
 	}
 	return nil
 }

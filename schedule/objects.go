@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/kernel/sched"
@@ -120,6 +121,10 @@ func (d *driver) Store(t *sched.Task, f sched.Field, v uint64) {
 		set("scx.weight", v)
 	case sched.FieldQueued:
 		set("scx.flags", o.Num("scx.flags")&^flagQueued|v*flagQueued)
+	case sched.FieldImmed:
+		d.taskFlags(o, "SCX_TASK_IMMED", v)
+	case sched.FieldReenq:
+		d.taskFlags(o, "SCX_TASK_REENQ_REASON_MASK", v)
 	case sched.FieldCPU:
 		set("thread_info.cpu", v)
 	case sched.FieldOnCPU:
@@ -133,6 +138,21 @@ func (d *driver) Store(t *sched.Task, f sched.Field, v uint64) {
 		set("nr_cpus_allowed", uint64(sched.Mask(v).Count()))
 	case sched.FieldExiting:
 		set("flags", o.Num("flags")&^flagExiting|v*flagExiting)
+	}
+}
+
+// taskFlags sets bits of p->scx.flags to a value, if the kernel has such bits.
+func (d *driver) taskFlags(o *kernel.Object, mask string, v uint64) {
+	m, ok := d.bits[mask]
+	if !ok {
+		_, m, _ = d.m.Linked().Target.BTF.FindEnumerator(mask)
+		d.bits[mask] = m
+	}
+	if m == 0 {
+		return
+	}
+	if err := o.SetUint("scx.flags", o.Num("scx.flags")&^m|v<<bits.TrailingZeros64(m)&m); err != nil {
+		d.m.Kernel().Fail(err)
 	}
 }
 

@@ -63,7 +63,8 @@ func (s *Sim) expel(c *rq, t *Task) {
 	s.dequeueTask(t, 0, true)
 	t.setCPU(t.Allowed.First())
 	s.enqueueTask(t, 0, true)
-	if to := s.cpus[t.CPU]; to.curr == nil {
+	to := s.cpus[t.CPU]
+	if s.preempt(to, rankExt); to.curr == nil {
 		s.resched(to)
 	}
 	s.resched(c)

@@ -39,7 +39,7 @@ func (s *Sim) Insert(t *Task, id, slice, vtime, flags uint64, priq bool) bool {
 	case !t.enabled:
 		s.counts[CountNotOwned]++
 		return false
-	case !s.vet(id, flags):
+	case !s.vet(id, &flags):
 		return false
 	}
 	if slice == 0 {
@@ -54,11 +54,15 @@ func (s *Sim) Insert(t *Task, id, slice, vtime, flags uint64, priq bool) bool {
 	return true
 }
 
-// vet is scx_vet_enq_flags.
-func (s *Sim) vet(id, flags uint64) bool {
-	if flags&EnqImmed != 0 && id != DSQLocal && id&DSQLocalOn != DSQLocalOn {
+// vet is scx_vet_enq_flags: only tasks for a CPU's own queue can be meant to run at once; with SCX_OPS_ALWAYS_ENQ_IMMED all of these are.
+func (s *Sim) vet(id uint64, flags *uint64) bool {
+	immed, local := s.cfg.Values.EnqImmed, id == DSQLocal || id&DSQLocalOn == DSQLocalOn
+	switch {
+	case *flags&immed != 0 && !local:
 		s.errorf("SCX_ENQ_IMMED on a non-local DSQ 0x%x", id)
 		return false
+	case local && s.cfg.Flags&AlwaysEnqImmed != 0:
+		*flags |= immed
 	}
 	return true
 }
@@ -103,7 +107,7 @@ func (s *Sim) Cancel() {
 
 // MoveToLocal is scx_bpf_dsq_move_to_local.
 func (s *Sim) MoveToLocal(id, flags uint64) bool {
-	if s.buffer.rq == nil {
+	if s.buffer.rq == nil || !s.vet(DSQLocal, &flags) {
 		return false
 	}
 	s.flush()
@@ -236,7 +240,7 @@ func (s *Sim) Move(v *Cursor, t *Task, id, flags uint64, priq bool) bool {
 	slice, vtime := v.Slice, v.Vtime
 	v.Slice, v.Vtime = nil, nil
 	q := v.q
-	if t == nil || !v.has(t) || s.exit != nil || !s.vet(id, flags) {
+	if t == nil || !v.has(t) || s.exit != nil || !s.vet(id, &flags) {
 		return false
 	}
 	c := s.in.rq

@@ -110,12 +110,20 @@ func (s *Sim) load() bool {
 	}
 	for _, t := range there {
 		if t.Class == Ext {
-			t.SetSlice(SliceDefault) // not counted as a refill
+			t.SetSlice(s.loadSlice()) // not counted as a refill
 			s.enable(t)
 			s.call(s.cpus[t.CPU], OpSetCpumask, t, t.Allowed)
 		}
 	}
 	return s.exit == nil && s.err == nil
+}
+
+// loadSlice is the slice of the tasks that exist: the default one is that of the bypass mode while they become the scheduler's (set_slice_dfl).
+func (s *Sim) loadSlice() uint64 {
+	if v := s.cfg.Values.SliceBypass; v != 0 {
+		return v
+	}
+	return SliceDefault
 }
 
 // cgroups returns the paths of all cgroups, parents first; the root is "/".

@@ -51,6 +51,8 @@ type rq struct {
 	list      []*Task // tasks of the scheduler that wait to run (runnable_list)
 	deferred  []*Task // on their way to other CPUs' queues
 	balancing bool
+	next      rank // of what runs, or has woken up and will
+	immed     int  // tasks in local that run at once or go back
 	pending   bool // an event will reschedule it
 	released  bool // cpu_release was called
 	vacant    bool // curr has just left it, for another CPU

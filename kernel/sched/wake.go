@@ -64,7 +64,8 @@ func (s *Sim) wakeUp(t *Task, by int, flags uint64) {
 		enq |= s.cfg.Values.EnqWakeup
 	}
 	s.enqueueTask(t, enq, false)
-	if c := s.cpus[t.CPU]; c.curr == nil { // wakeup_preempt: any task is above idle
+	c := s.cpus[t.CPU]
+	if s.preempt(c, rankExt); c.curr == nil { // any task is above idle
 		s.resched(c)
 	}
 }
@@ -75,6 +76,7 @@ func (s *Sim) wakeAbove(t *Task) {
 	}
 	c := s.cpus[t.CPU]
 	c.above = append(c.above, t)
+	s.preempt(c, rankAbove)
 	if c.curr == nil || c.curr.Class == Ext {
 		s.resched(c)
 	}
