@@ -199,6 +199,15 @@ func (d *driver) value(cpu int, a any) (any, error) {
 		return d.structOf("scx_cgroup_init_args", map[string]any{"weight": a.Weight, "bw_period_us": 100_000, "bw_quota_us": ^uint64(0), "bw_burst_us": 0})
 	case sched.ReleaseArgs:
 		return d.structOf("scx_cpu_release_args", map[string]any{"reason": 0, "task": d.tasks[a.Task.Number].o})
+	case sched.DumpArgs:
+		reason, err := d.m.Kernel().NewString("scx_dump_ctx.reason", a.Exit.Reason())
+		if err != nil {
+			return nil, err
+		}
+		clock := d.m.Kernel().Clock()
+		return d.structOf("scx_dump_ctx", map[string]any{
+			"kind": a.Exit.Kind, "exit_code": a.Exit.Code, "reason": reason, "at_ns": clock.Mono(), "at_jiffies": clock.Jiffies(),
+		})
 	case *sched.Exit:
 		return d.exitInfo(a)
 	}
@@ -236,7 +245,7 @@ func (d *driver) structOf(typ string, fields map[string]any) (*kernel.Object, er
 	return o, nil
 }
 
-// exitInfo makes a struct scx_exit_info. There is no dump and no stack.
+// exitInfo makes a struct scx_exit_info. There is no stack, and the dump is what operations wrote.
 func (d *driver) exitInfo(e *sched.Exit) (*kernel.Object, error) {
 	const initialized = 1
 	flags := 0
@@ -244,7 +253,7 @@ func (d *driver) exitInfo(e *sched.Exit) (*kernel.Object, error) {
 		flags = initialized
 	}
 	fields := map[string]any{"kind": e.Kind, "exit_cpu": e.CPU, "exit_code": e.Code, "flags": flags, "bt": nil, "bt_len": 0}
-	for name, text := range map[string]string{"reason": e.Reason(), "msg": e.Message, "dump": ""} {
+	for name, text := range map[string]string{"reason": e.Reason(), "msg": e.Message, "dump": e.Dump} {
 		s, err := d.m.Kernel().NewString("scx_exit_info."+name, text)
 		if err != nil {
 			return nil, err

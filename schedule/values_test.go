@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -114,4 +115,28 @@ func TestReasonsInTasks(t *testing.T) {
 	d.Store(task, sched.FieldImmed, 0)
 	d.Store(task, sched.FieldReenq, 0)
 	assert.Equal(t, before, o.Num("scx.flags"))
+}
+
+// TestDumpContext: dump operations get why the scheduler ended, and when; ops.exit gets what they wrote.
+func TestDumpContext(t *testing.T) {
+	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Schedules: true})
+	d, err := newDriver(t.Context(), m, "fifo_ops", &Result{})
+	require.NoError(t, err)
+	e := &sched.Exit{Kind: sched.ExitErrorBPF, Code: 7, Dump: "\nall\n"}
+	v, err := d.value(0, sched.DumpArgs{Exit: e})
+	require.NoError(t, err)
+	o := v.(*kernel.Object)
+	assert.EqualValues(t, sched.ExitErrorBPF, o.Num("kind"))
+	assert.EqualValues(t, 7, o.Num("exit_code"))
+	assert.Equal(t, m.Kernel().Clock().Mono(), o.Num("at_ns"))
+	text := func(at uint64) string {
+		b := make([]byte, 32)
+		require.Nil(t, m.Memory().Read(at, b[:6]))
+		s, _, _ := strings.Cut(string(b), "\x00")
+		return s
+	}
+	assert.Equal(t, "scx_bp", text(o.Num("reason")))
+	v, err = d.value(0, e)
+	require.NoError(t, err)
+	assert.Equal(t, "\nall\n", text(v.(*kernel.Object).Num("dump")))
 }

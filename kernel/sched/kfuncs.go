@@ -222,7 +222,7 @@ func visit(q *DSQ, reverse bool) *Cursor {
 func (v *Cursor) Next() *Task {
 	for v.at < len(v.list) {
 		v.at++
-		if t := v.list[v.at-1]; v.has(t) {
+		if t := v.list[v.at-1]; t.dsq == v.q && t.dsqSeq == v.seqs[v.at-1] {
 			return t
 		}
 	}

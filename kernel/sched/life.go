@@ -3,6 +3,8 @@ package sched
 import (
 	"fmt"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Kinds of exits (enum scx_exit_kind).
@@ -40,7 +42,9 @@ type Exit struct {
 	CPU         int
 	Message     string
 	Initialized bool
-	At          uint64
+	// Dump is what the scheduler's operations wrote about it.
+	Dump string
+	At   uint64
 	// Op is the operation that was running, "" for none.
 	Op Op
 }
@@ -72,9 +76,9 @@ func (s *Sim) load() bool {
 	s.numberCids()
 	s.idle.reset(s)
 	if ret := int32(s.call(nil, OpInit)); ret != 0 && s.err == nil {
-		s.errorf("ops.init() failed (%d)", ret)
+		s.errorf("ops.init() failed (%d)", s.errnoOf(OpInit, ret))
 	}
-	if s.exit != nil || s.err != nil {
+	if !s.going() {
 		return false
 	}
 	s.loaded = true
@@ -84,38 +88,57 @@ func (s *Sim) load() bool {
 			return false
 		}
 	}
+	if !s.validate() {
+		return false
+	}
+	s.ready = true
+	s.bypass() // until all tasks are the scheduler's
+	if !s.initCgroups() {
+		return false
+	}
+	for _, t := range s.tasks {
+		if t.Spec.Start == 0 && !s.initTask(t, false) {
+			return false
+		}
+	}
+	for _, t := range s.tasks {
+		if t.Spec.Start == 0 && t.Class == Ext {
+			t.SetSlice(s.loadSlice()) // not counted as a refill
+			s.enable(t)
+			s.call(s.cpus[t.CPU], OpSetCpumask, t, t.Allowed)
+		}
+	}
+	s.bypassing = false
+	return s.going()
+}
+
+// validate is validate_ops: what the members of the scheduler must have in common.
+func (s *Sim) validate() bool {
 	switch f := s.cfg.Flags; {
 	case f&EnqLast != 0 && !s.ops.Has(OpEnqueue):
 		s.errorf("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented")
 	case f&BuiltinIdlePerNode != 0 && s.ops.Has(OpUpdateIdle) && f&KeepBuiltinIdle == 0:
 		s.errorf("SCX_OPS_BUILTIN_IDLE_PER_NODE requires CPU idle selection enabled")
 	}
-	s.counts[CountBypass]++ // until all tasks are the scheduler's
-	for _, g := range s.cgroups() {
-		if s.exit != nil {
-			return false
-		}
-		if ret := int32(s.call(nil, OpCgroupInit, Cgroup(g), CgroupArgs{Weight: s.groupOf(g).weight})); ret != 0 {
-			s.errorf("ops.cgroup_init() failed (%d)", ret)
-		}
+	return s.going()
+}
+
+// errnoOf is ops_sanitize_err: an operation that fails returns an errno, and nothing else.
+func (s *Sim) errnoOf(op Op, ret int32) int32 {
+	const maxErrno = 4095
+	if ret < 0 && ret >= -maxErrno {
+		return ret
 	}
-	var there []*Task
-	for _, t := range s.tasks {
-		if t.Class == Ext && t.Spec.Start == 0 {
-			if s.exit != nil || !s.initTask(t, false) {
-				return false
-			}
-			there = append(there, t)
-		}
+	s.errorf("ops.%s() returned an invalid errno %d", op, ret)
+	return int32(uapi.EPROTO.Neg())
+}
+
+// bypass is scx_bypass(true): the scheduler is not asked until it has all tasks, or for the last time.
+func (s *Sim) bypass() {
+	if !s.bypassing {
+		s.bypassing = true
+		s.counts[CountBypass]++
 	}
-	for _, t := range there {
-		if t.Class == Ext {
-			t.SetSlice(s.loadSlice()) // not counted as a refill
-			s.enable(t)
-			s.call(s.cpus[t.CPU], OpSetCpumask, t, t.Allowed)
-		}
-	}
-	return s.exit == nil && s.err == nil
 }
 
 // loadSlice is the slice of the tasks that exist: the default one is that of the bypass mode while they become the scheduler's (set_slice_dfl).
@@ -126,24 +149,7 @@ func (s *Sim) loadSlice() uint64 {
 	return SliceDefault
 }
 
-// cgroups returns the paths of all cgroups, parents first; the root is "/".
-func (s *Sim) cgroups() []string {
-	seen := map[string]bool{"/": true}
-	for i := range s.cfg.Tasks {
-		addCgroup(seen, s.cfg.Tasks[i].Cgroup)
-		for _, step := range s.cfg.Tasks[i].Steps {
-			addCgroup(seen, step.To)
-		}
-	}
-	var out []string
-	for p := range seen {
-		out = append(out, p)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// initTask is __scx_init_task.
+// initTask is __scx_init_task: the scheduler learns of all tasks, those of other classes too.
 func (s *Sim) initTask(t *Task, fork bool) bool {
 	t.mirror.Store(t, FieldDisallow, 0)
 	ret := int32(s.call(nil, OpInitTask, t, InitArgs{Fork: fork, Cgroup: t.Cgroup}))
@@ -151,6 +157,7 @@ func (s *Sim) initTask(t *Task, fork bool) bool {
 		return false
 	}
 	if ret != 0 {
+		ret = s.errnoOf(OpInitTask, ret)
 		if fork { // fork(2) fails
 			t.state = dead
 			return false
@@ -162,11 +169,11 @@ func (s *Sim) initTask(t *Task, fork bool) bool {
 	if t.mirror.Load(t, FieldDisallow) != 0 {
 		if fork {
 			s.errorf("ops.init_task() set task->scx.disallow for %s[%d] during fork", t.Spec.Name, t.PID())
-		} else if s.cfg.Flags&SwitchPartial != 0 {
+		} else if s.cfg.Flags&SwitchPartial != 0 && t.Class == Ext {
 			t.Class = Above // its policy is SCHED_NORMAL from now on
 		}
 	}
-	return true
+	return s.going()
 }
 
 // enable is __scx_enable_task.
@@ -211,19 +218,12 @@ func (s *Sim) unload() {
 	if s.err != nil {
 		return
 	}
-	s.counts[CountBypass]++
+	s.dump()
+	s.bypass()
+	s.exitCgroups()
 	for _, t := range s.tasks {
-		if t.Class == Ext && t.inited {
-			s.dequeueTask(t, 0, false)
-			s.exitTask(t)
-		}
-	}
-	if s.loaded {
-		groups := s.cgroups()
-		slices.Reverse(groups)
-		for _, g := range groups {
-			s.call(nil, OpCgroupExit, Cgroup(g))
-		}
+		s.dequeueTask(t, 0, false)
+		s.exitTask(t)
 	}
 	s.call(nil, OpExit, s.exit)
 }

@@ -83,9 +83,10 @@ func (s *Sim) reenqueueLocal(c *rq) {
 	}
 }
 
-// reenqueueUsers is process_deferred_reenq_users: of each queue go the tasks that are in it now, one by one.
+// reenqueueUsers is process_deferred_reenq_users: of each queue go the tasks that are in it now, one by one. The kernel has no limit for a
+// scheduler whose enqueue asks for the same again; here each turn counts as an event.
 func (s *Sim) reenqueueUsers(c *rq) {
-	for len(c.reenq.users) > 0 && s.going() {
+	for len(c.reenq.users) > 0 && s.going() && s.happens() {
 		q := c.reenq.users[0]
 		c.reenq.users = c.reenq.users[1:]
 		if q.dead {

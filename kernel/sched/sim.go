@@ -28,18 +28,22 @@ type Sim struct {
 	cids   cids
 	nodes  int
 
-	in      place // the operation that is running
-	waker   int   // the CPU that runs a wakeup, or -1
-	direct  *Task // the task that select_cpu or enqueue is about
-	spoiled bool  // it has chosen a queue
-	buffer  buffer
-	running bool     // a program runs
-	late    []func() // what waits until it returns
-	counts  map[Counter]uint64
-	exit    *Exit
-	loaded  bool
-	err     error
-	result  *Result
+	in        place // the operation that is running
+	waker     int   // the CPU that runs a wakeup, or -1
+	direct    *Task // the task that select_cpu or enqueue is about
+	spoiled   bool  // it has chosen a queue
+	buffer    buffer
+	running   bool     // a program runs
+	late      []func() // what waits until it returns
+	counts    map[Counter]uint64
+	exit      *Exit
+	loaded    bool     // init has returned
+	ready     bool     // all operations may be called
+	inited    []string // cgroups
+	dumping   *dumping
+	bypassing bool
+	err       error
+	result    *Result
 }
 
 // rq is the run queue of a CPU.

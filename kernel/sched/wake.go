@@ -2,11 +2,13 @@ package sched
 
 // born creates a task: those that exist when the scheduler is loaded only wake up (sched_fork, wake_up_new_task).
 func (s *Sim) born(t *Task) {
-	if t.Class == Ext && !t.inited {
+	if !t.inited {
 		if !s.initTask(t, true) {
 			return
 		}
-		s.enable(t)
+		if t.Class == Ext {
+			s.enable(t)
+		}
 	}
 	t.state = sleeping
 	t.at, t.round, t.busy = -1, 0, false
@@ -225,7 +227,5 @@ func (s *Sim) die(t *Task) {
 	c := s.cpus[t.CPU]
 	s.block(c, t, dead)
 	t.Stats.Exited = true
-	if t.Class == Ext {
-		s.after(0, func() { s.exitTask(t) }) // after it has left the CPU
-	}
+	s.after(0, func() { s.exitTask(t) }) // after it has left the CPU
 }
