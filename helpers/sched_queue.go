@@ -49,6 +49,9 @@ func schedQueueRows() []kfuncRow {
 		s.ReenqueueDSQ(sched.DSQLocal, 0)
 		return 0, nil
 	}))
+	below := ofSched("scx_bpf_sub_dispatch", false, func(*Call, *Schedule) (uint64, *vm.Action) { return 0, nil }, argAny)
+	below.Note = "in a schedule, where no scheduler is below another one: false, as for a cgroup without one"
+	add(below)
 	add(ofSched("scx_bpf_dsq_reenq", false, func(c *Call, s *Schedule) (uint64, *vm.Action) {
 		s.ReenqueueDSQ(c.Args[0], c.Args[1])
 		return 0, nil

@@ -104,6 +104,7 @@ func TestQueuesOfASchedule(t *testing.T) {
 			for _, move := range moves {
 				done := false
 				p.do[sched.OpDispatch] = func(a []any) uint64 {
+					p.is(0, "scx_bpf_sub_dispatch", 7)
 					p.is(32, "scx_bpf_dispatch_nr_slots")
 					if n, _ := p.kfunc("scx_bpf_dsq_nr_queued", queue); n == 0 || done {
 						return 0

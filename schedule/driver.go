@@ -64,6 +64,14 @@ func (e *AbsentError) Error() string {
 	return fmt.Sprintf("scheduler %s: the kernel has no struct %s (Linux %s and later have it with CONFIG_SCHED_CLASS_EXT)", e.Ops, e.Type, since)
 }
 
+// belowError means that a scheduler is for the tasks of a cgroup, below the scheduler of all others.
+type belowError struct{ cgroup uint64 }
+
+// Error says what is not simulated.
+func (e *belowError) Error() string {
+	return fmt.Sprintf("not simulated: a scheduler below another one (sub_cgroup_id is %d); a schedule has one scheduler for all tasks", e.cgroup)
+}
+
 // stoppedError means that a program was stopped while the schedule ran.
 type stoppedError struct {
 	op  sched.Op
@@ -79,10 +87,6 @@ func (e *stoppedError) Error() string {
 	return fmt.Sprintf("%s was stopped: %v", where, e.res.Fault)
 }
 
-// uncalled are operations of schedulers that have others below them, which are not simulated: a scheduler that depends on these would only seem to
-// work. Nothing in a schedule is a reason to call core_sched_before, cpu_online and cpu_offline: it has no core scheduling, and no CPU comes or goes.
-var uncalled = []string{"sub_attach", "sub_detach"}
-
 // newDriver checks that the scheduler can be registered and its programs run.
 func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result) (*driver, error) {
 	ops := linkedOps(m.Linked(), name)
@@ -97,9 +101,6 @@ func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result
 	res.Progs = ops.Progs
 	for _, op := range slices.Sorted(maps.Keys(ops.Progs)) {
 		prog := ops.Progs[op]
-		if slices.Contains(uncalled, op) {
-			return nil, &programError{op, prog, machine.StatusNotSimulated, fmt.Errorf("not simulated: ops.%s", op)}
-		}
 		if status, err := m.ProgramStatus(prog); status != machine.StatusOK {
 			return nil, &programError{op, prog, status, err}
 		}
@@ -169,6 +170,7 @@ func (d *driver) readOps(ops *loader.LinkedStructOps) error {
 		_, v, ok := spec.FindEnumerator(name)
 		return v, ok
 	})
+	_, c.Values.Cids = spec.FindID(btf.KindStruct, proto.SchedOpsCid)
 	c.Flags = sched.OpsFlags(num("flags"))
 	timeout := num("timeout_ms")
 	switch {
@@ -176,6 +178,9 @@ func (d *driver) readOps(ops *loader.LinkedStructOps) error {
 		return fmt.Errorf("flags %#x are unknown", uint64(c.Flags&^c.Values.AllFlags))
 	case timeout > maxTimeout:
 		return fmt.Errorf("timeout_ms of %d is more than %d", timeout, maxTimeout)
+	}
+	if id := num("sub_cgroup_id"); id > 1 {
+		return &belowError{id}
 	}
 	c.Timeout = time.Duration(timeout) * time.Millisecond
 	if batch := num("dispatch_max_batch"); batch > maxBatch {

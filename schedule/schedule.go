@@ -145,7 +145,10 @@ func Run(ctx context.Context, m *machine.Machine, spec Spec) (*Result, error) {
 	if err != nil {
 		var refused *programError
 		var absent *AbsentError
+		var below *belowError
 		switch {
+		case errors.As(err, &below):
+			res.Status, res.Err = machine.StatusNotSimulated, err
 		case errors.As(err, &absent):
 			res.Status, res.Err = machine.StatusAbsent, err
 		case errors.As(err, &refused):

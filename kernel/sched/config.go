@@ -93,12 +93,14 @@ type Values struct {
 	SliceBypass uint64
 	// AllFlags are the flags that schedulers may set.
 	AllFlags OpsFlags
+	// Cids means that the kernel has schedulers that know CPUs by cid; only these may have others below them then.
+	Cids bool
 }
 
 // DefaultValues are those of Linux 7.2.
-var DefaultValues = Values{EnqWakeup: 1, EnqHead: 1 << 16, EnqSelected: 1 << 20, EnqImmed: 1 << 33, SliceBypass: 5_000_000, AllFlags: TidToTask<<1 - 1}
+var DefaultValues = Values{EnqWakeup: 1, EnqHead: 1 << 16, EnqSelected: 1 << 20, EnqImmed: 1 << 33, SliceBypass: 5_000_000, AllFlags: TidToTask<<1 - 1, Cids: true}
 
-// ValuesOf returns the numbers of a kernel, given its enumerators.
+// ValuesOf returns the numbers of a kernel, given its enumerators; Cids is not among these.
 func ValuesOf(enumerator func(name string) (uint64, bool)) Values {
 	v := DefaultValues
 	for name, to := range map[string]*uint64{
@@ -110,6 +112,7 @@ func ValuesOf(enumerator func(name string) (uint64, bool)) Values {
 	}
 	v.EnqImmed, _ = enumerator("SCX_ENQ_IMMED")
 	v.SliceBypass, _ = enumerator("SCX_SLICE_BYPASS")
+	v.Cids = false
 	return v
 }
 

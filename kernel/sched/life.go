@@ -119,6 +119,8 @@ func (s *Sim) validate() bool {
 		s.errorf("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented")
 	case f&BuiltinIdlePerNode != 0 && s.ops.Has(OpUpdateIdle) && f&KeepBuiltinIdle == 0:
 		s.errorf("SCX_OPS_BUILTIN_IDLE_PER_NODE requires CPU idle selection enabled")
+	case s.cfg.Values.Cids && !s.cfg.Cid && (s.ops.Has(OpSubAttach) || s.ops.Has(OpSubDetach)):
+		s.errorf("sub_attach/sub_detach requires cid-form struct_ops")
 	}
 	return s.going()
 }

@@ -210,3 +210,20 @@ func TestHostileSchedulers(t *testing.T) {
 		assert.Equal(t, 1<<16, made)
 	})
 }
+
+// TestSchedulersOfOthers: where schedulers that know CPUs by cid exist (Linux 7.2), only these may have others below them.
+func TestSchedulersOfOthers(t *testing.T) {
+	before72 := DefaultValues
+	before72.Cids = false
+	for _, op := range []Op{OpSubAttach, OpSubDetach} {
+		for _, tt := range []struct {
+			values Values
+			cid    bool
+			want   string
+		}{{DefaultValues, false, "sub_attach/sub_detach requires cid-form struct_ops"}, {DefaultValues, true, ""}, {before72, false, ""}} {
+			p := newPolicy()
+			p.do[op] = none
+			assert.Equal(t, tt.want, p.run(t, Config{Values: tt.values, Cid: tt.cid}).Exit.Message)
+		}
+	}
+}

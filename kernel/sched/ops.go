@@ -39,6 +39,10 @@ const (
 	OpCgroupIdle      Op = "cgroup_set_idle"
 	OpCgroupBandwidth Op = "cgroup_set_bandwidth"
 
+	// No schedule has a scheduler below another one, so that nothing calls these.
+	OpSubAttach Op = "sub_attach"
+	OpSubDetach Op = "sub_detach"
+
 	OpInit Op = "init"
 	OpExit Op = "exit"
 )
