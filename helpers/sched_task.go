@@ -28,10 +28,10 @@ func schedTaskRows() []kfuncRow {
 
 func taskCPU(_ *Call, _ *Schedule, t *sched.Task) (uint64, *vm.Action) { return intRet(t.CPU), nil }
 
-// taskSet changes a task that is the scheduler's.
+// taskSet changes a task that the scheduler knows, of whatever class.
 func taskSet(set func(*sched.Task, uint64)) func(*Call, *Schedule, *sched.Task) (uint64, *vm.Action) {
 	return func(c *Call, _ *Schedule, t *sched.Task) (uint64, *vm.Action) {
-		if !t.Enabled() {
+		if !t.Known() {
 			return 0, nil
 		}
 		set(t, c.Args[1])

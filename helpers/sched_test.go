@@ -358,6 +358,7 @@ func TestSchedulersEnd(t *testing.T) {
 		{"too fast", sched.OpTick, func([]any) uint64 { p.is(0, "scx_bpf_cpuperf_set", 1, 1025); return 0 }, "error: Invalid cpuperf target 1025 for CPU 1"},
 		{"another CPU's speed", sched.OpTick, func([]any) uint64 { p.is(0, "scx_bpf_cidperf_set", 1, 1024); return 0 }, "error: Invalid target CPU 1"},
 		{"another CPU's speed without a lock", sched.OpInit, func([]any) uint64 { p.is(0, "scx_bpf_cpuperf_set", 1, 1024); return 0 }, "unregistered: "},
+		{"the node of no CPU", sched.OpTick, func([]any) uint64 { p.is(1<<32-1, "scx_bpf_cpu_node", 5); return 0 }, "error: invalid CPU 5"},
 		{"a cid too many", sched.OpTick, func([]any) uint64 { p.is(0, "scx_bpf_kick_cid", 5, 0); return 0 }, "error: invalid cid 5"},
 		{"a cid too many to ask about", sched.OpTick, func([]any) uint64 {
 			p.is(uint64(uint32(uapi.EINVAL.Neg())), "scx_bpf_cid_to_cpu", 7)

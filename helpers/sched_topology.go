@@ -5,15 +5,17 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/kernel/sched"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
+
+// noNode is NUMA_NO_NODE.
+const noNode = -1
 
 // schedTopologyRows are the kfuncs about CPUs: their numbers, places and frequencies.
 func schedTopologyRows() []kfuncRow {
 	rows := []kfuncRow{
 		ofSched("scx_bpf_nr_node_ids", false, func(_ *Call, s *Schedule) (uint64, *vm.Action) { return intRet(s.Nodes()), nil }),
-		ofSched("scx_bpf_cpu_node", false, onCPU(uapi.EINVAL.Neg(), cpuNode), argAny),
+		ofSched("scx_bpf_cpu_node", false, onCPU(noNode, cpuNode), argAny),
 		ofSched("scx_bpf_now", true, func(c *Call, s *Schedule) (uint64, *vm.Action) { return c.Kernel.Clock().Mono(), nil }),
 		ofSched("scx_bpf_this_cid", false, func(c *Call, s *Schedule) (uint64, *vm.Action) { return intRet(s.CPUToCid(c.Thread.CPU)), nil }),
 		ofSched("scx_bpf_cpu_to_cid", false, func(c *Call, s *Schedule) (uint64, *vm.Action) {

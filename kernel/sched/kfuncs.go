@@ -36,7 +36,7 @@ func (s *Sim) Insert(t *Task, id, slice, vtime, flags uint64, priq bool) bool {
 	case flags&enqInternal != 0:
 		s.errorf("invalid enq_flags 0x%x", flags)
 		return false
-	case !t.enabled:
+	case !t.inited: // the scheduler has forgotten it
 		s.counts[CountNotOwned]++
 		return false
 	case !s.vet(id, &flags):
@@ -333,13 +333,25 @@ func (s *Sim) SelectDefault(t *Task, prev int, wake uint64, among Mask, flags ui
 		return int(uapi.EINVAL.Neg())
 	case !s.IdleEnabled():
 		return busy
+	case s.in.op == OpSelectCPU && s.subject != t:
+		s.errorf("called on a task not being operated on")
+		return int(uapi.EINVAL.Neg())
+	case s.in.op != OpSelectCPU && s.in.rq != nil && s.in.rq.id != t.CPU:
+		s.errorf("select_cpu kfunc called cross-task on %s[%d]", t.Spec.Name, t.PID())
+		return int(uapi.EINVAL.Neg())
 	case t.Allowed.Count() == 1:
-		if (t.Allowed & among).Has(prev) && s.idle.take(s, prev) {
-			return prev
-		}
-		return busy
+		return s.selectOnly(t, prev, among, flags)
 	}
 	return s.selectDefault(t, prev, wake, among, flags)
+}
+
+// selectOnly is select_cpu_restricted: the only CPU that a task may use, if it is idle.
+func (s *Sim) selectOnly(t *Task, prev int, among Mask, flags uint64) int {
+	cpu := t.Allowed.First()
+	if !among.Has(cpu) || flags&PickIdleInNode != 0 && s.startNode(cpu) != s.startNode(prev) || !s.idle.take(s, cpu) {
+		return busy
+	}
+	return cpu
 }
 
 // IdleEnabled ends the scheduler with an error if it tracks idle CPUs itself (check_builtin_idle_enabled).
@@ -412,9 +424,6 @@ func (s *Sim) Running(t *Task) bool { return s.cpus[t.CPU].curr == t }
 // Current returns the task on a CPU, nil for an idle one.
 func (s *Sim) Current(cpu int) *Task { return s.cpus[cpu].curr }
 
-// Enabled reports whether a task is the scheduler's.
-func (t *Task) Enabled() bool { return t.enabled }
-
 // Fail is scx_bpf_error, Unregister scx_bpf_exit.
 func (s *Sim) Fail(text string) { s.endWith(ExitErrorBPF, 0, text) }
 
@@ -424,7 +433,7 @@ func (s *Sim) Unregister(code int64, text string) { s.endWith(ExitUnregBPF, code
 // Denied ends the scheduler with an error: an operation called a function that it may not.
 func (s *Sim) Denied(text string) { s.errorf("%s", text) }
 
-// Known reports whether the task has been created and has not exited yet.
+// Known reports whether the scheduler knows the task: it has been created and has not exited yet (scx_task_on_sched).
 func (t *Task) Known() bool { return t.inited }
 
 // Path returns a cgroup's path without a trailing slash; the root's is "/".

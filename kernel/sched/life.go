@@ -183,9 +183,6 @@ func (s *Sim) enable(t *Task) {
 	c := s.cpus[t.CPU]
 	t.enabled = true
 	t.mirror.Store(t, FieldWeight, uint64(t.Weight))
-	if t.Spec.Start > 0 {
-		t.SetSlice(SliceDefault)
-	}
 	s.call(c, OpEnable, t)
 	s.call(c, OpSetWeight, t, t.Weight)
 }
@@ -230,7 +227,11 @@ func (s *Sim) unload() {
 	s.call(nil, OpExit, s.exit)
 }
 
-func (s *Sim) watchInterval() uint64 { return max(uint64(s.cfg.Timeout)/2, s.tick) }
+// timeout is the watchdog's limit in ticks, of which a part counts as one (msecs_to_jiffies).
+func (s *Sim) timeout() uint64 { return (uint64(s.cfg.Timeout) + s.tick - 1) / s.tick }
+
+// watchInterval is how often the watchdog looks (refresh_watchdog).
+func (s *Sim) watchInterval() uint64 { return max(s.timeout()/2, 1) * s.tick }
 
 // watchdog is scx_watchdog_workfn: it looks for tasks that have waited too long for a CPU. Time counts in ticks.
 func (s *Sim) watchdog() {
@@ -238,7 +239,7 @@ func (s *Sim) watchdog() {
 	for _, c := range s.cpus {
 		for _, t := range c.list {
 			waited := s.now/s.tick - t.runnableAt/s.tick
-			if waited > uint64(s.cfg.Timeout)/s.tick {
+			if waited > s.timeout() {
 				ms := waited * s.tick / 1_000_000
 				s.in = place{cpu: c.id}
 				s.endWith(ExitErrorStall, 0, fmt.Sprintf("%s[%d] failed to run for %d.%03ds", t.Spec.Name, t.PID(), ms/1000, ms%1000))

@@ -32,6 +32,7 @@ type Sim struct {
 	waker     int   // the CPU that runs a wakeup, or -1
 	direct    *Task // the task that select_cpu or enqueue is about
 	spoiled   bool  // it has chosen a queue
+	subject   *Task // the task that select_cpu is about
 	buffer    buffer
 	running   bool     // a program runs
 	late      []func() // what waits until it returns
@@ -159,6 +160,7 @@ func (s *Sim) Run(ctx context.Context) (*Result, error) {
 		t.setNice(t.Spec.Nice)
 		t.setAllowed(s.allowed(t.Spec.Allowed))
 		t.setCPU(t.Spec.CPU)
+		t.SetSlice(SliceDefault)
 	}
 	if s.load() {
 		s.start()

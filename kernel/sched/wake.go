@@ -102,9 +102,9 @@ func (s *Sim) selectCPU(t *Task, by int, flags uint64) (cpu int, enq uint64) {
 		t.ddsp, t.ddspFlags, t.ddspSet = DSQLocal, 0, true
 		return cpu, enq
 	}
-	s.direct, s.spoiled = t, false
+	s.direct, s.spoiled, s.subject = t, false, t
 	cpu = s.cpuRet(int(int32(s.callOn(by, nil, OpSelectCPU, t, s.cpuArg(prev), flags))))
-	s.direct, s.spoiled = nil, false
+	s.direct, s.spoiled, s.subject = nil, false, nil
 	if s.err != nil || !s.validCPU(cpu, "from ops.select_cpu()") {
 		return prev, enq
 	}
