@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -226,4 +227,26 @@ func TestSchedulersOfOthers(t *testing.T) {
 			assert.Equal(t, tt.want, p.run(t, Config{Values: tt.values, Cid: tt.cid}).Exit.Message)
 		}
 	}
+}
+
+// TestWhatTakesNoTimeCanBeInterrupted: a scheduler that keeps a CPU busy with dispatching is stopped before the limit of events.
+func TestWhatTakesNoTimeCanBeInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p := fifo(ms)
+	calls := 0
+	p.do[OpDispatch] = func([]any) int64 {
+		if calls++; calls == 1000 {
+			cancel()
+		}
+		p.s.Insert(p.s.tasks[0], DSQLocal, 1, 0, 0, false) // of another class: it has no effect
+		return 0
+	}
+	p.quiet = []Op{OpInit, OpEnqueue, OpDispatch}
+	s, err := New(Config{CPUs: Topology(1, 0, 0, 0), Duration: 100 * ms, Tasks: []TaskSpec{{Name: "rt", Class: Above, Steps: []Step{{Kind: DoRun, For: ms}, {Kind: DoWait}}}}}, p)
+	require.NoError(t, err)
+	p.s = s
+	_, err = s.Run(ctx)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Less(t, calls, 1000+32*300)
 }

@@ -190,11 +190,13 @@ func (s *Sim) start() {
 func (s *Sim) loop(ctx context.Context) {
 	for s.err == nil && s.exit == nil && len(s.events) > 0 {
 		next := min(s.events[0].at, s.end)
-		if next > s.now {
+		if next > s.now || s.still%256 == 255 { // also where time does not go on
 			if err := ctx.Err(); err != nil {
 				s.err = err
 				return
 			}
+		}
+		if next > s.now {
 			if s.pass(ctx, next); s.err != nil {
 				return
 			}
