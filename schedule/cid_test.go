@@ -100,7 +100,7 @@ func TestASchedulerNumbersCPUsItself(t *testing.T) {
 		}
 		require.Equal(t, "unregistered", res.Exit.Name(), res.Exit.Message)
 		assert.Equal(t, []uint64{3, 2, 1, 0}, numbers(t, m, "cpu_of", 4)[:4])
-		assert.EqualValues(t, 1<<32-1, numbers(t, m, "topo", 4)[0], "nothing is known of the topology")
+		assert.EqualValues(t, uint64(1)<<32-1, numbers(t, m, "topo", 4)[0], "nothing is known of the topology")
 		assert.EqualValues(t, 1<<3, numbers(t, m, "allowed", 8)[1000%64], "CPU 0")
 		assert.Zero(t, numbers(t, m, "wrong", 8)[0])
 	}
