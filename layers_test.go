@@ -86,7 +86,7 @@ var layers = []struct {
 	{"helpers", []string{"uapi", "progtype", "decode", "btf", "mem", "vm", "maps", "kernel", "kernel/hid", "kernel/sched", "kernel/qdisc", "helpers/proto", "helpers/held", "helpers/printf", "helpers/guest", "helpers/owned", "helpers/deferred"}},
 	{"machine", []string{"internal/endian", "internal/usdt", "uapi", "progtype", "decode", "btf", "corerelo", "loader", "offsets", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/deferred", "helpers"}},
 	{"traffic", []string{"internal/endian", "uapi", "btf", "mem", "loader", "kernel", "kernel/object", "kernel/net", "kernel/qdisc", "helpers", "machine"}},
-	{"schedule", []string{"btf", "loader", "kernel", "kernel/sched", "helpers", "machine"}},
+	{"schedule", []string{"btf", "loader", "kernel", "kernel/sched", "helpers/proto", "helpers", "uapi", "maps", "machine"}},
 	{"device", []string{"internal/endian", "progtype", "decode", "btf", "loader", "kernel/hid", "machine"}},
 	{"bpfsys/network", []string{"uapi"}},
 	{"bpfsys", []string{"internal/lazyre", "bpfsys/network", "uapi", "progtype", "decode", "btf", "btf/check", "corerelo", "loader", "verifier", "maps", "kernel", "machine"}},

@@ -26,8 +26,11 @@ func schedExitRows() []kfuncRow {
 			return 0, f
 		}, argAny, argPtr, argMem, argSize),
 		ofSched("scx_bpf_dump_bstr", false, func(c *Call, s *Schedule) (uint64, *vm.Action) {
-			s.Denied("scx_bpf_dump() must only be called from ops.dump() and friends")
-			return 0, nil
+			text, f := c.formatted(s, 0)
+			if text != nil {
+				s.Dump(*text)
+			}
+			return 0, f
 		}, argPtr, argMem, argSize),
 		ofSched("scx_bpf_events", false, schedEvents, argOut, argSize),
 	}

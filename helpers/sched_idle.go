@@ -28,13 +28,14 @@ func schedIdleRows() []kfuncRow {
 		ofSched("scx_bpf_pick_idle_cpu_node", false, pickNode((*sched.Sim).PickIdle), argObject, argAny, argAny),
 		ofSched("scx_bpf_pick_any_cpu_node", false, pickNode((*sched.Sim).PickAny), argObject, argAny, argAny),
 	}
-	for _, n := range []string{"scx_bpf_kick_cpu", "scx_bpf_kick_cid"} { // a cid is the number of its CPU
-		rows = append(rows, ofSched(n, false, func(c *Call, s *Schedule) (uint64, *vm.Action) {
-			s.Kick(cpuArg(c.Args[0]), c.Args[1])
-			return 0, nil
-		}, argAny, argAny))
+	kick := func(c *Call, s *Schedule, cpu int) (uint64, *vm.Action) {
+		s.Kick(cpu, c.Args[1])
+		return 0, nil
 	}
-	return rows
+	return append(rows,
+		ofSched("scx_bpf_kick_cpu", false, onCPU(0, kick), argAny, argAny),
+		ofSched("scx_bpf_kick_cid", false, onCid(0, kick), argAny, argAny),
+	)
 }
 
 // selectCPUDfl returns an idle CPU, or the previous one, and says which it is.

@@ -49,6 +49,9 @@ func schedQueueRows() []kfuncRow {
 		s.ReenqueueDSQ(sched.DSQLocal, 0)
 		return 0, nil
 	}))
+	below := ofSched("scx_bpf_sub_dispatch", false, func(*Call, *Schedule) (uint64, *vm.Action) { return 0, nil }, argAny)
+	below.Note = "in a schedule, where no scheduler is below another one: false, as for a cgroup without one"
+	add(below)
 	add(ofSched("scx_bpf_dsq_reenq", false, func(c *Call, s *Schedule) (uint64, *vm.Action) {
 		s.ReenqueueDSQ(c.Args[0], c.Args[1])
 		return 0, nil
@@ -75,9 +78,6 @@ func dsqInsertArgs(c *Call, s *Schedule) (uint64, *vm.Action) {
 }
 
 func (c *Call) insert(s *Schedule, id, slice, vtime, flags uint64, priq bool) (uint64, *vm.Action) {
-	if flags&sched.EnqImmed != 0 {
-		return 0, notSimulated("SCX_ENQ_IMMED")
-	}
 	t := s.task(c.Args[0])
 	if t == nil && c.Args[0] != 0 {
 		return 0, badArg("an insertion of %#x, which is no task of the schedule", c.Args[0])
@@ -90,9 +90,6 @@ func dsqMoveToLocal(flagged bool) schedImpl {
 		var flags uint64
 		if flagged {
 			flags = c.Args[1]
-		}
-		if flags&sched.EnqImmed != 0 {
-			return 0, notSimulated("SCX_ENQ_IMMED")
 		}
 		return boolRet(s.MoveToLocal(c.Args[0], flags)), nil
 	}
@@ -143,9 +140,6 @@ func dsqMove(priq bool) schedImpl {
 		v := s.cursors[c.Args[0]]
 		if v == nil {
 			return 0, nil
-		}
-		if c.Args[3]&sched.EnqImmed != 0 {
-			return 0, notSimulated("SCX_ENQ_IMMED")
 		}
 		return boolRet(s.Move(v, s.task(c.Args[1]), c.Args[2], c.Args[3], priq)), nil
 	}

@@ -12,24 +12,26 @@ func schedTaskRows() []kfuncRow {
 			return boolRet(s.Running(t)), nil
 		}), argObject),
 		ofSched("scx_bpf_task_cpu", false, onTask("scx_bpf_task_cpu", taskCPU), argObject),
-		ofSched("scx_bpf_task_cid", false, onTask("scx_bpf_task_cid", taskCPU), argObject),
+		ofSched("scx_bpf_task_cid", false, onTask("scx_bpf_task_cid", func(_ *Call, s *Schedule, t *sched.Task) (uint64, *vm.Action) {
+			return intRet(s.CPUToCid(t.CPU)), nil
+		}), argObject),
 		ofSched("scx_bpf_task_set_slice", false, onTask("scx_bpf_task_set_slice", taskSet((*sched.Task).SetSlice)), argObject, argAny),
 		ofSched("scx_bpf_task_set_dsq_vtime", false, onTask("scx_bpf_task_set_dsq_vtime", taskSet((*sched.Task).SetVtime)), argObject, argAny),
 		ofSched("scx_bpf_task_cgroup", true, onTask("scx_bpf_task_cgroup", taskCgroup), argObject),
 		ofSched("scx_bpf_tid_to_task", true, tidToTask, argAny),
-		ofSched("scx_bpf_cpu_curr", true, cpuCurr, argAny),
-		ofSched("scx_bpf_cid_curr", true, cpuCurr, argAny),
-		ofSched("scx_bpf_cpu_rq", true, cpuRq, argAny),
+		ofSched("scx_bpf_cpu_curr", true, onCPU(0, cpuCurr), argAny),
+		ofSched("scx_bpf_cid_curr", true, onCid(0, cpuCurr), argAny),
+		ofSched("scx_bpf_cpu_rq", true, onCPU(0, (*Call).runQueue), argAny),
 		ofSched("scx_bpf_locked_rq", true, lockedRq),
 	}
 }
 
 func taskCPU(_ *Call, _ *Schedule, t *sched.Task) (uint64, *vm.Action) { return intRet(t.CPU), nil }
 
-// taskSet changes a task that is the scheduler's.
+// taskSet changes a task that the scheduler knows, of whatever class.
 func taskSet(set func(*sched.Task, uint64)) func(*Call, *Schedule, *sched.Task) (uint64, *vm.Action) {
 	return func(c *Call, _ *Schedule, t *sched.Task) (uint64, *vm.Action) {
-		if !t.Enabled() {
+		if !t.Known() {
 			return 0, nil
 		}
 		set(t, c.Args[1])
@@ -70,21 +72,7 @@ func (s *Schedule) onCPU(cpu int) uint64 {
 	return s.Idle.Addr()
 }
 
-func cpuCurr(c *Call, s *Schedule) (uint64, *vm.Action) {
-	cpu := cpuArg(c.Args[0])
-	if !s.ValidCPU(cpu) {
-		return 0, nil
-	}
-	return s.onCPU(cpu), nil
-}
-
-func cpuRq(c *Call, s *Schedule) (uint64, *vm.Action) {
-	cpu := cpuArg(c.Args[0])
-	if !s.ValidCPU(cpu) {
-		return 0, nil
-	}
-	return c.runQueue(s, cpu)
-}
+func cpuCurr(_ *Call, s *Schedule, cpu int) (uint64, *vm.Action) { return s.onCPU(cpu), nil }
 
 func lockedRq(c *Call, s *Schedule) (uint64, *vm.Action) {
 	cpu := s.Locked()

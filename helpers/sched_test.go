@@ -104,6 +104,7 @@ func TestQueuesOfASchedule(t *testing.T) {
 			for _, move := range moves {
 				done := false
 				p.do[sched.OpDispatch] = func(a []any) uint64 {
+					p.is(0, "scx_bpf_sub_dispatch", 7)
 					p.is(32, "scx_bpf_dispatch_nr_slots")
 					if n, _ := p.kfunc("scx_bpf_dsq_nr_queued", queue); n == 0 || done {
 						return 0
@@ -260,10 +261,8 @@ func TestTasksOfASchedule(t *testing.T) {
 		for _, n := range []string{"scx_bpf_cpuperf_cap", "scx_bpf_cpuperf_cur", "scx_bpf_cidperf_cap", "scx_bpf_cidperf_cur"} {
 			p.is(1024, n, 1)
 		}
-		p.is(0, "scx_bpf_cpuperf_set", 1, 512)
-		p.is(0, "scx_bpf_cidperf_set", 1, 512)
-		topo := p.alloc(make([]byte, 24))
-		p.is(0, "scx_bpf_cid_topo", 1, topo)
+		p.is(0, "scx_bpf_cpuperf_set", 0, 512)
+		p.is(0, "scx_bpf_cidperf_set", 0, 512)
 		now, f := p.kfunc("scx_bpf_now")
 		require.Nil(t, f)
 		assert.Equal(t, p.kernel.Clock().Mono(), now)
@@ -274,6 +273,38 @@ func TestTasksOfASchedule(t *testing.T) {
 	res := p.simulate(sched.TidToTask, 0)
 	require.Equal(t, "unregistered", res.Exit.Name(), res.Exit.Message)
 	assert.True(t, ran)
+}
+
+// TestPlacesOfCids: the program gets as much of struct scx_cid_topo as it knows; what it knows more is -1, as is all of it for a cid that does not
+// exist and after an override.
+func TestPlacesOfCids(t *testing.T) {
+	of := func(p *schedRig, cid, size uint64) []byte {
+		at := p.alloc(bytes.Repeat([]byte{7}, 40))
+		p.is(0, "scx_bpf_cid_topo", cid, at, size)
+		b := make([]byte, 40)
+		require.Nil(t, p.mem.Read(at, b))
+		assert.Equal(t, bytes.Repeat([]byte{7}, int(40-size)), b[size:])
+		return b[:size]
+	}
+	unknown := func(n int) []byte { return bytes.Repeat([]byte{0xff}, n) }
+	p := newSchedRig(t)
+	asked := false
+	p.do[sched.OpInit] = func([]any) uint64 {
+		asked = true
+		assert.Equal(t, append(make([]byte, 24), unknown(8)...), of(p, 1, 32), "the second CPU of the only core")
+		assert.Equal(t, make([]byte, 8), of(p, 1, 8))
+		assert.Empty(t, of(p, 1, 0))
+		order := p.alloc([]byte{1, 0, 0, 0, 0, 0, 0, 0})
+		p.is(0, "scx_bpf_cid_override", order, 8)
+		p.is(1, "scx_bpf_cid_to_cpu", 0)
+		p.is(1, "scx_bpf_cpu_to_cid", 0)
+		p.is(1, "scx_bpf_this_cid")
+		assert.Equal(t, unknown(24), of(p, 1, 24))
+		assert.Equal(t, unknown(24), of(p, 2, 24))
+		return 0
+	}
+	assert.Equal(t, "invalid cid 2", p.simulate(0, 0).Exit.Message)
+	assert.True(t, asked)
 }
 
 // TestEventStats: the program gets as much of the kernel's counters as there is room for, each where the kernel's types have it.
@@ -324,6 +355,22 @@ func TestSchedulersEnd(t *testing.T) {
 		{"a reenqueue in the wrong place", sched.OpTick, func(a []any) uint64 { p.is(0, "scx_bpf_reenqueue_local"); return 0 },
 			"error: scx_bpf_reenqueue_local called from ops.tick(), which may not call it"},
 		{"nothing to cancel", sched.OpDispatch, func(a []any) uint64 { p.is(0, "scx_bpf_dispatch_cancel"); return 0 }, "error: dispatch buffer underflow"},
+		{"too fast", sched.OpTick, func([]any) uint64 { p.is(0, "scx_bpf_cpuperf_set", 1, 1025); return 0 }, "error: Invalid cpuperf target 1025 for CPU 1"},
+		{"another CPU's speed", sched.OpTick, func([]any) uint64 { p.is(0, "scx_bpf_cidperf_set", 1, 1024); return 0 }, "error: Invalid target CPU 1"},
+		{"another CPU's speed without a lock", sched.OpInit, func([]any) uint64 { p.is(0, "scx_bpf_cpuperf_set", 1, 1024); return 0 }, "unregistered: "},
+		{"the node of no CPU", sched.OpTick, func([]any) uint64 { p.is(1<<32-1, "scx_bpf_cpu_node", 5); return 0 }, "error: invalid CPU 5"},
+		{"a cid too many", sched.OpTick, func([]any) uint64 { p.is(0, "scx_bpf_kick_cid", 5, 0); return 0 }, "error: invalid cid 5"},
+		{"a cid too many to ask about", sched.OpTick, func([]any) uint64 {
+			p.is(uint64(uint32(uapi.EINVAL.Neg())), "scx_bpf_cid_to_cpu", 7)
+			p.is(1024, "scx_bpf_cidperf_cap", 7)
+			p.is(0, "scx_bpf_cid_curr", 7)
+			return 0
+		}, "error: invalid cid 7"},
+		{"a CPU without a cid", sched.OpTick, func([]any) uint64 { p.is(uint64(uint32(uapi.EINVAL.Neg())), "scx_bpf_cpu_to_cid", 7); return 0 }, "error: invalid CPU 7"},
+		{"cids of too few CPUs", sched.OpInit, func([]any) uint64 { p.is(0, "scx_bpf_cid_override", data, 4); return 0 },
+			"error: scx_bpf_cid_override: expected 8 bytes, got 4"},
+		{"the same cid twice", sched.OpInit, func([]any) uint64 { p.is(0, "scx_bpf_cid_override", p.alloc(make([]byte, 8)), 8); return 0 },
+			"error: cid 0 assigned to multiple cpus"},
 		{"a CPU too many", sched.OpTick, func([]any) uint64 { p.is(0, "scx_bpf_kick_cpu", 5, 0); return 0 }, "error: invalid CPU 5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

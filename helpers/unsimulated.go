@@ -9,7 +9,6 @@ const (
 	kernelCalls = "the kernel adds the call to programs itself; the call of a program is refused"
 	bbrModel    = "of the module tcp_bbr: the model of the path that BBR keeps in the socket is not simulated"
 	dctcpState  = "of the module tcp_dctcp: its state in the socket is a type of the module's BTF"
-	subScheds   = "of schedulers below other schedulers (ops.sub_attach), which are not simulated"
 )
 
 // unsimulated lists, by name, every kfunc of the table of prototypes and of the newest kernel's BTF that has no implementation.
@@ -42,8 +41,6 @@ var unsimulated = []Unsimulated{
 	{"dctcp_state", dctcpState},
 	{"dctcp_update_alpha", dctcpState},
 	{"hid_bpf_attach_prog", "attaches a program while the syscall program runs: the programs of a HID device are those of the object"},
-	{"scx_bpf_cid_override", "schedulers by cid (sched_ext_ops_cid) are not simulated"},
-	{"scx_bpf_sub_dispatch", subScheds},
 }
 
 // UnsimulatedKfuncs returns the kfuncs that are refused by name, sorted by name.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
 )
@@ -12,14 +13,14 @@ import (
 // refusedOps are struct_ops types whose programs make sense only within what they implement: a scheduler, a queueing
 // discipline. Runs on made-up arguments would only look like answers.
 var refusedOps = map[string]string{
-	schedExtOps: "sched_ext outside of a schedule", "sched_ext_ops_cid": "sched_ext by cid", qdiscOps: "queueing disciplines without traffic",
+	"sched_ext_ops": outsideSchedule, "sched_ext_ops_cid": outsideSchedule, qdiscOps: "queueing disciplines without traffic",
 }
 
-// schedExtOps is the type of sched_ext schedulers, whose programs a schedule calls (see [Config.Schedules]), qdiscOps that
-// of queueing disciplines, whose programs traffic calls (see [Config.Traffic]).
+// Programs of sched_ext schedulers are called by a schedule (see [Config.Schedules]), those of queueing disciplines by traffic (see
+// [Config.Traffic]).
 const (
-	schedExtOps = "sched_ext_ops"
-	qdiscOps    = "Qdisc_ops"
+	outsideSchedule = "sched_ext outside of a schedule"
+	qdiscOps        = "Qdisc_ops"
 )
 
 // hidFuncs are the functions that programs of HID devices modified before struct hid_bpf_ops (Linux 6.3 to 6.10); hid_bpf_attach_prog
@@ -30,7 +31,7 @@ var hidFuncs = []string{"hid_bpf_device_event", "hid_bpf_rdesc_fixup"}
 func hookNotSimulated(lp *loader.LinkedProgram, cfg *Config) (what string, ok bool) {
 	if progtype.Of(lp.Type).Target == progtype.OpsMember {
 		typ := opsType(lp)
-		if name := refusedOps[typ]; name != "" && !(cfg.Schedules && typ == schedExtOps) && !(cfg.Traffic && typ == qdiscOps) {
+		if name := refusedOps[typ]; name != "" && !(cfg.Schedules && proto.IsSchedOps(typ)) && !(cfg.Traffic && typ == qdiscOps) {
 			return "struct_ops of " + name + " (" + lp.AttachTo + ")", true
 		}
 		if lp.AttachTo == "" {
@@ -44,7 +45,7 @@ func hookNotSimulated(lp *loader.LinkedProgram, cfg *Config) (what string, ok bo
 }
 
 // OfScheduler reports whether a program is an operation of a sched_ext scheduler.
-func OfScheduler(lp *loader.LinkedProgram) bool { return opsType(lp) == schedExtOps }
+func OfScheduler(lp *loader.LinkedProgram) bool { return proto.IsSchedOps(opsType(lp)) }
 
 // OfQdisc reports whether a program is an operation of a queueing discipline.
 func OfQdisc(lp *loader.LinkedProgram) bool { return opsType(lp) == qdiscOps }

@@ -153,6 +153,14 @@ func (reg *registry) Calls(program string) []string {
 	return names
 }
 
+// ArenaOf returns the arena that the program of that name refers to, or nil.
+func (reg *registry) ArenaOf(program string) maps.Arena {
+	if p := reg.byName[program]; p != nil {
+		return p.arena
+	}
+	return nil
+}
+
 // arenaOf returns the arena that a program refers to, or nil. The kernel allows one per program.
 func (reg *registry) arenaOf(lp *loader.LinkedProgram) maps.Arena {
 	for _, pc := range slices.Sorted(stdmaps.Keys(lp.Refs)) {

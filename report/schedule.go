@@ -46,6 +46,8 @@ type ScheduleExit struct {
 	CPU     int    `json:"cpu"`
 	Message string `json:"message,omitempty"`
 	Op      string `json:"op,omitempty"`
+	// Dump is what dump, dump_cpu and dump_task of a scheduler wrote that an error ended.
+	Dump string `json:"dump,omitempty"`
 }
 
 // ScheduleTask is what became of a task.
@@ -88,7 +90,7 @@ func (d *RunDocument) AddSchedule(run string, r *schedule.Result) {
 		out.Error = NewError(r.Err)
 	}
 	if e := r.Exit; e != nil {
-		out.Exit = &ScheduleExit{e.Name(), e.Reason(), e.Code, e.CPU, e.Message, string(e.Op)}
+		out.Exit = &ScheduleExit{e.Name(), e.Reason(), e.Code, e.CPU, e.Message, string(e.Op), e.Dump}
 	}
 	for _, t := range r.Tasks {
 		s := &t.Stats

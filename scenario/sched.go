@@ -21,8 +21,10 @@ type Sched struct {
 	Ops  string
 	// SMT, LLC and NUMA are the numbers of CPUs of a core, a cache and a node; 0 means the default.
 	SMT, LLC, NUMA int
-	Duration       time.Duration
-	Tasks          []sched.TaskSpec
+	// Apart means that the CPUs of a core do not have consecutive numbers.
+	Apart    bool
+	Duration time.Duration
+	Tasks    []sched.TaskSpec
 	// groups are the names of tasks by the name in the file.
 	groups map[string][]string
 	once   sync.Once
@@ -56,6 +58,11 @@ func (r *Run) decodeSched(run, n *Node) error {
 			var err error
 			*to, err = v.int(name, 1, sched.MaxCPUs)
 			wrong.add(err)
+		}
+	}
+	if v := n.Get("siblings"); v != nil {
+		if s.Apart = v.Text == "apart"; !s.Apart && v.Text != "adjacent" {
+			wrong.add(v.unknown("siblings", v.Text, []string{"adjacent", "apart"}))
 		}
 	}
 	tasks, err := n.Get("tasks").pairs("tasks")
@@ -244,9 +251,13 @@ func (r *Run) choose(obj *loader.Object) error {
 
 // spec returns the schedule for a machine.
 func (s *Sched) spec(m *machine.Machine) schedule.Spec {
+	topology := sched.Topology
+	if s.Apart {
+		topology = sched.Apart
+	}
 	return schedule.Spec{
 		Ops: s.Ops, Duration: s.Duration, Tasks: slices.Clone(s.Tasks), HZ: int(m.Kernel().Clock().HZ),
-		CPUs: sched.Topology(m.Kernel().CPUs(), s.SMT, s.LLC, s.NUMA),
+		CPUs: topology(m.Kernel().CPUs(), s.SMT, s.LLC, s.NUMA),
 	}
 }
 

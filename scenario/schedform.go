@@ -7,6 +7,7 @@ var schedForm = &form{"sched", "A schedule: tasks with timelines that a sched_ex
 	{name: "ops", doc: "The scheduler: the name of the struct sched_ext_ops. The default is the only one.", shape: text},
 	{name: "duration", doc: "Simulated time after which the scheduler is unregistered (default: 1s).", shape: duration},
 	{name: "smt", doc: "CPUs of a core (default: 1).", shape: integer},
+	{name: "siblings", doc: "How the CPUs of a core are numbered: adjacent (the default), or apart, as x86 firmware does: first one of each core, then the next one of each.", shape: text},
 	{name: "llc", doc: "CPUs that share a cache (default: all).", shape: integer},
 	{name: "node", doc: "CPUs of a node (default: all).", shape: integer},
 	{name: "tasks", doc: "The tasks by name.", shape: mapOf(formOf(schedTaskForm)), required: true},

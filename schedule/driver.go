@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/loader"
@@ -24,7 +25,10 @@ type driver struct {
 	res    *Result
 	config sched.Config
 	progs  map[sched.Op]string
-	base   uint64 // monotonic time at the start
+	names  map[sched.Op]sched.Op // of operations, where the scheduler's type has other ones
+	cmasks cmasks
+	bits   map[string]uint64 // of p->scx.flags, by enumerator
+	base   uint64            // monotonic time at the start
 	state  *helpers.Schedule
 	tasks  []*task // by number
 	args   map[string]*kernel.Object
@@ -48,12 +52,24 @@ func (e *programError) Error() string {
 // Unwrap returns the reason.
 func (e *programError) Unwrap() error { return e.err }
 
-// AbsentError means that the kernel has no sched_ext.
-type AbsentError struct{ Ops string }
+// AbsentError means that the kernel has no sched_ext, or none with schedulers of this type.
+type AbsentError struct{ Ops, Type string }
 
 // Error names the type that is missing.
 func (e *AbsentError) Error() string {
-	return "scheduler " + e.Ops + ": the kernel has no struct sched_ext_ops (Linux 6.12 and later have it with CONFIG_SCHED_CLASS_EXT)"
+	since := "6.12"
+	if e.Type == proto.SchedOpsCid {
+		since = "7.2"
+	}
+	return fmt.Sprintf("scheduler %s: the kernel has no struct %s (Linux %s and later have it with CONFIG_SCHED_CLASS_EXT)", e.Ops, e.Type, since)
+}
+
+// belowError means that a scheduler is for the tasks of a cgroup, below the scheduler of all others.
+type belowError struct{ cgroup uint64 }
+
+// Error says what is not simulated.
+func (e *belowError) Error() string {
+	return fmt.Sprintf("not simulated: a scheduler below another one (sub_cgroup_id is %d); a schedule has one scheduler for all tasks", e.cgroup)
 }
 
 // stoppedError means that a program was stopped while the schedule ran.
@@ -71,32 +87,50 @@ func (e *stoppedError) Error() string {
 	return fmt.Sprintf("%s was stopped: %v", where, e.res.Fault)
 }
 
-// uncalled are operations of schedulers that have others below them, which are not simulated: a scheduler that depends on these would only seem to
-// work. Nothing in a schedule is a reason to call core_sched_before, cpu_online and cpu_offline: it has no core scheduling, and no CPU comes or goes.
-var uncalled = []string{"sub_attach", "sub_detach"}
-
 // newDriver checks that the scheduler can be registered and its programs run.
 func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result) (*driver, error) {
 	ops := linkedOps(m.Linked(), name)
+	typ := typeOf(m.Linked().Object, name)
 	switch {
 	case ops == nil || ops.Absent:
-		return nil, &AbsentError{name}
+		return nil, &AbsentError{name, typ}
 	case ops.Err != nil:
 		return nil, ops.Err
 	}
-	d := &driver{ctx: ctx, m: m, res: res, progs: map[sched.Op]string{}, args: map[string]*kernel.Object{}}
+	d := &driver{ctx: ctx, m: m, res: res, progs: map[sched.Op]string{}, names: map[sched.Op]sched.Op{}, bits: map[string]uint64{}, args: map[string]*kernel.Object{}}
 	res.Progs = ops.Progs
 	for _, op := range slices.Sorted(maps.Keys(ops.Progs)) {
 		prog := ops.Progs[op]
-		if slices.Contains(uncalled, op) {
-			return nil, &programError{op, prog, machine.StatusNotSimulated, fmt.Errorf("not simulated: ops.%s", op)}
-		}
 		if status, err := m.ProgramStatus(prog); status != machine.StatusOK {
 			return nil, &programError{op, prog, status, err}
 		}
-		d.progs[sched.Op(op)] = prog
+		name, _ := proto.SchedOp(typ, op)
+		d.progs[sched.Op(name)] = prog
+		if name != op {
+			d.names[sched.Op(name)] = sched.Op(op)
+		}
 	}
-	return d, d.readOps(ops)
+	if err := d.readOps(ops); err != nil {
+		return nil, err
+	}
+	if d.config.Cid = typ == proto.SchedOpsCid; d.config.Cid {
+		return d, d.findArena()
+	}
+	return d, nil
+}
+
+// named gives operations the names that the scheduler's type has for them.
+func (d *driver) named(r *sched.Result) *sched.Result {
+	for op, name := range d.names {
+		if n, ok := r.Calls[op]; ok {
+			r.Calls[name] = n
+			delete(r.Calls, op)
+		}
+		if r.Exit != nil && r.Exit.Op == op {
+			r.Exit.Op = name
+		}
+	}
+	return r
 }
 
 func linkedOps(l *loader.Linked, name string) *loader.LinkedStructOps {
@@ -108,10 +142,8 @@ func linkedOps(l *loader.Linked, name string) *loader.LinkedStructOps {
 	return nil
 }
 
-// Flags that schedulers may set, and the longest timeout (SCX_OPS_ALL_FLAGS, SCX_WATCHDOG_MAX_TIMEOUT).
-// A kernel has no memory for larger batches: it allocates them for each CPU.
+// The longest timeout (SCX_WATCHDOG_MAX_TIMEOUT), and the largest batch: a kernel has no memory for larger ones, as it allocates them for each CPU.
 const (
-	knownFlags = sched.TidToTask<<1 - 1
 	maxTimeout = 30_000
 	maxBatch   = 1 << 16
 )
@@ -134,15 +166,21 @@ func (d *driver) readOps(ops *loader.LinkedStructOps) error {
 		return d.m.Memory().ByteOrder().Uint64(b)
 	}
 	c := &d.config
+	c.Values = sched.ValuesOf(func(name string) (uint64, bool) {
+		_, v, ok := spec.FindEnumerator(name)
+		return v, ok
+	})
+	_, c.Values.Cids = spec.FindID(btf.KindStruct, proto.SchedOpsCid)
 	c.Flags = sched.OpsFlags(num("flags"))
 	timeout := num("timeout_ms")
 	switch {
-	case c.Flags&^knownFlags != 0:
-		return fmt.Errorf("flags %#x are unknown", uint64(c.Flags&^knownFlags))
-	case c.Flags&sched.AlwaysEnqImmed != 0:
-		return &programError{op: "flags", status: machine.StatusNotSimulated, err: errors.New("SCX_OPS_ALWAYS_ENQ_IMMED is not simulated")}
+	case c.Flags&^c.Values.AllFlags != 0:
+		return fmt.Errorf("flags %#x are unknown", uint64(c.Flags&^c.Values.AllFlags))
 	case timeout > maxTimeout:
 		return fmt.Errorf("timeout_ms of %d is more than %d", timeout, maxTimeout)
+	}
+	if id := num("sub_cgroup_id"); id > 1 {
+		return &belowError{id}
 	}
 	c.Timeout = time.Duration(timeout) * time.Millisecond
 	if batch := num("dispatch_max_batch"); batch > maxBatch {
@@ -152,12 +190,6 @@ func (d *driver) readOps(ops *loader.LinkedStructOps) error {
 	d.res.Name = string(nameOf(spec, ops))
 	if d.res.Name == "" {
 		return errors.New("it has no name")
-	}
-	c.Values = sched.DefaultValues
-	for _, name := range sched.ValueNames {
-		if _, v, ok := spec.FindEnumerator(name); ok {
-			c.Values.Set(name, v)
-		}
 	}
 	return nil
 }
@@ -179,7 +211,7 @@ func (d *driver) Has(op sched.Op) bool { return d.progs[op] != "" }
 // Call runs an operation's program.
 func (d *driver) Call(cpu int, op sched.Op, args []any) (int64, error) {
 	d.reach(d.state.Now())
-	values, err := d.values(args)
+	values, err := d.values(cpu, args)
 	if err != nil {
 		return 0, err
 	}

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/kernel/sched"
@@ -120,6 +121,10 @@ func (d *driver) Store(t *sched.Task, f sched.Field, v uint64) {
 		set("scx.weight", v)
 	case sched.FieldQueued:
 		set("scx.flags", o.Num("scx.flags")&^flagQueued|v*flagQueued)
+	case sched.FieldImmed:
+		d.taskFlags(o, "SCX_TASK_IMMED", v)
+	case sched.FieldReenq:
+		d.taskFlags(o, "SCX_TASK_REENQ_REASON_MASK", v)
 	case sched.FieldCPU:
 		set("thread_info.cpu", v)
 	case sched.FieldOnCPU:
@@ -136,6 +141,21 @@ func (d *driver) Store(t *sched.Task, f sched.Field, v uint64) {
 	}
 }
 
+// taskFlags sets bits of p->scx.flags to a value, if the kernel has such bits.
+func (d *driver) taskFlags(o *kernel.Object, mask string, v uint64) {
+	m, ok := d.bits[mask]
+	if !ok {
+		_, m, _ = d.m.Linked().Target.BTF.FindEnumerator(mask)
+		d.bits[mask] = m
+	}
+	if m == 0 {
+		return
+	}
+	if err := o.SetUint("scx.flags", o.Num("scx.flags")&^m|v<<bits.TrailingZeros64(m)&m); err != nil {
+		d.m.Kernel().Fail(err)
+	}
+}
+
 // current returns the task_struct that a CPU runs.
 func (d *driver) current(cpu int) *kernel.Object {
 	if t := d.state.Current(cpu); t != nil {
@@ -144,11 +164,11 @@ func (d *driver) current(cpu int) *kernel.Object {
 	return d.state.Idle
 }
 
-// values converts the arguments of an operation.
-func (d *driver) values(args []any) ([]any, error) {
+// values converts the arguments of an operation on a CPU.
+func (d *driver) values(cpu int, args []any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, a := range args {
-		v, err := d.value(a)
+		v, err := d.value(cpu, a)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +177,7 @@ func (d *driver) values(args []any) ([]any, error) {
 	return out, nil
 }
 
-func (d *driver) value(a any) (any, error) {
+func (d *driver) value(cpu int, a any) (any, error) {
 	switch a := a.(type) {
 	case *sched.Task:
 		if a == nil {
@@ -165,6 +185,9 @@ func (d *driver) value(a any) (any, error) {
 		}
 		return d.tasks[a.Number].o, nil
 	case sched.Mask: // of the task before it
+		if d.config.Cid {
+			return d.cmask(cpu, a), nil
+		}
 		return d.maskOf(a)
 	case sched.Cgroup:
 		return d.state.Cgroups[sched.Path(string(a))], nil
@@ -176,6 +199,15 @@ func (d *driver) value(a any) (any, error) {
 		return d.structOf("scx_cgroup_init_args", map[string]any{"weight": a.Weight, "bw_period_us": 100_000, "bw_quota_us": ^uint64(0), "bw_burst_us": 0})
 	case sched.ReleaseArgs:
 		return d.structOf("scx_cpu_release_args", map[string]any{"reason": 0, "task": d.tasks[a.Task.Number].o})
+	case sched.DumpArgs:
+		reason, err := d.m.Kernel().NewString("scx_dump_ctx.reason", a.Exit.Reason())
+		if err != nil {
+			return nil, err
+		}
+		clock := d.m.Kernel().Clock()
+		return d.structOf("scx_dump_ctx", map[string]any{
+			"kind": a.Exit.Kind, "exit_code": a.Exit.Code, "reason": reason, "at_ns": clock.Mono(), "at_jiffies": clock.Jiffies(),
+		})
 	case *sched.Exit:
 		return d.exitInfo(a)
 	}
@@ -213,7 +245,7 @@ func (d *driver) structOf(typ string, fields map[string]any) (*kernel.Object, er
 	return o, nil
 }
 
-// exitInfo makes a struct scx_exit_info. There is no dump and no stack.
+// exitInfo makes a struct scx_exit_info. There is no stack, and the dump is what operations wrote.
 func (d *driver) exitInfo(e *sched.Exit) (*kernel.Object, error) {
 	const initialized = 1
 	flags := 0
@@ -221,7 +253,7 @@ func (d *driver) exitInfo(e *sched.Exit) (*kernel.Object, error) {
 		flags = initialized
 	}
 	fields := map[string]any{"kind": e.Kind, "exit_cpu": e.CPU, "exit_code": e.Code, "flags": flags, "bt": nil, "bt_len": 0}
-	for name, text := range map[string]string{"reason": e.Reason(), "msg": e.Message, "dump": ""} {
+	for name, text := range map[string]string{"reason": e.Reason(), "msg": e.Message, "dump": e.Dump} {
 		s, err := d.m.Kernel().NewString("scx_exit_info."+name, text)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -47,17 +48,27 @@ type Result struct {
 	Insns uint64
 }
 
-// structName is the type of a scheduler.
-const structName = "sched_ext_ops"
-
 // Schedulers returns the names of the object's schedulers.
 func Schedulers(obj *loader.Object) (names []string) {
 	for _, m := range obj.Maps {
-		if m.StructOps != nil && btf.EssentialName(m.StructOps.TypeName) == structName {
+		if typeOf(obj, m.Name) != "" {
 			names = append(names, m.Name)
 		}
 	}
 	return names
+}
+
+// typeOf returns the struct_ops type of a scheduler, "" if the object has no such scheduler.
+func typeOf(obj *loader.Object, ops string) string {
+	for _, m := range obj.Maps {
+		if m.Name != ops || m.StructOps == nil {
+			continue
+		}
+		if typ := btf.EssentialName(m.StructOps.TypeName); proto.IsSchedOps(typ) {
+			return typ
+		}
+	}
+	return ""
 }
 
 // Program returns a program of the scheduler, the one that stands for it where one is needed: its first member.
@@ -85,7 +96,7 @@ type NoSchedulerError struct {
 func (e *NoSchedulerError) Error() string {
 	switch {
 	case len(e.Have) == 0:
-		return "the object has no sched_ext scheduler (a struct sched_ext_ops in .struct_ops.link)"
+		return "the object has no sched_ext scheduler (a struct sched_ext_ops or sched_ext_ops_cid in .struct_ops.link)"
 	case e.Ops == "":
 		return "the object has several schedulers, name one: " + strings.Join(e.Have, ", ")
 	}
@@ -134,7 +145,10 @@ func Run(ctx context.Context, m *machine.Machine, spec Spec) (*Result, error) {
 	if err != nil {
 		var refused *programError
 		var absent *AbsentError
+		var below *belowError
 		switch {
+		case errors.As(err, &below):
+			res.Status, res.Err = machine.StatusNotSimulated, err
 		case errors.As(err, &absent):
 			res.Status, res.Err = machine.StatusAbsent, err
 		case errors.As(err, &refused):
@@ -169,7 +183,7 @@ func (d *driver) run(ctx context.Context, sim *sched.Sim) (*Result, error) {
 	d.m.SetSchedule(d.state)
 	defer func() { d.m.SetSchedule(nil); clock.Step = step }()
 	r, err := sim.Run(ctx)
-	d.res.Result = r
+	d.res.Result = d.named(r)
 	var stopped *stoppedError
 	switch {
 	case err == nil:

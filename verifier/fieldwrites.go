@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
@@ -42,7 +43,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 			}
 			return true
 		}
-	case k.prog.opsStruct == "sched_ext_ops" && name == "task_struct":
+	case proto.IsSchedOps(k.prog.opsStruct) && name == "task_struct":
 		return allow("scx.slice", "scx.dsq_vtime", "scx.disallow")
 	case k.prog.opsStruct == qdiscOps:
 		k.qdiscWrite(r, off, size)

@@ -121,8 +121,9 @@ func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 		return uapi.ENOTSUPP
 	case st == "bpf_dummy_ops" && h.p.Sleepable && member != "test_sleepable":
 		return uapi.EINVAL
-	case st == "sched_ext_ops" && h.p.Sleepable:
-		switch member {
+	}
+	if op, ok := proto.SchedOp(st, member); ok && h.p.Sleepable {
+		switch op {
 		case "init_task", "cgroup_init", "cgroup_exit", "cgroup_prep_move", "cpu_online", "cpu_offline", "init", "exit", "sub_attach", "sub_detach":
 		default:
 			return uapi.EINVAL
@@ -139,6 +140,9 @@ func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 		return
 	}
 	id, ok := s.FindID(btf.KindFunc, so.Struct+"__"+so.Member)
+	if op, sched := proto.SchedOp(so.Struct, so.Member); sched && !ok { // most stubs of sched_ext_ops_cid are those of sched_ext_ops
+		id, ok = s.FindID(btf.KindFunc, "sched_ext_ops__"+op)
+	}
 	if !ok {
 		return
 	}

@@ -130,7 +130,7 @@ func (c Caller) Class() Class {
 			return tcpCCRelease
 		case c.Target == "tcp_congestion_ops":
 			return tcpCC
-		case c.Target == schedextOps || c.Target == schedextOpsCid:
+		case c.Target == schedextOps || c.Target == SchedOpsCid:
 			return schedExt
 		}
 		return structOps

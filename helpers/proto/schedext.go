@@ -12,11 +12,28 @@ import (
 // scheduler.
 var schedextFilter = r(7, 2)
 
-// schedextOps are the struct_ops types of sched_ext schedulers. Those of the second identify CPUs only by cid.
+// The struct_ops types of sched_ext schedulers. Those of the second know CPUs only by cid.
 const (
-	schedextOps    = "sched_ext_ops"
-	schedextOpsCid = "sched_ext_ops_cid"
+	schedextOps = "sched_ext_ops"
+	SchedOpsCid = "sched_ext_ops_cid"
 )
+
+// cidMembers are the members of struct sched_ext_ops_cid whose names differ from those of struct sched_ext_ops in the same place.
+var cidMembers = map[string]string{
+	"select_cid": "select_cpu", "set_cmask": "set_cpumask", "cid_online": "cpu_online", "cid_offline": "cpu_offline", "dump_cid": "dump_cpu",
+}
+
+// IsSchedOps reports whether a struct_ops type is that of a scheduler.
+func IsSchedOps(typ string) bool { return typ == schedextOps || typ == SchedOpsCid }
+
+// SchedOp returns the member of struct sched_ext_ops that is in the place of a member of it or of struct sched_ext_ops_cid; ok is false for
+// members of other structs.
+func SchedOp(typ, member string) (op string, ok bool) {
+	if typ == SchedOpsCid && cidMembers[member] != "" {
+		return cidMembers[member], true
+	}
+	return member, IsSchedOps(typ)
+}
 
 // schedextGroups lists the groups of functions that a member of sched_ext_ops may call, besides those without a group
 // (scx_kf_allow_flags).
@@ -52,12 +69,14 @@ func (k *Kfunc) Grouped(release uapi.Release, c Caller) bool {
 		groups = syscallGroups
 	case c.Type != uapi.ProgTypeStructOps, c.Member == "":
 		return true
-	case c.Target == schedextOpsCid && slices.Contains(cpuOnly, k.Name):
+	case c.Target == SchedOpsCid && slices.Contains(cpuOnly, k.Name):
 		return false
-	case c.Target == schedextOps || c.Target == schedextOpsCid:
-		groups = schedextGroups[c.Member]
 	default:
-		return false
+		op, ok := SchedOp(c.Target, c.Member)
+		if !ok {
+			return false
+		}
+		groups = schedextGroups[op]
 	}
 	return k.Group == "" || slices.ContainsFunc(strings.Fields(k.Group), func(g string) bool { return slices.Contains(groups, g) })
 }

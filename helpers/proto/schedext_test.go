@@ -46,6 +46,10 @@ func TestSchedExtGroups(t *testing.T) {
 		{"scx_bpf_kick_cpu", member("sched_ext_ops", "tick"), true},
 		{"scx_bpf_kick_cpu", member("sched_ext_ops_cid", "tick"), false},
 		{"scx_bpf_kick_cid", member("sched_ext_ops_cid", "tick"), true},
+		{"scx_bpf_dsq_insert", member("sched_ext_ops_cid", "select_cid"), true},
+		{"scx_bpf_dsq_insert", member("sched_ext_ops_cid", "set_cmask"), false},
+		{"scx_bpf_create_dsq", member("sched_ext_ops_cid", "cid_online"), true},
+		{"scx_bpf_dsq_insert", member("sched_ext_ops", "select_cid"), false},
 		{"scx_bpf_cpu_to_cid", member("sched_ext_ops", "enqueue"), true},
 		{"scx_bpf_kick_cpu", member("tcp_congestion_ops", "init"), false},
 	} {

@@ -25,11 +25,6 @@ func (s *Sim) change(c *rq, t *Task, step *Step) (left bool) {
 	return true
 }
 
-// mayMove asks the scheduler about a move to another cgroup (scx_cgroup_can_attach).
-func (s *Sim) mayMove(t *Task, to string) bool {
-	return to != t.Cgroup && (t.Class == Above || s.call(nil, OpCgroupPrep, t, Cgroup(t.Cgroup), Cgroup(to)) == 0)
-}
-
 func (s *Sim) apply(c *rq, t *Task, step *Step) {
 	switch step.Kind {
 	case DoNice:
@@ -46,9 +41,7 @@ func (s *Sim) apply(c *rq, t *Task, step *Step) {
 	case DoMove:
 		from := t.Cgroup
 		t.Cgroup = step.To
-		if t.Class == Ext {
-			s.call(c, OpCgroupMove, t, Cgroup(from), Cgroup(t.Cgroup))
-		}
+		s.call(c, OpCgroupMove, t, Cgroup(from), Cgroup(t.Cgroup))
 	}
 }
 
@@ -63,7 +56,8 @@ func (s *Sim) expel(c *rq, t *Task) {
 	s.dequeueTask(t, 0, true)
 	t.setCPU(t.Allowed.First())
 	s.enqueueTask(t, 0, true)
-	if to := s.cpus[t.CPU]; to.curr == nil {
+	to := s.cpus[t.CPU]
+	if s.preempt(to, rankExt); to.curr == nil {
 		s.resched(to)
 	}
 	s.resched(c)

@@ -56,6 +56,18 @@ func Topology(cpus, smt, llc, node int) []CPU {
 	return out
 }
 
+// Apart returns the CPUs of [Topology] as x86 firmware numbers them: first one CPU of each core, then the next one of each.
+func Apart(cpus, smt, llc, node int) []CPU {
+	smt = max(smt, 1)
+	cores := (cpus + smt - 1) / smt
+	near := Topology(cores*smt, smt, llc, node)
+	out := make([]CPU, cpus)
+	for i := range out {
+		out[i] = near[i%cores*smt+i/cores]
+	}
+	return out
+}
+
 // OpsFlags are the flags of struct sched_ext_ops (enum scx_ops_flags).
 type OpsFlags uint64
 
@@ -72,34 +84,42 @@ const (
 	TidToTask            OpsFlags = 1 << 8
 )
 
-// Values are the numbers of flags that differ between releases: the enumerators of the kernel's BTF.
+// Values are numbers that differ between releases: the enumerators of the kernel's BTF.
 type Values struct {
 	EnqWakeup, EnqHead, EnqSelected uint64
+	// EnqImmed is 0 before Linux 7.1, which ignores that flag.
+	EnqImmed uint64
+	// SliceBypass is 0 before Linux 6.19, which has no other slice in bypass mode than elsewhere.
+	SliceBypass uint64
+	// AllFlags are the flags that schedulers may set.
+	AllFlags OpsFlags
+	// Cids means that the kernel has schedulers that know CPUs by cid; only these may have others below them then.
+	Cids bool
 }
 
 // DefaultValues are those of Linux 7.2.
-var DefaultValues = Values{EnqWakeup: 1, EnqHead: 1 << 16, EnqSelected: 1 << 20}
+var DefaultValues = Values{EnqWakeup: 1, EnqHead: 1 << 16, EnqSelected: 1 << 20, EnqImmed: 1 << 33, SliceBypass: 5_000_000, AllFlags: TidToTask<<1 - 1, Cids: true}
 
-// ValueNames are the enumerators' names.
-var ValueNames = []string{"SCX_ENQ_WAKEUP", "SCX_ENQ_HEAD", "SCX_ENQ_CPU_SELECTED"}
-
-// Set sets the number of an enumerator of the kernel, if the simulation depends on it.
-func (v *Values) Set(name string, to uint64) {
-	switch name {
-	case "SCX_ENQ_WAKEUP":
-		v.EnqWakeup = to
-	case "SCX_ENQ_HEAD":
-		v.EnqHead = to
-	case "SCX_ENQ_CPU_SELECTED":
-		v.EnqSelected = to
+// ValuesOf returns the numbers of a kernel, given its enumerators; Cids is not among these.
+func ValuesOf(enumerator func(name string) (uint64, bool)) Values {
+	v := DefaultValues
+	for name, to := range map[string]*uint64{
+		"SCX_ENQ_WAKEUP": &v.EnqWakeup, "SCX_ENQ_HEAD": &v.EnqHead, "SCX_ENQ_CPU_SELECTED": &v.EnqSelected, "SCX_OPS_ALL_FLAGS": (*uint64)(&v.AllFlags),
+	} {
+		if n, ok := enumerator(name); ok {
+			*to = n
+		}
 	}
+	v.EnqImmed, _ = enumerator("SCX_ENQ_IMMED")
+	v.SliceBypass, _ = enumerator("SCX_SLICE_BYPASS")
+	v.Cids = false
+	return v
 }
 
 // Flags that no release changed (enum scx_enq_flags, scx_deq_flags, scx_wake_flags, scx_kick_flags,
 // scx_pick_idle_cpu_flags).
 const (
 	EnqPreempt  uint64 = 1 << 32
-	EnqImmed    uint64 = 1 << 33
 	EnqReenq    uint64 = 1 << 40
 	EnqLastTask uint64 = 1 << 41
 	enqInternal uint64 = 0xff << 56
@@ -157,8 +177,10 @@ type Config struct {
 	Flags   OpsFlags
 	Timeout time.Duration
 	Batch   int
-	Values  Values
-	Tasks   []TaskSpec
+	// Cid means that the scheduler knows CPUs by cid (struct sched_ext_ops_cid).
+	Cid    bool
+	Values Values
+	Tasks  []TaskSpec
 }
 
 // ErrLimit means that a simulation has reached a limit on its events, which a scheduler that kicks CPUs without end

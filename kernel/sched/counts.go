@@ -12,6 +12,7 @@ const (
 	CountRefill          Counter = "SCX_EV_REFILL_SLICE_DFL"
 	CountBypass          Counter = "SCX_EV_BYPASS_ACTIVATE"
 	CountNotOwned        Counter = "SCX_EV_INSERT_NOT_OWNED"
+	CountReenqueueImmed  Counter = "SCX_EV_REENQ_IMMED"
 	CountReenqueueRepeat Counter = "SCX_EV_REENQ_LOCAL_REPEAT"
 )
 

@@ -59,6 +59,7 @@ func (s *Sim) dispatchEnqueue(c *rq, q *DSQ, t *Task, flags uint64) {
 	}
 	q.seq++
 	t.dsq, t.dsqSeq = q, q.seq
+	s.counted(q, t, flags)
 	s.queuedOn(c, q, t, flags)
 	t.ops = opsNone
 }
@@ -77,6 +78,7 @@ func (s *Sim) queuedOn(c *rq, q *DSQ, t *Task, flags uint64) {
 }
 
 func (s *Sim) localInserted(c *rq, t *Task, flags uint64) {
+	s.preempt(c, rankExt)
 	if c.balancing {
 		return
 	}
@@ -102,6 +104,9 @@ func (s *Sim) leaveCustody(c *rq, t *Task, flags uint64) {
 func (q *DSQ) unlink(t *Task) {
 	if i := slices.Index(q.tasks, t); i >= 0 {
 		q.tasks = slices.Delete(q.tasks, i, i+1)
+		if t.immed && q.cpu != nil {
+			q.cpu.immed--
+		}
 	}
 	if len(q.tasks) == 0 {
 		q.priq = false
@@ -130,7 +135,7 @@ func (s *Sim) find(c *rq, id uint64, tcpu int) *DSQ {
 	case id == DSQLocal:
 		return &c.local
 	case id&DSQLocalOn == DSQLocalOn:
-		cpu := int(int32(id & dsqCPUMask))
+		cpu := s.cpuRet(int(int32(id & dsqCPUMask)))
 		if !s.validCPU(cpu, "in SCX_DSQ_LOCAL_ON dispatch verdict") {
 			return s.globalOf(tcpu)
 		}

@@ -21,6 +21,7 @@ func (s *Sim) enqueueTask(t *Task, flags uint64, migrating bool) {
 
 // doEnqueue is do_enqueue_task: it passes a task to the scheduler, or where select_cpu put it.
 func (s *Sim) doEnqueue(c *rq, t *Task, flags uint64) {
+	t.setImmed(false)
 	switch {
 	case t.ddspSet:
 		s.directDispatch(t, flags)

@@ -62,7 +62,7 @@ func (i *idle) update(s *Sim, cpu int, on bool) {
 // updateIdle is __scx_update_idle for a CPU that becomes idle, or is no longer.
 func (s *Sim) updateIdle(c *rq, on bool) {
 	s.idle.update(s, c.id, on)
-	s.call(c, OpUpdateIdle, c.id, on)
+	s.call(c, OpUpdateIdle, s.cpuArg(c.id), on)
 }
 
 // take is scx_idle_test_and_clear_cpu.

@@ -36,10 +36,10 @@ func (s *Sim) Insert(t *Task, id, slice, vtime, flags uint64, priq bool) bool {
 	case flags&enqInternal != 0:
 		s.errorf("invalid enq_flags 0x%x", flags)
 		return false
-	case !t.enabled:
+	case !t.inited: // the scheduler has forgotten it
 		s.counts[CountNotOwned]++
 		return false
-	case !s.vet(id, flags):
+	case !s.vet(id, &flags):
 		return false
 	}
 	if slice == 0 {
@@ -54,11 +54,15 @@ func (s *Sim) Insert(t *Task, id, slice, vtime, flags uint64, priq bool) bool {
 	return true
 }
 
-// vet is scx_vet_enq_flags.
-func (s *Sim) vet(id, flags uint64) bool {
-	if flags&EnqImmed != 0 && id != DSQLocal && id&DSQLocalOn != DSQLocalOn {
+// vet is scx_vet_enq_flags: only tasks for a CPU's own queue can be meant to run at once; with SCX_OPS_ALWAYS_ENQ_IMMED all of these are.
+func (s *Sim) vet(id uint64, flags *uint64) bool {
+	immed, local := s.cfg.Values.EnqImmed, id == DSQLocal || id&DSQLocalOn == DSQLocalOn
+	switch {
+	case *flags&immed != 0 && !local:
 		s.errorf("SCX_ENQ_IMMED on a non-local DSQ 0x%x", id)
 		return false
+	case local && s.cfg.Flags&AlwaysEnqImmed != 0:
+		*flags |= immed
 	}
 	return true
 }
@@ -103,7 +107,7 @@ func (s *Sim) Cancel() {
 
 // MoveToLocal is scx_bpf_dsq_move_to_local.
 func (s *Sim) MoveToLocal(id, flags uint64) bool {
-	if s.buffer.rq == nil {
+	if s.buffer.rq == nil || !s.vet(DSQLocal, &flags) {
 		return false
 	}
 	s.flush()
@@ -154,7 +158,7 @@ func (s *Sim) Queued(id uint64) int {
 	case id == DSQLocal:
 		return len(s.cpus[s.in.cpuOfQueue()].local.tasks)
 	case id&DSQLocalOn == DSQLocalOn:
-		if cpu := int(int32(id & dsqCPUMask)); cpu >= 0 && cpu < len(s.cpus) {
+		if cpu := s.cpuRet(int(int32(id & dsqCPUMask))); s.validCPU(cpu, "") {
 			return len(s.cpus[cpu].local.tasks)
 		}
 	case s.dsqs[id] != nil:
@@ -218,7 +222,7 @@ func visit(q *DSQ, reverse bool) *Cursor {
 func (v *Cursor) Next() *Task {
 	for v.at < len(v.list) {
 		v.at++
-		if t := v.list[v.at-1]; v.has(t) {
+		if t := v.list[v.at-1]; t.dsq == v.q && t.dsqSeq == v.seqs[v.at-1] {
 			return t
 		}
 	}
@@ -236,7 +240,7 @@ func (s *Sim) Move(v *Cursor, t *Task, id, flags uint64, priq bool) bool {
 	slice, vtime := v.Slice, v.Vtime
 	v.Slice, v.Vtime = nil, nil
 	q := v.q
-	if t == nil || !v.has(t) || s.exit != nil || !s.vet(id, flags) {
+	if t == nil || !v.has(t) || s.exit != nil || !s.vet(id, &flags) {
 		return false
 	}
 	c := s.in.rq
@@ -309,6 +313,19 @@ func (s *Sim) flushKicks() {
 	}
 }
 
+// MaxPerf is SCX_CPUPERF_ONE, the speed of the fastest CPU.
+const MaxPerf = 1024
+
+// SetPerf is scx_bpf_cpuperf_set: it checks the target, but speeds do not change. Within an operation on a run queue the CPU is that run queue's.
+func (s *Sim) SetPerf(cpu int, perf uint32) {
+	switch {
+	case perf > MaxPerf:
+		s.errorf("Invalid cpuperf target %d for CPU %d", perf, cpu)
+	case s.validCPU(cpu, "") && s.in.rq != nil && s.in.rq.id != cpu:
+		s.errorf("Invalid target CPU %d", cpu)
+	}
+}
+
 // SelectDefault is scx_bpf_select_cpu_dfl and scx_bpf_select_cpu_and: an idle CPU for the task among some, or -EBUSY.
 func (s *Sim) SelectDefault(t *Task, prev int, wake uint64, among Mask, flags uint64) int {
 	switch {
@@ -316,13 +333,25 @@ func (s *Sim) SelectDefault(t *Task, prev int, wake uint64, among Mask, flags ui
 		return int(uapi.EINVAL.Neg())
 	case !s.IdleEnabled():
 		return busy
+	case s.in.op == OpSelectCPU && s.subject != t:
+		s.errorf("called on a task not being operated on")
+		return int(uapi.EINVAL.Neg())
+	case s.in.op != OpSelectCPU && s.in.rq != nil && s.in.rq.id != t.CPU:
+		s.errorf("select_cpu kfunc called cross-task on %s[%d]", t.Spec.Name, t.PID())
+		return int(uapi.EINVAL.Neg())
 	case t.Allowed.Count() == 1:
-		if (t.Allowed & among).Has(prev) && s.idle.take(s, prev) {
-			return prev
-		}
-		return busy
+		return s.selectOnly(t, prev, among, flags)
 	}
 	return s.selectDefault(t, prev, wake, among, flags)
+}
+
+// selectOnly is select_cpu_restricted: the only CPU that a task may use, if it is idle.
+func (s *Sim) selectOnly(t *Task, prev int, among Mask, flags uint64) int {
+	cpu := t.Allowed.First()
+	if !among.Has(cpu) || flags&PickIdleInNode != 0 && s.startNode(cpu) != s.startNode(prev) || !s.idle.take(s, cpu) {
+		return busy
+	}
+	return cpu
 }
 
 // IdleEnabled ends the scheduler with an error if it tracks idle CPUs itself (check_builtin_idle_enabled).
@@ -395,9 +424,6 @@ func (s *Sim) Running(t *Task) bool { return s.cpus[t.CPU].curr == t }
 // Current returns the task on a CPU, nil for an idle one.
 func (s *Sim) Current(cpu int) *Task { return s.cpus[cpu].curr }
 
-// Enabled reports whether a task is the scheduler's.
-func (t *Task) Enabled() bool { return t.enabled }
-
 // Fail is scx_bpf_error, Unregister scx_bpf_exit.
 func (s *Sim) Fail(text string) { s.endWith(ExitErrorBPF, 0, text) }
 
@@ -407,7 +433,7 @@ func (s *Sim) Unregister(code int64, text string) { s.endWith(ExitUnregBPF, code
 // Denied ends the scheduler with an error: an operation called a function that it may not.
 func (s *Sim) Denied(text string) { s.errorf("%s", text) }
 
-// Known reports whether the task has been created and has not exited yet.
+// Known reports whether the scheduler knows the task: it has been created and has not exited yet (scx_task_on_sched).
 func (t *Task) Known() bool { return t.inited }
 
 // Path returns a cgroup's path without a trailing slash; the root's is "/".

@@ -3,6 +3,8 @@ package sched
 import (
 	"fmt"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Kinds of exits (enum scx_exit_kind).
@@ -40,7 +42,9 @@ type Exit struct {
 	CPU         int
 	Message     string
 	Initialized bool
-	At          uint64
+	// Dump is what the scheduler's operations wrote about it.
+	Dump string
+	At   uint64
 	// Op is the operation that was running, "" for none.
 	Op Op
 }
@@ -69,66 +73,85 @@ func (s *Sim) errorf(format string, args ...any) {
 // load is scx_root_enable_workfn: it initializes the scheduler and gives it the tasks that exist. It reports false if
 // that failed.
 func (s *Sim) load() bool {
+	s.numberCids()
 	s.idle.reset(s)
 	if ret := int32(s.call(nil, OpInit)); ret != 0 && s.err == nil {
-		s.errorf("ops.init() failed (%d)", ret)
+		s.errorf("ops.init() failed (%d)", s.errnoOf(OpInit, ret))
 	}
-	if s.exit != nil || s.err != nil {
+	if !s.going() {
 		return false
 	}
 	s.loaded = true
+	if p, ok := s.ops.(Preparer); ok {
+		if e := p.Prepare(); e != 0 {
+			s.errorf("scx_root_enable() failed (%d)", e.Neg())
+			return false
+		}
+	}
+	if !s.validate() {
+		return false
+	}
+	s.ready = true
+	s.bypass() // until all tasks are the scheduler's
+	if !s.initCgroups() {
+		return false
+	}
+	for _, t := range s.tasks {
+		if t.Spec.Start == 0 && !s.initTask(t, false) {
+			return false
+		}
+	}
+	for _, t := range s.tasks {
+		if t.Spec.Start == 0 && t.Class == Ext {
+			t.SetSlice(s.loadSlice()) // not counted as a refill
+			s.enable(t)
+			s.call(s.cpus[t.CPU], OpSetCpumask, t, t.Allowed)
+		}
+	}
+	s.bypassing = false
+	return s.going()
+}
+
+// validate is validate_ops: what the members of the scheduler must have in common.
+func (s *Sim) validate() bool {
 	switch f := s.cfg.Flags; {
 	case f&EnqLast != 0 && !s.ops.Has(OpEnqueue):
 		s.errorf("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented")
 	case f&BuiltinIdlePerNode != 0 && s.ops.Has(OpUpdateIdle) && f&KeepBuiltinIdle == 0:
 		s.errorf("SCX_OPS_BUILTIN_IDLE_PER_NODE requires CPU idle selection enabled")
+	case s.cfg.Values.Cids && !s.cfg.Cid && (s.ops.Has(OpSubAttach) || s.ops.Has(OpSubDetach)):
+		s.errorf("sub_attach/sub_detach requires cid-form struct_ops")
 	}
-	s.counts[CountBypass]++ // until all tasks are the scheduler's
-	for _, g := range s.cgroups() {
-		if s.exit != nil {
-			return false
-		}
-		if ret := int32(s.call(nil, OpCgroupInit, Cgroup(g), CgroupArgs{Weight: s.groupOf(g).weight})); ret != 0 {
-			s.errorf("ops.cgroup_init() failed (%d)", ret)
-		}
-	}
-	var there []*Task
-	for _, t := range s.tasks {
-		if t.Class == Ext && t.Spec.Start == 0 {
-			if s.exit != nil || !s.initTask(t, false) {
-				return false
-			}
-			there = append(there, t)
-		}
-	}
-	for _, t := range there {
-		if t.Class == Ext {
-			t.SetSlice(SliceDefault) // not counted as a refill
-			s.enable(t)
-			s.call(s.cpus[t.CPU], OpSetCpumask, t, t.Allowed)
-		}
-	}
-	return s.exit == nil && s.err == nil
+	return s.going()
 }
 
-// cgroups returns the paths of all cgroups, parents first; the root is "/".
-func (s *Sim) cgroups() []string {
-	seen := map[string]bool{"/": true}
-	for i := range s.cfg.Tasks {
-		addCgroup(seen, s.cfg.Tasks[i].Cgroup)
-		for _, step := range s.cfg.Tasks[i].Steps {
-			addCgroup(seen, step.To)
-		}
+// errnoOf is ops_sanitize_err: an operation that fails returns an errno, and nothing else.
+func (s *Sim) errnoOf(op Op, ret int32) int32 {
+	const maxErrno = 4095
+	if ret < 0 && ret >= -maxErrno {
+		return ret
 	}
-	var out []string
-	for p := range seen {
-		out = append(out, p)
-	}
-	slices.Sort(out)
-	return out
+	s.errorf("ops.%s() returned an invalid errno %d", op, ret)
+	return int32(uapi.EPROTO.Neg())
 }
 
-// initTask is __scx_init_task.
+// bypass is scx_bypass(true): the scheduler is not asked until it has all tasks, or for the last time.
+func (s *Sim) bypass() {
+	if !s.bypassing {
+		s.bypassing = true
+		s.counts[CountBypass]++
+	}
+}
+
+// loadSlice is the slice of the tasks that exist: the default one is that of the bypass mode while they become the scheduler's (set_slice_dfl).
+func (s *Sim) loadSlice() uint64 {
+	if v := s.cfg.Values.SliceBypass; v != 0 {
+		return v
+	}
+	return SliceDefault
+}
+
+// initTask is __scx_init_task: the scheduler learns of all tasks, those of other classes too.
 func (s *Sim) initTask(t *Task, fork bool) bool {
 	t.mirror.Store(t, FieldDisallow, 0)
 	ret := int32(s.call(nil, OpInitTask, t, InitArgs{Fork: fork, Cgroup: t.Cgroup}))
@@ -136,6 +159,7 @@ func (s *Sim) initTask(t *Task, fork bool) bool {
 		return false
 	}
 	if ret != 0 {
+		ret = s.errnoOf(OpInitTask, ret)
 		if fork { // fork(2) fails
 			t.state = dead
 			return false
@@ -147,11 +171,11 @@ func (s *Sim) initTask(t *Task, fork bool) bool {
 	if t.mirror.Load(t, FieldDisallow) != 0 {
 		if fork {
 			s.errorf("ops.init_task() set task->scx.disallow for %s[%d] during fork", t.Spec.Name, t.PID())
-		} else if s.cfg.Flags&SwitchPartial != 0 {
+		} else if s.cfg.Flags&SwitchPartial != 0 && t.Class == Ext {
 			t.Class = Above // its policy is SCHED_NORMAL from now on
 		}
 	}
-	return true
+	return s.going()
 }
 
 // enable is __scx_enable_task.
@@ -159,9 +183,6 @@ func (s *Sim) enable(t *Task) {
 	c := s.cpus[t.CPU]
 	t.enabled = true
 	t.mirror.Store(t, FieldWeight, uint64(t.Weight))
-	if t.Spec.Start > 0 {
-		t.SetSlice(SliceDefault)
-	}
 	s.call(c, OpEnable, t)
 	s.call(c, OpSetWeight, t, t.Weight)
 }
@@ -196,24 +217,21 @@ func (s *Sim) unload() {
 	if s.err != nil {
 		return
 	}
-	s.counts[CountBypass]++
+	s.dump()
+	s.bypass()
+	s.exitCgroups()
 	for _, t := range s.tasks {
-		if t.Class == Ext && t.inited {
-			s.dequeueTask(t, 0, false)
-			s.exitTask(t)
-		}
-	}
-	if s.loaded {
-		groups := s.cgroups()
-		slices.Reverse(groups)
-		for _, g := range groups {
-			s.call(nil, OpCgroupExit, Cgroup(g))
-		}
+		s.dequeueTask(t, 0, false)
+		s.exitTask(t)
 	}
 	s.call(nil, OpExit, s.exit)
 }
 
-func (s *Sim) watchInterval() uint64 { return max(uint64(s.cfg.Timeout)/2, s.tick) }
+// timeout is the watchdog's limit in ticks, of which a part counts as one (msecs_to_jiffies).
+func (s *Sim) timeout() uint64 { return (uint64(s.cfg.Timeout) + s.tick - 1) / s.tick }
+
+// watchInterval is how often the watchdog looks (refresh_watchdog).
+func (s *Sim) watchInterval() uint64 { return max(s.timeout()/2, 1) * s.tick }
 
 // watchdog is scx_watchdog_workfn: it looks for tasks that have waited too long for a CPU. Time counts in ticks.
 func (s *Sim) watchdog() {
@@ -221,7 +239,7 @@ func (s *Sim) watchdog() {
 	for _, c := range s.cpus {
 		for _, t := range c.list {
 			waited := s.now/s.tick - t.runnableAt/s.tick
-			if waited > uint64(s.cfg.Timeout)/s.tick {
+			if waited > s.timeout() {
 				ms := waited * s.tick / 1_000_000
 				s.in = place{cpu: c.id}
 				s.endWith(ExitErrorStall, 0, fmt.Sprintf("%s[%d] failed to run for %d.%03ds", t.Spec.Name, t.PID(), ms/1000, ms%1000))

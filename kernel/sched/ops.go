@@ -1,6 +1,10 @@
 package sched
 
-import "context"
+import (
+	"context"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // Op is an operation of a scheduler: a member of struct sched_ext_ops.
 type Op string
@@ -35,6 +39,10 @@ const (
 	OpCgroupIdle      Op = "cgroup_set_idle"
 	OpCgroupBandwidth Op = "cgroup_set_bandwidth"
 
+	// No schedule has a scheduler below another one, so that nothing calls these.
+	OpSubAttach Op = "sub_attach"
+	OpSubDetach Op = "sub_detach"
+
 	OpInit Op = "init"
 	OpExit Op = "exit"
 )
@@ -68,6 +76,9 @@ type Ops interface {
 	// timer, whose callback it runs. It returns the time that is reached.
 	Pass(ctx context.Context, now, until uint64) (uint64, error)
 }
+
+// A Preparer is a scheduler for which the kernel prepares something between init and the tasks. An errno ends the scheduler.
+type Preparer interface{ Prepare() uapi.Errno }
 
 // place is where an operation runs.
 type place struct {

@@ -11,6 +11,7 @@ const maxReenqueues = 256
 // reenqueues are the queues whose tasks a CPU will give back to the scheduler (rq->scx.deferred_reenq_locals and deferred_reenq_users).
 type reenqueues struct {
 	local   bool
+	flags   uint64 // which of the tasks
 	users   []*DSQ
 	pending bool // an event will do it
 }
@@ -19,7 +20,7 @@ type reenqueues struct {
 // many these are.
 func (s *Sim) Reenqueue(cpu int) int {
 	list := slices.Clone(s.cpus[cpu].local.tasks)
-	s.late = append(s.late, func() { s.reenqueue(s.cpus[cpu], list) })
+	s.late = append(s.late, func() { s.reenqueue(s.cpus[cpu], list, reenqAny) })
 	return len(list)
 }
 
@@ -34,16 +35,28 @@ func (s *Sim) ReenqueueDSQ(id, flags uint64) {
 	c := q.cpu
 	switch {
 	case c != nil:
-		c.reenq.local = true
+		s.reenqueueLater(c, reenqAny)
+		return
 	case q.ID&dsqBuiltin != 0:
 		s.errorf("DSQ 0x%x not allowed for reenq", q.ID)
 		return
-	default:
-		c = s.cpus[s.in.cpu]
-		if !slices.Contains(c.reenq.users, q) {
-			c.reenq.users = append(c.reenq.users, q)
-		}
 	}
+	c = s.cpus[s.in.cpu]
+	if !slices.Contains(c.reenq.users, q) {
+		c.reenq.users = append(c.reenq.users, q)
+	}
+	s.scheduleReenqueues(c)
+}
+
+// reenqueueLater is schedule_reenq_local: tasks of a CPU's queue go back once what is going on is over; without flags only those that were to run
+// at once and do not.
+func (s *Sim) reenqueueLater(c *rq, flags uint64) {
+	c.reenq.local = true
+	c.reenq.flags |= flags
+	s.scheduleReenqueues(c)
+}
+
+func (s *Sim) scheduleReenqueues(c *rq) {
 	if !c.reenq.pending {
 		c.reenq.pending = true
 		s.after(0, func() {
@@ -57,7 +70,8 @@ func (s *Sim) ReenqueueDSQ(id, flags uint64) {
 // reenqueueLocal is process_deferred_reenq_locals: a scheduler that puts the tasks back and asks again is asked again, up to a limit.
 func (s *Sim) reenqueueLocal(c *rq) {
 	for n := 0; c.reenq.local && s.going(); n++ {
-		c.reenq.local = false
+		flags := c.reenq.flags
+		c.reenq.local, c.reenq.flags = false, 0
 		if n > 0 {
 			s.counts[CountReenqueueRepeat]++
 		}
@@ -65,13 +79,14 @@ func (s *Sim) reenqueueLocal(c *rq) {
 			s.errorf("SCX_ENQ_REENQ on SCX_DSQ_LOCAL repeated %d times", n)
 			return
 		}
-		s.reenqueue(c, slices.Clone(c.local.tasks))
+		s.reenqueue(c, slices.Clone(c.local.tasks), flags)
 	}
 }
 
-// reenqueueUsers is process_deferred_reenq_users: of each queue go the tasks that are in it now, one by one.
+// reenqueueUsers is process_deferred_reenq_users: of each queue go the tasks that are in it now, one by one. The kernel has no limit for a
+// scheduler whose enqueue asks for the same again; here each turn counts as an event.
 func (s *Sim) reenqueueUsers(c *rq) {
-	for len(c.reenq.users) > 0 && s.going() {
+	for len(c.reenq.users) > 0 && s.going() && s.happens() {
 		q := c.reenq.users[0]
 		c.reenq.users = c.reenq.users[1:]
 		if q.dead {
@@ -80,7 +95,7 @@ func (s *Sim) reenqueueUsers(c *rq) {
 		v := visit(q, false)
 		for t := v.Next(); t != nil && s.going(); t = v.Next() {
 			s.dispatchDequeue(t)
-			s.doEnqueue(s.cpus[t.CPU], t, EnqReenq)
+			s.giveBack(s.cpus[t.CPU], t, ReenqKfunc)
 		}
 	}
 }
@@ -88,13 +103,23 @@ func (s *Sim) reenqueueUsers(c *rq) {
 func (s *Sim) going() bool { return s.err == nil && s.exit == nil }
 
 // reenqueue is reenq_local: all tasks leave the queue before the first is given back.
-func (s *Sim) reenqueue(c *rq, list []*Task) {
-	for _, t := range list {
-		s.dispatchDequeue(t)
+func (s *Sim) reenqueue(c *rq, list []*Task, flags uint64) {
+	open := s.open(c, 0)
+	why := make([]Reenq, len(list))
+	for i, t := range list {
+		if t.dsq != &c.local {
+			continue // it has left meanwhile
+		}
+		if why[i] = s.mustReenqueue(t, i == 0, open, flags); why[i] != ReenqNone {
+			s.dispatchDequeue(t)
+		}
 	}
-	for _, t := range list {
+	for i, t := range list {
+		if why[i] == ReenqNone {
+			continue
+		}
 		outer, spoiled := s.direct, s.spoiled
-		s.doEnqueue(c, t, EnqReenq)
+		s.giveBack(c, t, why[i])
 		s.direct, s.spoiled = outer, spoiled
 	}
 }

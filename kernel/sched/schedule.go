@@ -33,6 +33,7 @@ func (s *Sim) schedule(c *rq) {
 	if s.err != nil {
 		return
 	}
+	c.next = rankOf(next)
 	switch {
 	case next == prev && prev != nil:
 		s.arm(c)
@@ -97,7 +98,13 @@ func (s *Sim) refill(t *Task) {
 // the task that it runs.
 func (s *Sim) balance(c *rq, prev *Task) (keep bool) {
 	c.balancing = true
-	defer func() { c.balancing = false }()
+	defer func() {
+		// A dispatch accepts tasks that run at once without knowing what else it brings.
+		if len(c.local.tasks) > 1 && c.immed > 0 {
+			s.reenqueueLater(c, 0)
+		}
+		c.balancing = false
+	}()
 	if prev != nil && prev.Class == Above {
 		prev = nil
 	}
@@ -134,7 +141,7 @@ func (s *Sim) dispatch(c *rq, prev *Task) (found, keep bool) {
 	defer func() { s.buffer = outer }()
 	for range maxDispatch {
 		s.buffer = buffer{rq: c}
-		s.call(c, OpDispatch, c.id, prev)
+		s.call(c, OpDispatch, s.cpuArg(c.id), prev)
 		s.flush()
 		switch {
 		case s.err != nil:
@@ -182,6 +189,7 @@ func (s *Sim) toLocal(c *rq, t *Task, flags uint64) {
 		q.tasks = append(q.tasks, t)
 	}
 	t.dsq = q
+	s.counted(q, t, flags)
 	s.queuedOn(c, q, t, flags)
 }
 
@@ -229,6 +237,8 @@ func (s *Sim) putExt(c *rq, prev, next *Task) {
 	s.call(c, OpStopping, prev, true)
 	s.setRunnable(c, prev)
 	switch {
+	case prev.Slice() > 0 && prev.immed:
+		s.giveBack(c, prev, ReenqPreempted)
 	case prev.Slice() > 0:
 		s.dispatchEnqueue(c, &c.local, prev, s.cfg.Values.EnqHead)
 	case next == nil:

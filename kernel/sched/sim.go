@@ -25,20 +25,26 @@ type Sim struct {
 	dsqs   map[uint64]*DSQ
 	global []*DSQ // by node
 	idle   idle
+	cids   cids
 	nodes  int
 
-	in      place // the operation that is running
-	waker   int   // the CPU that runs a wakeup, or -1
-	direct  *Task // the task that select_cpu or enqueue is about
-	spoiled bool  // it has chosen a queue
-	buffer  buffer
-	running bool     // a program runs
-	late    []func() // what waits until it returns
-	counts  map[Counter]uint64
-	exit    *Exit
-	loaded  bool
-	err     error
-	result  *Result
+	in        place // the operation that is running
+	waker     int   // the CPU that runs a wakeup, or -1
+	direct    *Task // the task that select_cpu or enqueue is about
+	spoiled   bool  // it has chosen a queue
+	subject   *Task // the task that select_cpu is about
+	buffer    buffer
+	running   bool     // a program runs
+	late      []func() // what waits until it returns
+	counts    map[Counter]uint64
+	exit      *Exit
+	loaded    bool     // init has returned
+	ready     bool     // all operations may be called
+	inited    []string // cgroups
+	dumping   *dumping
+	bypassing bool
+	err       error
+	result    *Result
 }
 
 // rq is the run queue of a CPU.
@@ -50,6 +56,8 @@ type rq struct {
 	list      []*Task // tasks of the scheduler that wait to run (runnable_list)
 	deferred  []*Task // on their way to other CPUs' queues
 	balancing bool
+	next      rank // of what runs, or has woken up and will
+	immed     int  // tasks in local that run at once or go back
 	pending   bool // an event will reschedule it
 	released  bool // cpu_release was called
 	vacant    bool // curr has just left it, for another CPU
@@ -152,6 +160,7 @@ func (s *Sim) Run(ctx context.Context) (*Result, error) {
 		t.setNice(t.Spec.Nice)
 		t.setAllowed(s.allowed(t.Spec.Allowed))
 		t.setCPU(t.Spec.CPU)
+		t.SetSlice(SliceDefault)
 	}
 	if s.load() {
 		s.start()
@@ -181,11 +190,13 @@ func (s *Sim) start() {
 func (s *Sim) loop(ctx context.Context) {
 	for s.err == nil && s.exit == nil && len(s.events) > 0 {
 		next := min(s.events[0].at, s.end)
-		if next > s.now {
+		if next > s.now || s.still%256 == 255 { // also where time does not go on
 			if err := ctx.Err(); err != nil {
 				s.err = err
 				return
 			}
+		}
+		if next > s.now {
 			if s.pass(ctx, next); s.err != nil {
 				return
 			}

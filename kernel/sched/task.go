@@ -159,6 +159,7 @@ type Task struct {
 
 	inited, enabled, queued bool
 
+	immed     bool // runs at once or goes back to the scheduler (SCX_TASK_IMMED)
 	ops       opsState
 	qseq      uint64
 	custody   bool
@@ -208,6 +209,19 @@ const (
 	FieldNice
 	FieldAllowed
 	FieldExiting
+	FieldImmed
+	FieldReenq // a Reenq
+)
+
+// Reenq is why a task goes back to the scheduler, for enqueue to see (SCX_TASK_REENQ_REASON_MASK).
+type Reenq uint64
+
+// Reasons.
+const (
+	ReenqNone Reenq = iota
+	ReenqKfunc
+	ReenqImmed
+	ReenqPreempted
 )
 
 // Mirror holds the fields of tasks where programs see them, and may change some.
@@ -237,6 +251,13 @@ func (t *Task) SetVtime(v uint64) { t.mirror.Store(t, FieldVtime, v) }
 func (t *Task) setQueued(on bool) {
 	t.queued = on
 	t.mirror.Store(t, FieldQueued, number(on))
+}
+
+func (t *Task) setImmed(on bool) {
+	if t.immed != on {
+		t.immed = on
+		t.mirror.Store(t, FieldImmed, number(on))
+	}
 }
 
 func (t *Task) setCPU(cpu int) {

@@ -2,11 +2,13 @@ package sched
 
 // born creates a task: those that exist when the scheduler is loaded only wake up (sched_fork, wake_up_new_task).
 func (s *Sim) born(t *Task) {
-	if t.Class == Ext && !t.inited {
+	if !t.inited {
 		if !s.initTask(t, true) {
 			return
 		}
-		s.enable(t)
+		if t.Class == Ext {
+			s.enable(t)
+		}
 	}
 	t.state = sleeping
 	t.at, t.round, t.busy = -1, 0, false
@@ -64,7 +66,8 @@ func (s *Sim) wakeUp(t *Task, by int, flags uint64) {
 		enq |= s.cfg.Values.EnqWakeup
 	}
 	s.enqueueTask(t, enq, false)
-	if c := s.cpus[t.CPU]; c.curr == nil { // wakeup_preempt: any task is above idle
+	c := s.cpus[t.CPU]
+	if s.preempt(c, rankExt); c.curr == nil { // any task is above idle
 		s.resched(c)
 	}
 }
@@ -75,6 +78,7 @@ func (s *Sim) wakeAbove(t *Task) {
 	}
 	c := s.cpus[t.CPU]
 	c.above = append(c.above, t)
+	s.preempt(c, rankAbove)
 	if c.curr == nil || c.curr.Class == Ext {
 		s.resched(c)
 	}
@@ -98,9 +102,9 @@ func (s *Sim) selectCPU(t *Task, by int, flags uint64) (cpu int, enq uint64) {
 		t.ddsp, t.ddspFlags, t.ddspSet = DSQLocal, 0, true
 		return cpu, enq
 	}
-	s.direct, s.spoiled = t, false
-	cpu = int(int32(s.callOn(by, nil, OpSelectCPU, t, prev, flags)))
-	s.direct, s.spoiled = nil, false
+	s.direct, s.spoiled, s.subject = t, false, t
+	cpu = s.cpuRet(int(int32(s.callOn(by, nil, OpSelectCPU, t, s.cpuArg(prev), flags))))
+	s.direct, s.spoiled, s.subject = nil, false, nil
 	if s.err != nil || !s.validCPU(cpu, "from ops.select_cpu()") {
 		return prev, enq
 	}
@@ -223,7 +227,5 @@ func (s *Sim) die(t *Task) {
 	c := s.cpus[t.CPU]
 	s.block(c, t, dead)
 	t.Stats.Exited = true
-	if t.Class == Ext {
-		s.after(0, func() { s.exitTask(t) }) // after it has left the CPU
-	}
+	s.after(0, func() { s.exitTask(t) }) // after it has left the CPU
 }
