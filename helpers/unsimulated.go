@@ -22,7 +22,6 @@ var unsimulated = []Unsimulated{
 	{"bpf_modify_return_test_tp", kernelTest},
 	{"bpf_qdisc_init_prologue", kernelCalls},
 	{"bpf_qdisc_reset_destroy_epilogue", kernelCalls},
-	{"bpf_xdp_flow_lookup", "of the module nf_flow_table: flow tables are not simulated"},
 	{"hid_bpf_attach_prog", "attaches a program while the syscall program runs: the programs of a HID device are those of the object"},
 	{"scx_bpf_cid_override", "schedulers by cid (sched_ext_ops_cid) are not simulated"},
 	{"scx_bpf_sub_dispatch", subScheds},
