@@ -14,7 +14,6 @@ const (
 // TestEveryKfunc holds it.
 var unsimulated = []Unsimulated{
 	{"bpf_fentry_test1", kernelTest},
-	{"bpf_get_lowcore", "of s390 alone: the lowcore is memory of the processor, which is not simulated"},
 	{"bpf_kfunc_call_memb_release", kernelTest},
 	{"bpf_kfunc_call_test_release", kernelTest},
 	{"bpf_modify_return_test", kernelTest},
