@@ -332,7 +332,7 @@ func (t *connection) hystart(delay uint32) {
 	if now := uint32(t.Get("tcp_mstamp")); int32(now-t.own("last_ack")) <= hystartAckDelta {
 		t.SetOwn("last_ack", uint64(now))
 		threshold := least + t.ackDelay()
-		if t.GetSock("sk_pacing_status") == pacingNone {
+		if t.GetOf("sock", "sk_pacing_status") == pacingNone {
 			threshold >>= 1
 		}
 		if now-t.own("round_start") > threshold {
@@ -357,11 +357,11 @@ func (t *connection) leaveSlowStart(cwnd uint32) {
 // ackDelay returns how long four full segments take at the pacing rate, in us.
 func (t *connection) ackDelay() uint32 {
 	const most = 1000
-	rate := t.GetSock("sk_pacing_rate")
+	rate := t.GetOf("sock", "sk_pacing_rate")
 	if rate == 0 {
 		return 0
 	}
-	return uint32(min(most, t.GetSock("sk_gso_max_size")*4*1_000_000/rate))
+	return uint32(min(most, t.GetOf("sock", "sk_gso_max_size")*4*1_000_000/rate))
 }
 
 // cubeRoot returns the cube root, rounded down.

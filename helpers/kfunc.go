@@ -68,8 +68,8 @@ var basicKfuncs = []kfuncRow{
 
 // kfuncs lists the topic tables.
 var kfuncs = slices.Concat(schedKfuncs, qdiscKfuncs, basicKfuncs, hidKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
-	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, vmaIterKfuncs, sessionKfuncs, congestionKfuncs, taskWorkKfuncs,
-	dynptrCopyKfuncs, streamKfuncs, memcgKfuncs, wakeupKfuncs, systemKfuncs, requestKfuncs, slabKfuncs, conntrackKfuncs, encapKfuncs, cryptoKfuncs, xattrKfuncs)
+	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, vmaIterKfuncs, sessionKfuncs, congestionKfuncs, bbrKfuncs, dctcpKfuncs, taskWorkKfuncs,
+	dynptrCopyKfuncs, streamKfuncs, memcgKfuncs, wakeupKfuncs, systemKfuncs, requestKfuncs, slabKfuncs, conntrackKfuncs, flowKfuncs, encapKfuncs, cryptoKfuncs, xattrKfuncs)
 
 var kfuncByName = func() map[string]*Kfunc {
 	m := make(map[string]*Kfunc, len(kfuncs))

@@ -61,12 +61,30 @@ func newestRig(t testing.TB) *rig {
 
 var types72 = kernel.NewTypes()
 
+// moduleRig is newRig with the types of Linux 7.2 and of one of its modules, and with these random numbers.
+func moduleRig(t testing.TB, version uint32, module string, random ...uint64) *rig {
+	t.Helper()
+	spec, err := newestTypes()
+	require.NoError(t, err)
+	mod, err := btffile.Load("../testdata/btf/modules/linux-7.2.13-amd64."+module+".btf.xz", spec)
+	require.NoError(t, err)
+	return rigWith(t, kernel.Config{BTF: spec, Modules: []*btf.Spec{mod}, Version: version, Types: types72, Random: random})
+}
+
 func rigOf(t testing.TB, version uint32, spec *btf.Spec, types *kernel.Types) *rig {
 	t.Helper()
+	return rigWith(t, kernel.Config{BTF: spec, Version: version, Types: types})
+}
+
+// rigWith makes a machine with a kernel of that version and those types.
+func rigWith(t testing.TB, cfg kernel.Config) *rig {
+	t.Helper()
+	spec, version := cfg.BTF, cfg.Version
 	m, err := mem.New(mem.Config{PointerSize: spec.PointerSize(), ByteOrder: spec.ByteOrder(), Size: 64 << 20})
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
-	k, err := kernel.New(kernel.Config{Mem: m, BTF: spec, Arch: "x86", Version: version, Seed: 1, CPUs: 2, Types: types})
+	cfg.Mem, cfg.Arch, cfg.Seed, cfg.CPUs = m, "x86", 1, 2
+	k, err := kernel.New(cfg)
 	require.NoError(t, err)
 	r := &rig{t: t, mem: m, kernel: k, text: vm.NewText(0)}
 	r.maps = &maps.Env{Mem: m, CPUs: 2, Seed: 1, KernelVersion: version, KernelBTF: spec}

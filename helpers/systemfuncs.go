@@ -14,6 +14,16 @@ var systemKfuncs = []kfuncRow{
 	{Name: "bpf_io_uring_get_region", Wide: true, Args: []proto.Arg{argObject, argAny, argAny}, Do: onRingContext(ringRegion), Note: "the regions of the scenario's io_ring_ctx"},
 	{Name: "bpf_io_uring_submit_sqes", Args: []proto.Arg{argObject, argAny}, Do: onRingContext(submitEntries),
 		Note: "no request is executed: what it returns is the scenario's (`helpers:`), else refused when it is called"},
+	{Name: "bpf_get_lowcore", Wide: true, Do: getLowcore, Note: "of s390: that of the CPU, with its task; of its other fields no more than their type is known"},
+}
+
+// getLowcore is bpf_get_lowcore of arch/s390/kernel/bpf.c.
+func getLowcore(c *Call) (uint64, *vm.Action) {
+	o, err := c.Kernel.Lowcore(c.Thread.CPU)
+	if err != nil {
+		return 0, notSimulated("bpf_get_lowcore: " + err.Error())
+	}
+	return o.Addr(), nil
 }
 
 // trap is what compilers put where a program reads a variable that was never set.

@@ -76,6 +76,8 @@ type (
 	SockSpec   = net.SockSpec
 	// ConnTuple is one direction of a tracked connection, ConnZone its zone.
 	ConnTuple = net.ConnTuple
+	// FlowTuple is one direction of a flow of a flow table.
+	FlowTuple = net.FlowTuple
 	ConnZone  = net.ConnZone
 	// Network holds interfaces, routes and neighbours.
 	Network   = net.Network

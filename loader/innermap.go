@@ -93,6 +93,11 @@ func (l *loading) checkExterns() error {
 			return failf(ErrOption, "%s is a value of the kernel's configuration", name).hint("set it with --kconfig")
 		case ExternKfunc:
 			return failf(ErrOption, "%s is a function, which cannot be given a value", name)
+		case ExternKsym:
+			if e.unlinked && l.o.inMemory(e) {
+				return failf(ErrOption, "%s is a variable that the program accesses in memory; --extern writes a constant into instructions", name).
+					hint("link the objects with bpftool gen object, or define it")
+			}
 		}
 	}
 	return nil

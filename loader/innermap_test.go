@@ -1,11 +1,13 @@
 package loader
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -43,5 +45,55 @@ func TestExternsAndInnerMapsThatUserSpaceSets(t *testing.T) {
 	} {
 		_, err := o.Load(k, bad)
 		assert.ErrorIs(t, err, ErrOption, "%v", bad)
+	}
+}
+
+// TestExternsInMemory: --extern writes a constant into the instruction. For a symbol whose memory the program accesses it is not offered, and
+// refused.
+func TestExternsInMemory(t *testing.T) {
+	const mov, ldx, stx, st, add, exit, lock = 0xbf, 0x61, 0x63, 0x62, 0x07, 0x95, 0xdb
+	for _, tt := range []struct {
+		name   string
+		insns  []decode.Insn
+		memory bool
+	}{
+		{"a value", []decode.Insn{{Code: mov, Src: 1}}, false},
+		{"a load", []decode.Insn{{Code: ldx, Src: 1}}, true},
+		{"a load over it", []decode.Insn{{Code: ldx, Dst: 1, Src: 1}}, true},
+		{"a store", []decode.Insn{{Code: stx, Dst: 1}}, true},
+		{"a store of it", []decode.Insn{{Code: stx, Dst: 10, Src: 1}}, false},
+		{"a store of a constant", []decode.Insn{{Code: st, Dst: 1}}, true},
+		{"an atomic operation", []decode.Insn{{Code: lock, Dst: 1}}, true},
+		{"a member", []decode.Insn{{Code: add, Dst: 1, Imm: 4}, {Code: ldx, Src: 1}}, true},
+		{"another value in the register", []decode.Insn{{Code: mov, Dst: 1, Src: 10}, {Code: ldx, Src: 1}}, false},
+		{"a load of something else", []decode.Insn{{Code: ldx, Dst: 1, Src: 10}, {Code: ldx, Src: 1}}, false},
+		{"after the end", []decode.Insn{{Code: exit}, {Code: ldx, Src: 1}}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := object(t, "clang-14/userset.o")
+			for _, fn := range o.Functions {
+				for _, r := range fn.relocs {
+					if r.ext != nil && r.ext.Name == "user_limit" {
+						fn.Insns[r.insn].Dst = 1
+						fn.Insns = append(slices.Clone(fn.Insns[:r.insn+2]), append(tt.insns, decode.Insn{Code: exit})...)
+						fn.relocs = []codeReloc{r}
+						break
+					}
+				}
+			}
+			k := kernel(t, linux72)
+			var e *Error
+			require.ErrorAs(t, load(t, o, k, LoadOptions{}).Err, &e)
+			_, err := o.Load(k, LoadOptions{Externs: map[string]uint64{"user_limit": 1}})
+			if tt.memory {
+				assert.NotContains(t, e.Hint, "--extern user_limit=")
+				assert.Contains(t, e.Hint, "link the objects")
+				assert.ErrorIs(t, err, ErrOption)
+				assert.ErrorContains(t, err, "accesses in memory")
+			} else {
+				assert.Contains(t, e.Hint, "--extern user_limit=VALUE")
+				assert.NoError(t, err)
+			}
+		})
 	}
 }

@@ -140,7 +140,7 @@ func innerOf(m *Map) *Map {
 	return m.Inner
 }
 
-// optionalAttach reports whether libbpf omits the attach type on kernels that do not know it.
+// optionalAttach reports whether kernels that do not know the attach type load the program, without it or whatever it is.
 func optionalAttach(lp *LinkedProgram) bool {
 	at := progtype.Of(lp.Type).Attached(lp.Attach)
 	return lp.SectionFlags.Has(progtype.OptionalAttach) || at != nil && at.Optional

@@ -138,7 +138,8 @@ var networkRows = []Row{
 		},
 		Attach: uapi.AttachSkReuseportSelect,
 		Attaches: []Attach{
-			{Type: uapi.AttachSkReuseportSelect, Since: uapi.R(5, 14)}, {Type: uapi.AttachSkReuseportSelectOrMigrate, Since: uapi.R(5, 14)},
+			{Type: uapi.AttachSkReuseportSelect, Since: uapi.R(5, 14), Optional: true},
+			{Type: uapi.AttachSkReuseportSelectOrMigrate, Since: uapi.R(5, 14), Optional: true},
 		},
 		Takes: TakesPacket | TakesSocket, Context: skReuseportContext, Layer: Transport, Packet: ReadsPacket,
 		Returns: anyReturn, Vocabulary: SkActions,

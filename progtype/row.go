@@ -67,7 +67,8 @@ const (
 type Attach struct {
 	Type  uapi.AttachType
 	Since uapi.Release
-	// Optional means that libbpf omits the attach type on kernels that lack it.
+	// Optional means that kernels that lack the attach type load the program: libbpf omits it, or they do not look at it
+	// (bpf_prog_load_check_attach).
 	Optional bool
 	Access   *Access
 	Returns  []Return

@@ -183,6 +183,19 @@ func TestMistakesOfBuilders(t *testing.T) {
 	}
 }
 
+// TestFlows: a flow of the flow table is described like a connection; its type is the module's.
+func TestFlows(t *testing.T) {
+	for text, want := range map[string]string{
+		"  f: !flow {source: 10.0.0.2}\n":                                     "a flow needs source: and dest:",
+		"  f: !flow {source: 10.0.0.2, dest: '::1'}\n":                        "both IPv4 or both IPv6",
+		"  f: !flow {source: 10.0.0.2, dest: 10.0.0.1, iif: -1}\n":            "outside the range 0 to 2147483647",
+		"  f: !flow {source: 10.0.0.2, dest: 10.0.0.1, iif: 2, expires: 5}\n": "flow_offload is not in the kernel's BTF",
+	} {
+		_, err := openText(t, "exec", "objects:\n"+text+"runs: []\n")
+		assert.ErrorContains(t, err, want)
+	}
+}
+
 // TestConnections: lookups find the file's connections; those that programs cannot tell apart are one mistake.
 func TestConnections(t *testing.T) {
 	const c = "  c: !conn {source: 10.0.0.1, dest: 10.0.0.2, sport: 1000, dport: 53, protocol: udp, zone: 4, mark: 3, expires: 60}\n"

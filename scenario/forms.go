@@ -186,6 +186,7 @@ var tags = []struct{ name, doc string }{
 	{"!dentry", "a struct dentry with its parents: {path} and any field"},
 	{"!sock", "a struct sock: {family, protocol, type, state, source, dest, sport, dport, reuseport} and any field; socket lookups find it, and it may be put into sockmaps and reuseport_sockarrays"},
 	{"!conn", "a struct nf_conn: {protocol, source, dest, sport, dport, zone, expires} of the first packet (expires: seconds left) and any field; bpf_xdp_ct_lookup and bpf_skb_ct_lookup find it"},
+	{"!flow", "a struct flow_offload of the module nf_flow_table: {protocol, source, dest, sport, dport, iif, oif, expires} of the first packet (iif: the index of the interface at which it arrives, 1 by default; oif: of that at which replies arrive, by default the same; expires: seconds left, 30 by default) and any field; its connection is in the table of connections; bpf_xdp_flow_lookup finds it at these interfaces"},
 	{"!task", "a task_struct with default content: {children: [$a], threads: [$b], files: [$f, null], cgroup: $c} and any field; lists are linked as in the kernel"},
 	{"!skb", "a sk_buff with the default packet, and any field"},
 	{"!cgroup", "a struct cgroup with its ancestors: {path, id} and any field"},

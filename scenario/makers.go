@@ -29,6 +29,7 @@ func init() {
 		"!dentry":  {own: []string{"path"}, build: makeDentry},
 		"!sock":    {own: []string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport", "reuseport"}, build: makeSock},
 		"!conn":    {own: []string{"protocol", "source", "dest", "sport", "dport", "zone", "expires"}, build: makeConn},
+		"!flow":    {own: []string{"protocol", "source", "dest", "sport", "dport", "iif", "oif", "expires"}, build: makeFlow},
 		"!task":    {own: []string{"children", "threads", "files", "cgroup"}, build: makeTask, fill: fillTask},
 		"!skb":     defaultOf("sk_buff"),
 		"!cgroup":  {own: []string{"path", "id"}, build: makeCgroup},
@@ -181,9 +182,40 @@ func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
 
 // makeConn makes an entry of the table of connections.
 func makeConn(b *builder, role string, n *Node) (*kernel.Object, error) {
-	const lifetime, longest, never = 432000, 1<<31/1000 - 1, 1<<31 - 1 // seconds of an established TCP connection, and of any; ticks
-	num := map[string]int{"protocol": 6, "sport": 0, "dport": 0, "zone": 0, "expires": lifetime}
-	most := map[string]int{"protocol": 0xff, "expires": longest}
+	const lifetime = 432000 // seconds of an established TCP connection
+	num := map[string]int{"zone": 0, "expires": lifetime}
+	t, err := connTuple(n, "connection", num)
+	if err != nil {
+		return nil, err
+	}
+	return b.k.NewConnection(role, t, kernel.ConnZone{ID: uint16(num["zone"]), Dir: kernel.ConnBothDirs}, b.expiry(num["expires"]))
+}
+
+// makeFlow makes an entry of the flow table, with its connection.
+func makeFlow(b *builder, role string, n *Node) (*kernel.Object, error) {
+	num := map[string]int{"iif": 1, "oif": 0, "expires": 30}
+	t, err := connTuple(n, "flow", num)
+	if err != nil {
+		return nil, err
+	}
+	if num["oif"] == 0 {
+		num["oif"] = num["iif"]
+	}
+	return b.k.NewFlow(role, t, uint32(num["iif"]), uint32(num["oif"]), b.expiry(num["expires"]))
+}
+
+// expiry returns the tick that is seconds from now.
+func (b *builder) expiry(seconds int) uint32 {
+	const never = 1<<31 - 1 // ticks
+	clock := b.k.Clock()
+	return uint32(clock.Jiffies()) + uint32(min(uint64(seconds)*clock.HZ, never))
+}
+
+// connTuple reads addresses, ports and protocol of a connection or flow, and the other numbers of num, which has their defaults.
+func connTuple(n *Node, what string, num map[string]int) (t kernel.ConnTuple, err error) {
+	const longest = 1<<31/1000 - 1 // seconds of any connection
+	num["protocol"], num["sport"], num["dport"] = 6, 0, 0
+	most := map[string]int{"protocol": 0xff, "expires": longest, "iif": 1<<31 - 1, "oif": 1<<31 - 1}
 	var wrong mistakes
 	for name := range num {
 		v := n.Get(name)
@@ -203,11 +235,11 @@ func makeConn(b *builder, role string, n *Node) (*kernel.Object, error) {
 			num[name] = x
 		}
 	}
-	t := kernel.ConnTuple{Protocol: uint8(num["protocol"])}
+	t.Protocol = uint8(num["protocol"])
 	for name, to := range map[string]*netip.AddrPort{"source": &t.Source, "dest": &t.Dest} {
 		v := n.Get(name)
 		if v == nil {
-			wrong.add(n.errorf("a connection needs source: and dest:, the addresses of its first packet"))
+			wrong.add(n.errorf("a %s needs source: and dest:, the addresses of its first packet", what))
 			continue
 		}
 		a, err := v.addr(name)
@@ -216,11 +248,10 @@ func makeConn(b *builder, role string, n *Node) (*kernel.Object, error) {
 		}
 	}
 	if err := wrong.err(); err != nil {
-		return nil, err
+		return t, err
 	}
 	if t.Source.Addr().Is4() != t.Dest.Addr().Is4() {
-		return nil, n.errorf("source: and dest: of a connection are both IPv4 or both IPv6 addresses")
+		return t, n.errorf("source: and dest: of a %s are both IPv4 or both IPv6 addresses", what)
 	}
-	clock := b.k.Clock()
-	return b.k.NewConnection(role, t, kernel.ConnZone{ID: uint16(num["zone"]), Dir: kernel.ConnBothDirs}, uint32(clock.Jiffies())+uint32(min(uint64(num["expires"])*clock.HZ, never)))
+	return t, nil
 }

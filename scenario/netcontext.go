@@ -570,7 +570,7 @@ func (r *Runner) neighbour(n *Node) (e kernel.Neighbour, err error) {
 	return e, err
 }
 
-// openSockets makes the file's sockets and connections visible to lookups.
+// openSockets makes the file's sockets, connections and flows visible to lookups.
 func (b *builder) openSockets() error {
 	for _, name := range b.names {
 		n, o := b.defs[name].Value, b.objects[name]
@@ -583,6 +583,8 @@ func (b *builder) openSockets() error {
 			err = b.k.OpenSocket(o)
 		case "!conn":
 			err = b.k.OpenConnection(o, uint32(b.k.Clock().Jiffies()))
+		case "!flow":
+			err = b.k.OpenFlow(o, uint32(b.k.Clock().Jiffies()))
 		}
 		if err != nil {
 			return n.wrap("object "+name, err)

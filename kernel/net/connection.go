@@ -36,12 +36,10 @@ func (c *Connection) field(typ, path string) (object.Field, bool) {
 }
 
 // Get reads a field of struct tcp_sock; alternatives are separated by |.
-func (c *Connection) Get(path string) uint64 { return c.get("tcp_sock", path) }
+func (c *Connection) Get(path string) uint64 { return c.GetOf("tcp_sock", path) }
 
-// GetSock reads a field of struct sock.
-func (c *Connection) GetSock(path string) uint64 { return c.get("sock", path) }
-
-func (c *Connection) get(typ, path string) uint64 {
+// GetOf reads a field of a struct that a tcp_sock begins with, such as struct sock.
+func (c *Connection) GetOf(typ, path string) uint64 {
 	if f, ok := c.field(typ, path); ok {
 		return c.obj.LoadField(f)
 	}
@@ -49,8 +47,11 @@ func (c *Connection) get(typ, path string) uint64 {
 }
 
 // Set writes a field of struct tcp_sock.
-func (c *Connection) Set(path string, v uint64) {
-	if f, ok := c.field("tcp_sock", path); ok {
+func (c *Connection) Set(path string, v uint64) { c.SetOf("tcp_sock", path, v) }
+
+// SetOf writes a field of a struct that a tcp_sock begins with.
+func (c *Connection) SetOf(typ, path string, v uint64) {
+	if f, ok := c.field(typ, path); ok {
 		c.obj.StoreField(f, v, object.Given)
 	}
 }
@@ -78,6 +79,16 @@ func (c *Connection) private(path string) (object.Field, bool) {
 	f.Off += area.Off
 	f.BitOff += area.Off * 8
 	return f, true
+}
+
+// HasOwn reports whether the algorithm's struct has the field.
+func (c *Connection) HasOwn(path string) bool {
+	l := c.obj.Space().LayoutNamed(c.priv)
+	if l == nil {
+		return false
+	}
+	_, rest, err := l.Place(path)
+	return err == nil && rest == ""
 }
 
 // Own reads a field of the algorithm's struct.

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
-// Host is the machine from the network's point of view: interfaces, routes and neighbours, sockets, tracked connections,
+// Host is the machine from the network's point of view: interfaces, routes and neighbours, sockets, tracked connections, flows,
 // and the packets of contexts. Create it with [New].
 type Host struct {
 	*object.Space `snapshot:"fixed"`
@@ -20,6 +20,7 @@ type Host struct {
 	defaults map[string]*Socket         // default sockets of contexts, by role
 	conns    map[connKey]*object.Object // tracked connections, by the tuples of both directions
 	freed    []*object.Object           // connections of programs that ended
+	flows    []*object.Object           // of the flow table
 }
 
 // New returns a host with the default interfaces.
@@ -39,6 +40,7 @@ func (h *Host) Snapshot() *Snapshot {
 	s := &Snapshot{was: *h}
 	s.was.packets, s.was.sockets, s.was.defaults = slices.Clone(h.packets), slices.Clone(h.sockets), maps.Clone(h.defaults)
 	s.was.conns, s.was.freed = maps.Clone(h.conns), slices.Clone(h.freed)
+	s.was.flows = slices.Clone(h.flows)
 	for _, p := range h.packets {
 		s.packets = append(s.packets, p.save())
 	}
@@ -58,6 +60,7 @@ func (h *Host) Restore(s *Snapshot) {
 	h.OnSocketFree = onFree
 	h.packets, h.sockets, h.defaults = slices.Clone(s.was.packets), slices.Clone(s.was.sockets), maps.Clone(s.was.defaults)
 	h.conns, h.freed = maps.Clone(s.was.conns), slices.Clone(s.was.freed)
+	h.flows = slices.Clone(s.was.flows)
 	for i, p := range h.packets {
 		*p = s.packets[i].save()
 	}
