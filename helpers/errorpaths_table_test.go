@@ -36,6 +36,9 @@ var withoutErrorPaths = map[string]string{
 	"bpf_get_local_storage":    "takes a map that belongs to an attached program's cgroup",
 	"bpf_obj_new_impl":         typedReason,
 	"bpf_percpu_obj_new_impl":  typedReason,
+	"bpf_obj_new":              typedReason,
+	"bpf_percpu_obj_new":       typedReason,
+	"bpf_dynptr_file_discard":  "takes a dynptr of a file, which only compiled objects have",
 	"bpf_task_storage_get":     typedReason,
 	"bpf_task_storage_delete":  typedReason,
 	"bpf_arena_alloc_pages":    arenaReason,
@@ -72,6 +75,9 @@ var withoutErrorPaths = map[string]string{
 	"bpf_ringbuf_discard_dynptr": reserveReason,
 }
 
+// noRecords is the reason of functions that only other kernels have.
+const noRecords = "neither of the kernels that the records come from has it"
+
 // Reasons that several functions share. What they do is recorded from compiled objects (conformance/testdata/cases).
 const (
 	perfReason    = "user space has to open the events first (TestPerfEvents)"
@@ -95,7 +101,7 @@ var varying = map[string]bool{
 
 // TestErrorPaths compares what functions do with arguments that are out of line.
 func TestErrorPaths(t *testing.T) {
-	list, _ := errorFunctions()
+	list, _ := errorFunctions(recordedRelease)
 	var cases []recorded
 	for i := range list {
 		cases = append(cases, list[i].errorCases()...)
@@ -103,17 +109,43 @@ func TestErrorPaths(t *testing.T) {
 	replay(t, "errorpaths", cases)
 }
 
-// TestEveryFunctionHasErrorPaths: recorded from a kernel that runs at least one of the calls, or with a reason why not.
-func TestEveryFunctionHasErrorPaths(t *testing.T) {
-	list, without := errorFunctions()
-	want, done := outcomes(t, "errorpaths"), map[string]int{}
+// TestLaterErrorPaths is TestErrorPaths of functions that only the later release has.
+func TestLaterErrorPaths(t *testing.T) {
+	list, _ := errorFunctions(laterRelease)
+	var cases []recorded
 	for i := range list {
 		for _, c := range list[i].errorCases() {
-			if w, ok := want[c.name]; ok && w.Refused == "" && w.Errno == "" {
-				done[list[i].name]++
+			c.later = true
+			cases = append(cases, c)
+		}
+	}
+	replay(t, "errorpaths-later", cases)
+}
+
+// TestEveryFunctionHasErrorPaths: recorded from a kernel that runs at least one of the calls, or with a reason why not.
+func TestEveryFunctionHasErrorPaths(t *testing.T) {
+	list, without := errorFunctions(recordedRelease)
+	later, also := errorFunctions(laterRelease)
+	done := map[string]int{}
+	for group, functions := range map[string][]function{"errorpaths": list, "errorpaths-later": later} {
+		want := outcomes(t, group)
+		for i := range functions {
+			for _, c := range functions[i].errorCases() {
+				if w, ok := want[c.name]; ok && w.Refused == "" && w.Errno == "" {
+					done[functions[i].name]++
+				}
 			}
 		}
 	}
+	for name, why := range also {
+		if without[name] == "" || without[name] == noRecords {
+			without[name] = why
+		}
+	}
+	for _, f := range later {
+		delete(without, f.name)
+	}
+	list = append(list, later...)
 	for _, f := range list {
 		assert.NotZero(t, done[f.name], "%s: the kernel runs no call of it: it needs a reason in withoutErrorPaths", f.name)
 	}

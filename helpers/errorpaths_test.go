@@ -16,8 +16,8 @@ import (
 // reachable lists the program types that BPF_PROG_TEST_RUN runs without an attachment, the most capable first.
 var reachable = []uapi.ProgType{uapi.ProgTypeSchedCls, rawTP, uapi.ProgTypeSyscall, uapi.ProgTypeXDP, uapi.ProgTypeCgroupSkb, uapi.ProgTypeLwtXmit}
 
-// recordedRelease is that of the kernel behind the records.
-var recordedRelease = uapi.R(6, 18)
+// recordedRelease is that of the kernel behind the records, laterRelease that of the kernel behind those of functions that it does not have.
+var recordedRelease, laterRelease = uapi.R(6, 18), uapi.R(7, 2)
 
 // argMaps are the maps that functions take besides hash maps.
 var argMaps = map[string]maps.Spec{
@@ -51,8 +51,9 @@ type function struct {
 	width int    // of the result in bytes, if it is not 8
 }
 
-// errorFunctions lists the functions that generated programs can call, and why they cannot call the others.
-func errorFunctions() (list []function, without map[string]string) {
+// errorFunctions lists the functions that generated programs can call on a release, and why they cannot call the others. Of the later release these are the functions
+// that the earlier one does not have.
+func errorFunctions(release uapi.Release) (list []function, without map[string]string) {
 	without = map[string]string{}
 	add := func(f function, class func(uapi.ProgType) ([]proto.Arg, proto.Return, bool)) {
 		if why := withoutErrorPaths[f.name]; why != "" {
@@ -83,18 +84,21 @@ func errorFunctions() (list []function, without map[string]string) {
 	}
 	for _, h := range Table() {
 		f := function{name: h.Name(), call: h.Name()}
-		if h.Has(proto.Acquires, recordedRelease) {
+		if h.Has(proto.Acquires, release) {
 			f.frees = "call bpf_sk_release"
 		}
 		if h.Common().Ret.Kind == proto.RetRingbufMem {
 			f.frees = "r2 = 0\ncall bpf_ringbuf_discard"
+		}
+		if release == laterRelease { // no helper is newer
+			continue
 		}
 		if h.Params() == 0 && h.Common().Ret.Kind == proto.Integer {
 			without[f.name] = "takes nothing: it has no error path"
 			continue
 		}
 		add(f, func(typ uapi.ProgType) ([]proto.Arg, proto.Return, bool) {
-			p := h.For(recordedRelease, proto.Caller{Type: typ})
+			p := h.For(release, proto.Caller{Type: typ})
 			if p == nil || p.Attr&proto.MightSleep != 0 && typ != uapi.ProgTypeSyscall {
 				return nil, proto.Return{}, false
 			}
@@ -108,8 +112,10 @@ func errorFunctions() (list []function, without map[string]string) {
 		case iteration(k.Name):
 			without[f.name] = "called with the function that starts the iteration"
 			continue
-		case !k.In(recordedRelease):
-			without[f.name] = "Linux 6.18, which the records come from, does not have it"
+		case !k.In(release):
+			without[f.name] = noRecords
+			continue
+		case release == laterRelease && k.In(recordedRelease):
 			continue
 		case len(k.Args) == 0:
 			without[f.name] = "takes nothing: it has no error path"
@@ -118,8 +124,8 @@ func errorFunctions() (list []function, without map[string]string) {
 		args, width := typedArgs(k)
 		f.width = width
 		add(f, func(typ uapi.ProgType) ([]proto.Arg, proto.Return, bool) {
-			flags := row.FlagsIn(recordedRelease)
-			if !row.For(recordedRelease, proto.Caller{Type: typ}) || flags&proto.Sleepable != 0 && typ != uapi.ProgTypeSyscall {
+			flags := row.FlagsIn(release)
+			if !row.For(release, proto.Caller{Type: typ}) || flags&proto.Sleepable != 0 && typ != uapi.ProgTypeSyscall {
 				return nil, proto.Return{}, false
 			}
 			ret := proto.Return{}

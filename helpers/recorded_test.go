@@ -48,6 +48,8 @@ type recorded struct {
 	ro   string
 	data []byte // packet
 	ctx  []byte
+	// later: the kernel that recorded it is laterRelease.
+	later bool
 	// ret lets the program return r0 of its last call.
 	ret bool
 	// ignore lists result slots that depend on the kernel's environment.
@@ -187,7 +189,12 @@ func (c *recorded) clean(scratch []byte) []byte {
 // simulate runs the program here.
 func (c *recorded) simulate(t testing.TB) outcome {
 	t.Helper()
-	r := newRig(t, newest)
+	r := (*rig)(nil)
+	if c.later {
+		r = newestRig(t)
+	} else {
+		r = newRig(t, newest)
+	}
 	s := r.newMap(maps.Spec{Name: "scratch", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: scratchSize, MaxEntries: 1})
 	require.Zero(t, s.Update(maps.AllCPUs, make([]byte, 4), c.scratch(), 0))
 	o := r.newMap(maps.Spec{Name: "ro", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 256, MaxEntries: 1, Flags: uapi.MapRdonlyProg})
@@ -296,7 +303,7 @@ func replay(t *testing.T, group string, cases []recorded) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w, ok := want[c.name]
-			require.True(t, ok, "not recorded: run with -record as root on Linux 6.18")
+			require.True(t, ok, "not recorded: run with -record as root on Linux 6.18, of the later release with scripts/cases-vm.sh")
 			if w.Refused != "" {
 				if strings.HasPrefix(c.name, "refused: ") {
 					assert.NotEmpty(t, c.simulate(t).Refused, "the verifier refuses it")

@@ -47,6 +47,15 @@ func Cases(ctx context.Context, obj *loader.Object, target *loader.Target, file 
 	if err != nil {
 		return err
 	}
+	fds, err := openSockets()
+	defer func() {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	}()
+	if err != nil {
+		return fmt.Errorf("sockets of the loopback device, which programs look for among the recorder's files: %w", err)
+	}
 	r := &recorder{file: file, linked: linked}
 	if obj.BTF != nil {
 		if r.types, err = obj.KernelBTF(); err != nil {

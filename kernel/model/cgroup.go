@@ -89,6 +89,7 @@ func (m *Model) fillCSSSet(b object.Builder) {
 	}
 	b.Ptr("dfl_cgrp", m.cgroupAt(level))
 	b.Ptr("dom_cset", b.Object)
+	m.hashed(setTable, b, "hlist")
 	cg := m.ObjectAt(b.Object.Num("dfl_cgrp"))
 	if cg == nil || cg.TypeName() != "cgroup" {
 		return
@@ -135,7 +136,9 @@ func (m *Model) fillCgroup(b object.Builder) {
 	m.linkStates(b, b.Object)
 	b.Num("nr_descendants", uint64(cgroupLevel-level))
 	b.Num("nr_dying_descendants", 0)
-	b.Num("nr_populated_csets", b2n(level == 0 || level == cgroupLevel))
+	b.Num("nr_populated_csets|self.nr_populated_csets", b2n(level == 0 || level == cgroupLevel)) // of its own state on 7.2
+	b.Num("self.nr_populated_children", b2n(level < cgroupLevel))
+	b.Num("self.nr_descendants", uint64(cgroupLevel-level))
 	b.Num("nr_populated_domain_children", b2n(level < cgroupLevel))
 	b.Num("nr_populated_threaded_children", 0)
 	// The hierarchy has one cgroup at each level.

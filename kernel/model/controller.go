@@ -113,7 +113,7 @@ func (m *Model) fillSubsys(b object.Builder) {
 		name = "blkio"
 	}
 	b.Text("legacy_name", name)
-	b.Null("root")
+	linkRoot(b, m.cgroupAt(0))
 }
 
 // fillState links a controller's state to its controller and to the state of the cgroup's parent.

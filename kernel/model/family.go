@@ -7,6 +7,8 @@ const (
 	pidTypePID = iota
 	pidTypeTGID
 	pidTypes = 4
+
+	pidShift = 12 // of the first node of the tree of ids, which has all below PID_MAX_DEFAULT
 )
 
 // adopt appends a process to the list of its parent's children and to that of all processes, which contain the leaders of processes only (copy_process). It gives neither task
@@ -59,6 +61,9 @@ func (m *Model) nameTask(b object.Builder, pid *object.Object, leads bool) {
 		return
 	}
 	p := object.Fill(pid)
+	if ns := m.ObjectAt(pid.Num("numbers[0].ns")); ns != nil { // alloc_pid
+		object.Fill(ns).Index("idr.idr_rt", pidShift, pid.Num("numbers[0].nr"), pid.Addr())
+	}
 	for kind := range pidTypes {
 		if kind == pidTypePID || leads {
 			p.Push(pidList[kind], b.Object, pidLink[kind])

@@ -118,6 +118,23 @@ func splitPath(path string) func(func(string) bool) {
 }
 
 func (m *Model) fillFile(b object.Builder) {
+	if s, ok := socketFileOf(b.Object); ok {
+		m.fillSocketFile(b, s)
+	} else {
+		m.fillPathFile(b)
+	}
+	b.Num("f_count.counter", 1)
+	b.Num("f_ref.refcnt.counter", 0) // one reference (RCUREF_ONEREF)
+	b.Null("f_security")
+	if cred := m.Current(); cred != nil {
+		if c, err := cred.Pointee("cred"); err == nil {
+			b.Ptr("f_cred", c)
+		}
+	}
+}
+
+// fillPathFile makes a file one of the disk.
+func (m *Model) fillPathFile(b object.Builder) {
 	d := b.Child("f_path.dentry")
 	b.Ptr("f_path.mnt", m.rootMount())
 	if d != nil {
@@ -130,14 +147,6 @@ func (m *Model) fillFile(b object.Builder) {
 	b.Num("f_flags", 0x8000) // O_LARGEFILE
 	b.Num("f_mode", 0x1d)
 	b.Num("f_pos", b.Within("pos", 0, 4096))
-	b.Num("f_count.counter", 1)
-	b.Num("f_ref.refcnt.counter", 0) // one reference (RCUREF_ONEREF)
-	b.Null("f_security")
-	if cred := m.Current(); cred != nil {
-		if c, err := cred.Pointee("cred"); err == nil {
-			b.Ptr("f_cred", c)
-		}
-	}
 }
 
 func (m *Model) fillPath(b object.Builder) {
@@ -259,6 +268,10 @@ func (m *Model) nameDentry(b object.Builder, name string) {
 }
 
 func (m *Model) fillDentry(b object.Builder) {
+	if k, ok := socketFileOf(b.Object.Parent()); ok {
+		m.fillSocketDentry(b, b.Object.Parent(), k)
+		return
+	}
 	s, top := mountOf(b.Object, (*mountSpec).root)
 	name, parent := b.Word("file"), (*object.Object)(nil)
 	switch {
@@ -283,6 +296,9 @@ func (m *Model) fillDentry(b object.Builder) {
 		}
 	}
 	b.Ptr("d_sb", m.superOf(s))
+	if !top {
+		m.hashed(dentryTable, b, "d_hash")
+	}
 	b.Num("d_lockref.count", 1)
 	if inode := b.Child("d_inode"); inode != nil {
 		nameInode(object.Fill(inode), b.Object)
@@ -334,6 +350,7 @@ func (m *Model) fillInode(b object.Builder) {
 	if sb != nil {
 		object.Fill(sb).Append("s_inodes", b.Object, "i_sb_list")
 	}
+	m.hashed(inodeTable, b, "i_hash")
 	b.Num("i_mapping", memberAddr(b.Object, "i_data"))
 	b.Ptr("i_data.host", b.Object)
 	seconds := m.Began().Real()/1_000_000_000 - b.Within("mtime", 60, 1_000_000)
@@ -362,11 +379,14 @@ func (m *Model) fillSuper(b object.Builder) {
 	}
 	if s.dev == KernelDev(DiskMajor, diskMinor) {
 		b.Text("s_id", "sda1")
+		b.Ptr("s_bdi", m.writeBack())
 		if disk := m.blockDevice(); disk != nil {
 			b.Ptr("s_bdev", disk)
 			object.Fill(disk).Ptr("bd_super", b.Object)
+			m.deviceFile(b.Child("s_bdev_file"), disk)
 		}
 	} else {
+		b.Ptr("s_bdi", m.Builtin("noop_backing_dev_info", "backing_dev_info"))
 		b.Text("s_id", s.fs)
 		b.Null("s_bdev s_bdev_file")
 	}
@@ -392,6 +412,7 @@ func (m *Model) fillFsType(b object.Builder) {
 		b.Num("fs_flags", 0)
 	}
 	b.Null("next owner")
+	m.hashed(fsTypes, b, "list")
 }
 
 func (m *Model) fillQstr(b object.Builder) {

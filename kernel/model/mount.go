@@ -2,8 +2,10 @@ package model
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // mountSpec is a default mount, by its name as a prefix of roles.
@@ -22,6 +24,16 @@ var mounts = [...]mountSpec{
 	{name: "proc", fs: "proc", device: "proc", magic: 0x9fa0, dev: 21, on: "root", point: "proc"}, // PROC_SUPER_MAGIC
 }
 
+// internal are file systems of the kernel itself, which no process sees (kern_mount).
+var internal = [...]mountSpec{
+	{name: "bdev", fs: "bdev", magic: 0x62646576, dev: 3},     // BDEVFS_MAGIC
+	{name: "sockfs", fs: "sockfs", magic: 0x534f434b, dev: 8}, // SOCKFS_MAGIC
+}
+
+func (s *mountSpec) kernelOnly() bool {
+	return slices.ContainsFunc(internal[:], func(i mountSpec) bool { return i.name == s.name })
+}
+
 // Roles of what a mount consists of.
 func (s *mountSpec) root() string  { return s.name + " dentry" }
 func (s *mountSpec) super() string { return s.name + " super_block" }
@@ -34,6 +46,11 @@ func mountOf(o *object.Object, role func(*mountSpec) string) (s *mountSpec, own 
 			return &mounts[i], true
 		}
 	}
+	for i := range internal {
+		if role(&internal[i]) == o.Role() {
+			return &internal[i], true
+		}
+	}
 	return mountNamed("root"), false
 }
 
@@ -41,6 +58,11 @@ func mountNamed(name string) *mountSpec {
 	for i := range mounts {
 		if mounts[i].name == name {
 			return &mounts[i]
+		}
+	}
+	for i := range internal {
+		if internal[i].name == name {
+			return &internal[i]
 		}
 	}
 	return nil
@@ -116,15 +138,23 @@ func (m *Model) fillMount(b object.Builder) {
 	b.Num("mnt_flags", 0x20)
 	b.Null("mnt_master overmount prev_ns mnt_fsnotify_marks")
 	if mp := b.Child("mnt_mp"); mp != nil {
-		object.Fill(mp).Ptr("m_dentry", point)
+		p := object.Fill(mp)
+		p.Ptr("m_dentry", point)
+		m.hashed(placeTable, p, "m_hash")
+		p.PushTo("m_list", b, "mnt_mp_list")
 	}
 	if !own {
 		return
 	}
+	if s.on != "" {
+		m.hashed(mountTable, b, "mnt_hash")
+	}
 	if sb := m.superOf(s); sb != nil {
 		m.linkSuper(b, object.Fill(sb))
 	}
-	if t := m.Current(); t != nil {
+	if s.kernelOnly() {
+		b.Num("mnt_ns", ^uint64(uapi.EINVAL)+1) // MNT_NS_INTERNAL
+	} else if t := m.Current(); t != nil {
 		if ns, err := t.Pointee("nsproxy.mnt_ns"); err == nil {
 			b.Ptr("mnt_ns", ns)
 		}

@@ -255,6 +255,7 @@ func (m *Model) fillCred(b object.Builder) {
 	uid, gid := b.Object.Num("uid.val|uid"), b.Object.Num("gid.val|gid")
 	if user := b.Child("user"); user != nil {
 		object.Fill(user).Num("uid.val|uid", uid)
+		m.hashed(userTable, object.Fill(user), "uidhash_node")
 	}
 	if counts := b.Child("ucounts"); counts != nil {
 		c := object.Fill(counts)

@@ -29,10 +29,13 @@ func (h *Host) fillNet(b object.Builder) {
 	if lo == nil || l == nil {
 		return
 	}
-	heads := b.Array("dev_index_head", indexHeads)
-	if heads != nil {
-		heads.Poke(0, make([]byte, heads.Size()), object.Made)
+	heads, names := b.Array("dev_index_head", indexHeads), b.Array("dev_name_head", indexHeads)
+	for _, table := range [...]*object.Object{heads, names} {
+		if table != nil {
+			table.Poke(0, make([]byte, table.Size()), object.Made)
+		}
 	}
+	b.Ptr("ipv4.tcp_death_row.hashinfo", h.socketHash())
 	for i, dev := range []*object.Object{lo, h.Shared("dev", l)} {
 		if dev == nil {
 			continue
@@ -42,6 +45,13 @@ func (h *Host) fillNet(b object.Builder) {
 		}
 		if heads != nil {
 			h.hashDevice(heads, dev, uint64(i)+LoopbackIndex)
+		}
+		b.Index("dev_by_index", 0, uint64(i)+LoopbackIndex, dev.Addr())
+		if node := object.Fill(dev).Child("name_node"); node != nil && names != nil {
+			n := object.Fill(node)
+			n.Ptr("dev", dev)
+			n.Num("name", object.Fill(dev).AddrOf("name"))
+			object.Fill(names).PushAt(n.Hash("name")%indexHeads*names.Size()/indexHeads, n, "hlist")
 		}
 	}
 	b.Num("ifindex", ethernetIndex)

@@ -127,9 +127,17 @@ func (h *Host) fillSock(b object.Builder) {
 	b.Num("sk_ack_backlog", b.Within("ack_backlog", 0, 8))
 	b.Num("sk_max_ack_backlog", b.Within("max_ack_backlog", 128, 128))
 	h.emptyQueues(b)
+	p := b.Object.Parent()
+	if p != nil && p.TypeName() == "socket" {
+		h.fitSocket(b, p)
+	}
 	h.operations(b)
-	if p := b.Object.Parent(); p != nil && p.TypeName() == "socket" {
+	if b.Object.Num("sk_protocol") == ProtoTCP {
+		h.hashSock(b)
+	}
+	if p != nil && p.TypeName() == "socket" {
 		b.Ptr("sk_socket", p)
+		b.Num("sk_wq", object.Fill(p).AddrOf("wq"))
 	} else if s := b.Child("sk_socket"); s != nil {
 		object.Fill(s).Ptr("sk", b.Object)
 	}
@@ -169,7 +177,28 @@ func (h *Host) operations(b object.Builder) {
 	if ops := h.Builtin(strings.ToLower(name)+"_prot", "proto"); ops != nil {
 		object.Fill(ops).Text("name", name)
 		b.Ptr("__sk_common.skc_prot", ops)
+		b.Ptr("sk_prot_creator", ops)
+		if h.Version() < 6<<16|1<<8 && name[:3] == "TCP" { // since then it is the network namespace's
+			object.Fill(ops).Ptr("h.hashinfo", h.socketHash())
+		}
 	}
+}
+
+// fitSocket makes a sock what its socket is: a connection, a listening socket or one of UDP that is bound to a port.
+func (h *Host) fitSocket(b object.Builder, socket *object.Object) {
+	datagram := socket.Num("type") == SockDgram
+	if !datagram && socket.Num("state") == socketOpen {
+		return
+	}
+	b.Num("__sk_common.skc_state", TCPListen)
+	if datagram {
+		b.Num("__sk_common.skc_state", TCPClose)
+		b.Num("sk_protocol", ProtoUDP)
+		b.Num("sk_type", SockDgram)
+	}
+	b.Num("__sk_common.skc_daddr", 0)
+	b.Num("__sk_common.skc_dport", 0)
+	b.Bytes("__sk_common.skc_v6_daddr", make([]byte, 16))
 }
 
 // mapped returns an IPv4 address as an IPv6 one (RFC 4291 section 2.5.5.2).
@@ -200,6 +229,13 @@ func (h *Host) fillInetSock(b object.Builder) {
 // fillTCPSock sets a connection's counters.
 func (h *Host) fillTCPSock(b object.Builder) {
 	b = b.As("tcp_sock")
+	h.bind(b.As("inet_connection_sock"))
+	for _, n := range [...]string{"snd_una", "snd_nxt", "write_seq"} { // all is acknowledged
+		b.Num(n, b.Within("snd", 1, 1<<32-1))
+	}
+	for _, n := range [...]string{"rcv_nxt", "copied_seq", "rcv_wup"} { // all is read
+		b.Num(n, b.Within("rcv", 1, 1<<32-1))
+	}
 	b.Num("srtt_us", b.Within("srtt", 1000, 500000))
 	b.Num("mdev_us", b.Within("mdev", 100, 50000))
 	b.Num("snd_cwnd", 10)
@@ -213,6 +249,17 @@ func (h *Host) fillTCPSock(b object.Builder) {
 	b.Num("segs_out", b.Within("segs_out", 1, 1000))
 }
 
+// bind binds a TCP socket to its port, and gives it the usual congestion control.
+func (h *Host) bind(b object.Builder) {
+	if port := b.Child("icsk_bind_hash"); port != nil {
+		object.Fill(port).Num("port", b.Object.Num("__sk_common.skc_num|inet_conn.icsk_inet.sk.__sk_common.skc_num"))
+	}
+	if ca := h.Builtin("cubictcp", "tcp_congestion_ops"); ca != nil {
+		object.Fill(ca).Text("name", "cubic")
+		b.Ptr("icsk_ca_ops", ca)
+	}
+}
+
 // fillUDPSock makes a socket one on which nothing waits to be sent and that carries no tunnel.
 func (h *Host) fillUDPSock(b object.Builder) {
 	b = b.As("udp_sock")
@@ -223,12 +270,27 @@ func (h *Host) fillUDPSock(b object.Builder) {
 }
 
 func (h *Host) fillSocket(b object.Builder) {
-	b.Num("state", socketOpen)
-	b.Num("type", sockStream)
-	b.Num("flags", 0)
-	if p := b.Object.Parent(); p != nil && p.Layout() != nil && p.Layout().Name == "sock" {
-		b.Ptr("sk", p)
+	p := b.Object.Parent()
+	if p != nil && p.TypeName() == "file" { // it has made the socket what it is
+		b.Ptr("file", p)
 	} else {
+		b.Num("state", socketOpen)
+		b.Num("type", sockStream)
+	}
+	b.Num("flags", 0)
+	nobody := b.AddrOf("wq.wait.head")
+	b.Num("wq.wait.head.next", nobody)
+	b.Num("wq.wait.head.prev", nobody)
+	switch {
+	case p != nil && p.Layout() != nil && p.Layout().Name == "sock":
+		b.Ptr("sk", p)
+	case b.Object.Num("type") == SockDgram:
+		if sk, err := h.NewIn(b.Role("sk"), "sock", "udp_sock", ""); err == nil {
+			sk.MarkBuiltin()
+			sk.Below(b.Object)
+			b.Ptr("sk", sk)
+		}
+	default:
 		b.Child("sk")
 	}
 	if f := b.Child("file"); f != nil {
@@ -348,17 +410,18 @@ func (h *Host) fillSockaddr(b object.Builder) {
 
 // netFillers set the default content of network objects, by type name.
 var netFillers = map[string]func(*Host, object.Builder){
-	"sock":        (*Host).fillSock,
-	"inet_sock":   (*Host).fillInetSock,
-	"tcp_sock":    (*Host).fillTCPSock,
-	"udp_sock":    (*Host).fillUDPSock,
-	"socket":      (*Host).fillSocket,
-	"sk_buff":     (*Host).fillSkb,
-	"net_device":  (*Host).fillNetDevice,
-	"sockaddr_in": (*Host).fillSockaddr,
-	"msghdr":      (*Host).fillMsghdr,
-	"iov_iter":    func(h *Host, b object.Builder) { h.fillIter(b, "") },
-	"net":         (*Host).fillNet,
+	"sock":          (*Host).fillSock,
+	"inet_sock":     (*Host).fillInetSock,
+	"tcp_sock":      (*Host).fillTCPSock,
+	"udp_sock":      (*Host).fillUDPSock,
+	"socket":        (*Host).fillSocket,
+	"sk_buff":       (*Host).fillSkb,
+	"net_device":    (*Host).fillNetDevice,
+	"sockaddr_in":   (*Host).fillSockaddr,
+	"msghdr":        (*Host).fillMsghdr,
+	"iov_iter":      func(h *Host, b object.Builder) { h.fillIter(b, "") },
+	"net":           (*Host).fillNet,
+	"inet_hashinfo": (*Host).fillHashinfo,
 }
 
 // Fill sets the default content of a type; it returns false if the host has none for it.

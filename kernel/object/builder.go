@@ -104,6 +104,15 @@ func (b Builder) Ptr(paths string, to *Object) {
 	}
 }
 
+// AddrOf returns the address of a field, 0 if the BTF lacks it.
+func (b Builder) AddrOf(paths string) uint64 {
+	f, ok := b.Field(paths)
+	if !ok {
+		return 0
+	}
+	return b.Object.base + f.Off
+}
+
 // Null sets pointer fields to NULL; names are separated by spaces.
 func (b Builder) Null(fields string) {
 	for p := range strings.FieldsSeq(fields) {

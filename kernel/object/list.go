@@ -70,10 +70,10 @@ func (b Builder) AppendTo(headPaths string, member Builder, paths string) bool {
 	if last == nil {
 		return false
 	}
-	last.pokeWord(prev-last.base, node)
-	o.pokeWord(own.Off, first)
-	o.pokeWord(own.Off+word, prev)
-	b.Object.pokeWord(head.Off+word, node)
+	last.PokeWord(prev-last.base, node)
+	o.PokeWord(own.Off, first)
+	o.PokeWord(own.Off+word, prev)
+	b.Object.PokeWord(head.Off+word, node)
 	return true
 }
 
@@ -82,19 +82,31 @@ func (b Builder) Push(headPaths string, o *Object, paths string) {
 	if o == nil {
 		return
 	}
+	b.PushTo(headPaths, Fill(o), paths)
+}
+
+// PushTo is Push for a member of a type that the other builder refers to.
+func (b Builder) PushTo(headPaths string, member Builder, paths string) {
 	head, ok := b.Field(headPaths)
-	own, linked := Fill(o).Field(paths)
-	word := uint64(b.Object.k.mem.PointerSize())
-	if !ok || !linked || head.Size != word || own.Size != 2*word || b.Taken(head) || Fill(o).Taken(own) || o.storedWord(own.Off+word) != 0 {
+	if ok && head.Size == uint64(b.Object.k.mem.PointerSize()) && !b.Taken(head) {
+		b.PushAt(head.Off, member, paths)
+	}
+}
+
+// PushAt is PushTo for a head at an offset of the object's storage.
+func (b Builder) PushAt(off uint64, member Builder, paths string) {
+	o, word := member.Object, uint64(b.Object.k.mem.PointerSize())
+	own, linked := member.Field(paths)
+	if !linked || own.Size != 2*word || member.Taken(own) || o.storedWord(own.Off+word) != 0 {
 		return
 	}
-	next, node := b.Object.storedWord(head.Off), o.base+own.Off
+	next, node := b.Object.storedWord(off), o.base+own.Off
 	if second := b.Object.k.objectAt(next); second != nil {
-		second.pokeWord(next-second.base+word, node)
+		second.PokeWord(next-second.base+word, node)
 	}
-	o.pokeWord(own.Off, next)
-	o.pokeWord(own.Off+word, b.Object.base+head.Off)
-	b.Object.pokeWord(head.Off, node)
+	o.PokeWord(own.Off, next)
+	o.PokeWord(own.Off+word, b.Object.base+off)
+	b.Object.PokeWord(off, node)
 }
 
 // storedWord returns the pointer at a storage offset, 0 if it never had a value.
@@ -106,8 +118,8 @@ func (o *Object) storedWord(off uint64) uint64 {
 	return endian.Uint(o.k.Order(), o.st.data[off:off+size])
 }
 
-// pokeWord sets the pointer at a storage offset as a default.
-func (o *Object) pokeWord(off, v uint64) {
+// PokeWord sets the pointer at a storage offset as a default.
+func (o *Object) PokeWord(off, v uint64) {
 	var b [8]byte
 	size := o.k.mem.PointerSize()
 	endian.PutUint(o.k.Order(), b[:size], v)

@@ -64,6 +64,7 @@ var containers = map[string][]struct{ typ, path string }{
 	"inet_request_sock":    {{"tcp_request_sock", "req"}},
 	"socket":               {{"socket_alloc", "socket"}},
 	"vfsmount":             {{"mount", "mnt"}},
+	"block_device":         {{"bdev_inode", "bdev"}},
 	"page":                 {{"folio", "page"}},
 }
 

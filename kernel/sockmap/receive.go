@@ -17,7 +17,7 @@ func (s *Sim) arrive(k *sock, data []byte) error {
 	case len(data) == 0:
 		return nil
 	case !k.InMap || k.Progs&(StreamVerdict|Verdict) == 0:
-		k.r.Received = append(k.r.Received, data...)
+		s.queue(k, data)
 		return nil
 	case k.Progs&Parser != 0 && k.Progs&StreamVerdict != 0:
 		return s.parse(k, data)
@@ -42,8 +42,12 @@ func (s *Sim) parse(k *sock, seg []byte) error {
 		} else {
 			fresh = len(m.First) + len(m.Rest) - m.off
 			m.Rest = append(m.Rest, seg[eaten:]...)
+			s.held += rest
 		}
 		if m.full == 0 {
+			if err := s.call(); err != nil {
+				return err
+			}
 			n, err := s.progs.Parse(k.Name, m.Data)
 			if err != nil {
 				return err
@@ -84,6 +88,9 @@ func (s *Sim) parse(k *sock, seg []byte) error {
 // judge runs the verdict program on a segment or a message of the parser (sk_psock_verdict_recv, sk_psock_strp_read), and does what it says
 // (sk_psock_verdict_apply).
 func (s *Sim) judge(k *sock, d Data, m *strpMsg) error {
+	if err := s.call(); err != nil {
+		return err
+	}
 	a, err := s.progs.Verdict(k.Name, d)
 	if err != nil {
 		return err
@@ -101,16 +108,16 @@ func (s *Sim) judge(k *sock, d Data, m *strpMsg) error {
 			k.r.Dropped += size
 			return nil
 		}
-		k.r.Received = append(k.r.Received, data...)
+		s.queue(k, data)
 	case evalRedirect:
 		t := s.socks[a.Target]
 		switch {
 		case t == nil || !t.InMap || t.broken: // sk_psock_skb_redirect
 			k.r.Dropped += size
 		case a.Ingress: // no program of the target sees it (sk_psock_backlog)
-			t.r.Received = append(t.r.Received, data...)
+			s.queue(t, data)
 		default:
-			s.due = append(s.due, hop{to: t, data: data, send: true})
+			s.pass(hop{to: t, data: data, send: true})
 		}
 	default:
 		k.r.Dropped += size
@@ -161,14 +168,15 @@ func (s *Sim) sendmsg(k *sock, data []byte) (int, error) {
 		m = &msg{}
 	}
 	m.data = append(m.data, data...)
+	s.held += len(data)
 	copied := len(data)
 	if k.corkBytes > 0 {
 		size := uint32(min(uint64(len(data)), math.MaxUint32))
 		k.corkBytes -= min(size, k.corkBytes)
-		if k.corkBytes > 0 {
+		if k.corkBytes > 0 && len(m.data) < fullMsg {
 			return copied, nil
 		}
-		k.eval = evalNone // the program runs on all of it
+		k.eval, k.corkBytes = evalNone, 0 // the program runs on all of it
 	}
 	errno, err := s.sendVerdict(k, m, &copied)
 	switch {
@@ -191,7 +199,7 @@ func (s *Sim) sendVerdict(k *sock, m *msg, copied *int) (int, error) {
 			}
 			delta -= len(m.data)
 		}
-		if m.cork > 0 && uint64(m.cork) > uint64(len(m.data)) {
+		if m.cork > 0 && uint64(m.cork) > uint64(len(m.data)) && len(m.data) < fullMsg {
 			k.corkBytes, k.cork = m.cork-uint32(len(m.data)), m
 			return 0, nil
 		}
@@ -213,6 +221,9 @@ func (s *Sim) sendVerdict(k *sock, m *msg, copied *int) (int, error) {
 				free := n + len(m.data)
 				k.r.Dropped += free
 				if m.data = nil; !corked {
+					if k.apply == 0 { // before the bytes go, and however that ends
+						k.eval, k.redirect = evalNone, ""
+					}
 					*copied -= free
 					return -ePIPE, nil
 				}
@@ -236,10 +247,14 @@ func (s *Sim) sendVerdict(k *sock, m *msg, copied *int) (int, error) {
 
 // askMessage is sk_psock_msg_verdict.
 func (s *Sim) askMessage(k *sock, m *msg) error {
+	if err := s.call(); err != nil {
+		return err
+	}
 	a, err := s.progs.Message(k.Name, Data{First: m.data})
 	if err != nil {
 		return err
 	}
+	s.held += max(len(a.Data)-len(m.data), 0)
 	m.data = a.Data
 	if a.Apply != nil {
 		m.apply = *a.Apply
@@ -262,7 +277,7 @@ func (s *Sim) forward(k *sock, data []byte) bool {
 		return false
 	}
 	if k.ingress {
-		t.r.Received = append(t.r.Received, data...)
+		s.queue(t, data)
 	} else {
 		s.transmit(t, data)
 	}

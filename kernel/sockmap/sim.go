@@ -62,14 +62,22 @@ type Result struct {
 
 // Limits of a simulation.
 const (
-	MaxBytes   = 32 << 10 // of one step: a struct sk_msg holds it
-	maxHops    = 10_000   // deliveries of one step
-	maxMoved   = 64 << 20 // bytes of these together
-	maxMessage = 131072   // sk_rcvbuf of a new TCP socket (tcp_rmem[1]), the parser's limit
+	MaxBytes   = 32 << 10      // of one step: a struct sk_msg holds it
+	maxHops    = 10_000        // times that the bytes of one step are passed on, one after the other
+	maxMoved   = 64 << 20      // bytes that one step moves
+	maxHeld    = 128 << 20     // bytes that all sockets have received, sent and keep
+	maxCalls   = 1 << 20       // programs that run in the whole simulation
+	maxMessage = 131072        // sk_rcvbuf of a new TCP socket (tcp_rmem[1]), the parser's limit
+	fullMsg    = 17 * MaxBytes // of a corked message: MAX_MSG_FRAGS pieces of memory, the largest that sk_page_frag_refill gives
 )
 
-// ErrLoop means that sockets send the same bytes to each other without an end.
-var ErrLoop = errors.New("sockets pass the bytes on to each other without an end")
+// Errors of a simulation that has no end or is too large.
+var (
+	// ErrLoop means that sockets send the same bytes to each other without an end.
+	ErrLoop = errors.New("sockets pass the bytes on to each other without an end")
+	// ErrMuch means that the steps are too many for one run.
+	ErrMuch = fmt.Errorf("the sockets of a run hold at most %d MiB, and programs run for them at most %d times: make it several runs", maxHeld>>20, maxCalls)
+)
 
 // Errors that system calls return.
 const (
@@ -102,6 +110,8 @@ type hop struct {
 	data []byte
 	// send: data is sent by the socket (skb_send_sock), otherwise it arrives.
 	send bool
+	// passed is how often the bytes were passed on before.
+	passed int
 }
 
 // Sim is a simulation.
@@ -110,6 +120,9 @@ type Sim struct {
 	socks map[string]*sock
 	order []*sock
 	due   []hop
+	now   int // of the delivery that is being made, hop.passed
+	held  int
+	calls int
 }
 
 // New returns a simulation of sockets. Their names must differ, and peers be among them.
@@ -149,32 +162,39 @@ func (s *Sim) Results() []Result {
 
 // Receive lets a segment arrive at a socket.
 func (s *Sim) Receive(ctx context.Context, name string, data []byte) error {
-	s.due = append(s.due, hop{to: s.socks[name], data: data})
+	s.now = -1
+	s.pass(hop{to: s.socks[name], data: data})
 	return s.settle(ctx)
 }
 
 // Send calls sendmsg on a socket, and returns the call's result: the number of bytes, or a negative error.
 func (s *Sim) Send(ctx context.Context, name string, data []byte) (int, error) {
+	s.now = -1
 	n, err := s.sendmsg(s.socks[name], data)
 	if err != nil {
+		s.due = nil
 		return 0, err
 	}
 	return n, s.settle(ctx)
 }
 
 // settle makes the deliveries that are due, and those that they cause.
-func (s *Sim) settle(ctx context.Context) error {
-	for n, moved := 0, 0; len(s.due) > 0; n++ {
+func (s *Sim) settle(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			s.due = nil // of a step that failed
+		}
+	}()
+	for moved := 0; len(s.due) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		h := s.due[0]
 		moved += len(h.data)
-		if n == maxHops || moved > maxMoved {
-			s.due = nil
+		if h.passed == maxHops || moved > maxMoved {
 			return ErrLoop
 		}
-		s.due = s.due[1:]
+		s.due, s.now = s.due[1:], h.passed
 		if h.send {
 			n, err := s.sendmsg(h.to, h.data)
 			if err != nil {
@@ -184,14 +204,38 @@ func (s *Sim) settle(ctx context.Context) error {
 		} else if err := s.arrive(h.to, h.data); err != nil {
 			return err
 		}
+		if s.held > maxHeld {
+			return ErrMuch
+		}
 	}
 	return nil
 }
 
+// pass makes a delivery due, after those that are.
+func (s *Sim) pass(h hop) {
+	h.passed = s.now + 1
+	s.due = append(s.due, h)
+}
+
+// call counts a call of a program.
+func (s *Sim) call() error {
+	if s.calls++; s.calls > maxCalls || s.held > maxHeld {
+		return ErrMuch
+	}
+	return nil
+}
+
+// queue makes bytes readable for user space.
+func (s *Sim) queue(k *sock, data []byte) {
+	s.held += len(data)
+	k.r.Received = append(k.r.Received, data...)
+}
+
 // transmit lets bytes leave a socket. They arrive at its peer.
 func (s *Sim) transmit(k *sock, data []byte) {
+	s.held += len(data)
 	k.r.Sent = append(k.r.Sent, data...)
 	if p := s.socks[k.Peer]; p != nil {
-		s.due = append(s.due, hop{to: p, data: data})
+		s.pass(hop{to: p, data: data})
 	}
 }

@@ -2,6 +2,7 @@ package sockmap
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -196,4 +197,148 @@ func TestLoopEnds(t *testing.T) {
 	assert.Less(t, len(s.Results()[0].Sent), maxMoved, "long segments end it earlier")
 	_, err := New([]Socket{{Name: "a", Peer: "b"}}, f)
 	assert.Error(t, err)
+}
+
+// TestManyMessagesAreNoLoop: each of many messages of one segment is passed on once.
+func TestManyMessagesAreNoLoop(t *testing.T) {
+	f := &fake{parse: func([]byte) int32 { return 1 }}
+	f.verdict = func([]byte) Answer { return Answer{Ret: skPass, Target: "b"} }
+	s := simulate(t, f, Socket{Name: "a", InMap: true, Progs: Parser | StreamVerdict}, Socket{Name: "b", InMap: true, Peer: "c"}, Socket{Name: "c"})
+	data := bytes.Repeat([]byte("x"), maxHops+1)
+	require.NoError(t, s.Receive(t.Context(), "a", data))
+	assert.Equal(t, len(data), len(s.result("c").Received))
+}
+
+// TestStepsTogetherHaveALimit: however many steps, the bytes that sockets hold and the calls of programs end.
+func TestStepsTogetherHaveALimit(t *testing.T) {
+	pass := func([]byte) Answer { return Answer{Ret: skPass} }
+	for _, c := range []struct {
+		name string
+		f    *fake
+		a    Socket
+		send bool
+	}{
+		{"received", &fake{}, Socket{Name: "a"}, false},
+		{"sent", &fake{message: pass}, Socket{Name: "a"}, true},
+		{"a parser that never knows the length", &fake{parse: func([]byte) int32 { return 0 }}, Socket{Name: "a", InMap: true, Progs: Parser | StreamVerdict}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := simulate(t, c.f, c.a)
+			s.held = maxHeld - 3*MaxBytes
+			data, err := make([]byte, MaxBytes), error(nil)
+			for n := 0; err == nil; n++ {
+				require.Less(t, n, 8)
+				if c.send {
+					_, err = s.Send(t.Context(), "a", data)
+				} else {
+					err = s.Receive(t.Context(), "a", data)
+				}
+				if err == nil && c.send {
+					err = s.call() // what the next message asks first
+				}
+			}
+			assert.ErrorIs(t, err, ErrMuch)
+		})
+	}
+	t.Run("calls", func(t *testing.T) {
+		f := &fake{verdict: func([]byte) Answer { return Answer{} }}
+		s := simulate(t, f, Socket{Name: "a", InMap: true, Progs: Verdict})
+		s.calls = maxCalls - 1
+		require.NoError(t, s.Receive(t.Context(), "a", []byte("x")))
+		assert.ErrorIs(t, s.Receive(t.Context(), "a", []byte("x")), ErrMuch)
+	})
+}
+
+// TestCorkedMessagesAreFull: a message that has all the pieces of a sk_msg is judged, however many bytes the program waits for (sk_msg_full).
+func TestCorkedMessagesAreFull(t *testing.T) {
+	f := &fake{message: func([]byte) Answer { return Answer{Ret: skPass, Cork: n32(1<<32 - 1)} }}
+	s := simulate(t, f, Socket{Name: "a", InMap: true, Progs: Message})
+	data := make([]byte, MaxBytes)
+	for range fullMsg / MaxBytes {
+		n, err := s.Send(t.Context(), "a", data)
+		require.NoError(t, err)
+		assert.Equal(t, MaxBytes, n)
+	}
+	assert.Len(t, f.seen, 2, "the first piece and all of them")
+	assert.Len(t, s.result("a").Sent, fullMsg)
+	assert.Zero(t, s.result("a").Waiting)
+	_, err := s.Send(t.Context(), "a", []byte("more"))
+	require.NoError(t, err)
+	assert.Equal(t, 4, s.result("a").Waiting, "it waits again")
+}
+
+// TestSmallAndLargeCounts: bpf_msg_apply_bytes and bpf_msg_cork_bytes at their limits.
+func TestSmallAndLargeCounts(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		a              Answer
+		sends          []string
+		sent           string
+		calls, waiting int
+	}{
+		{"apply 0 is no limit", Answer{Ret: skPass, Apply: n32(0)}, []string{"ab", "c"}, "abc", 2, 0},
+		{"apply the most", Answer{Ret: skPass, Apply: n32(1<<32 - 1)}, []string{"ab", "c"}, "abc", 1, 0},
+		{"apply 1", Answer{Ret: skPass, Apply: n32(1)}, []string{"ab"}, "ab", 2, 0},
+		{"cork 0 waits for nothing", Answer{Ret: skPass, Cork: n32(0)}, []string{"ab"}, "ab", 1, 0},
+		{"cork as much as there is", Answer{Ret: skPass, Cork: n32(2)}, []string{"ab"}, "ab", 1, 0},
+		{"cork the most", Answer{Ret: skPass, Cork: n32(1<<32 - 1)}, []string{"ab", "", "c"}, "", 1, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fake{message: func([]byte) Answer { return c.a }}
+			s := simulate(t, f, Socket{Name: "a", InMap: true, Progs: Message})
+			for _, data := range c.sends {
+				n, err := s.Send(t.Context(), "a", []byte(data))
+				require.NoError(t, err)
+				assert.Equal(t, len(data), n)
+			}
+			assert.Equal(t, c.sent, string(s.result("a").Sent))
+			assert.Equal(t, []int{c.calls, c.waiting}, []int{len(f.seen), s.result("a").Waiting})
+		})
+	}
+}
+
+// TestTargets: a socket may be its own target, and one that is in no map any more takes nothing; the program is asked again then.
+func TestTargets(t *testing.T) {
+	to := Answer{Ret: skPass, Target: "b"}
+	own, in := Answer{Ret: skPass, Target: "a"}, Answer{Ret: skPass, Target: "a", Ingress: true}
+	for _, c := range []struct {
+		name           string
+		a              Answer
+		rets           []int
+		sent, received string
+		dropped, calls int
+	}{
+		{"itself", own, []int{2, 1}, "abc", "", 0, 2},
+		{"its own queue", in, []int{2, 1}, "", "abc", 0, 2},
+		{"in no map", to, []int{-ePIPE, -ePIPE}, "", "", 3, 2},
+		{"in no map, for longer", Answer{Ret: skPass, Target: "b", Apply: n32(9)}, []int{-ePIPE, -ePIPE}, "", "", 3, 1},
+		{"unknown", Answer{Ret: skPass, Target: "z"}, []int{-ePIPE, -ePIPE}, "", "", 3, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fake{message: func([]byte) Answer { return c.a }}
+			s := simulate(t, f, Socket{Name: "a", InMap: true, Progs: Message}, Socket{Name: "b"})
+			var rets []int
+			for _, data := range []string{"ab", "c"} {
+				n, err := s.Send(t.Context(), "a", []byte(data))
+				require.NoError(t, err)
+				rets = append(rets, n)
+			}
+			a := s.result("a")
+			assert.Equal(t, c.rets, rets)
+			assert.Equal(t, []string{c.sent, c.received}, []string{string(a.Sent), string(a.Received)})
+			assert.Equal(t, []int{c.dropped, c.calls}, []int{a.Dropped, len(f.seen)})
+		})
+	}
+}
+
+// TestFailedStepsLeaveNothingDue: what a step that failed would have delivered does not arrive in the next.
+func TestFailedStepsLeaveNothingDue(t *testing.T) {
+	f := &fake{verdict: func([]byte) Answer { return Answer{Ret: skPass, Target: "a"} }}
+	s := simulate(t, f, Socket{Name: "a", InMap: true, Progs: Verdict, Peer: "b"}, Socket{Name: "b", InMap: true, Progs: Verdict, Peer: "a"})
+	require.ErrorIs(t, s.Receive(t.Context(), "a", []byte("x")), ErrLoop)
+	assert.Empty(t, s.due)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, s.Receive(ended, "a", []byte("x")), context.Canceled)
+	assert.Empty(t, s.due)
 }

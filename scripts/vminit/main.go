@@ -38,6 +38,9 @@ func run() error {
 	_ = os.WriteFile("/proc/sys/net/core/bpf_jit_enable", []byte("1"), 0)
 	_ = os.WriteFile("/proc/sys/kernel/kptr_restrict", []byte("0"), 0)
 	loadModules()
+	if err := linkUp("lo"); err != nil {
+		fmt.Println("vminit: the loopback device:", err)
+	}
 	text, err := os.ReadFile("/command")
 	if err != nil {
 		return err
@@ -46,6 +49,24 @@ func run() error {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
+}
+
+// linkUp brings a network device up; the loopback device gets its address with it.
+func linkUp(name string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	req, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, req); err != nil {
+		return err
+	}
+	req.SetUint16(req.Uint16() | unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
 }
 
 // loadModules loads the modules in /modules.

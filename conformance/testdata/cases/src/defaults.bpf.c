@@ -219,7 +219,8 @@ struct sched_entity {
 struct task_struct {
 	u32 __state, flags;
 	void *stack;
-	int pid, tgid, on_cpu, on_rq, prio, static_prio, normal_prio, nr_cpus_allowed;
+	int on_cpu, on_rq; // bytes on 7.2
+	int pid, tgid, prio, static_prio, normal_prio, nr_cpus_allowed;
 	u32 policy;
 	struct sched_entity se;
 	void *sched_class;
@@ -376,8 +377,8 @@ SEC("syscall") int t_running(void *ctx)
 	u64 magic = 0;
 
 	CHECK("scheduling: running", BPF_CORE_READ(cur, __state) == 0);
-	CHECK("scheduling: on a CPU", BPF_CORE_READ(cur, on_cpu) == 1);
-	CHECK("scheduling: on a run queue", BPF_CORE_READ(cur, on_rq) == 1);
+	CHECK("scheduling: on a CPU", BPF_CORE_READ_BITFIELD_PROBED(cur, on_cpu) == 1);
+	CHECK("scheduling: on a run queue", BPF_CORE_READ_BITFIELD_PROBED(cur, on_rq) == 1);
 	CHECK("scheduling: number of the policy", BPF_CORE_READ(cur, policy));
 	CHECK("scheduling: number of the static priority", BPF_CORE_READ(cur, static_prio));
 	CHECK("scheduling: normal priority", BPF_CORE_READ(cur, normal_prio) == BPF_CORE_READ(cur, static_prio));

@@ -208,7 +208,7 @@ SEC("tc") int t_skb_sock(struct __sk_buff *ctx)
 	CHECK("sock: number of the type", BPF_CORE_READ(sk, sk_type));
 	CHECK("sock: number of the protocol", BPF_CORE_READ(sk, sk_protocol));
 	CHECK("sock: no error", BPF_CORE_READ(sk, sk_err) == 0);
-	CHECK("sock: number of the shut directions", BPF_CORE_READ(sk, sk_shutdown));
+	CHECK("sock: number of the shut directions", BPF_CORE_READ_BITFIELD_PROBED(sk, sk_shutdown));
 	CHECK("sock: number of bytes being sent", BPF_CORE_READ(sk, sk_wmem_alloc.refs.counter));
 	CHECK("sock: room", BPF_CORE_READ(sk, sk_rcvbuf) > 0 && BPF_CORE_READ(sk, sk_sndbuf) > 0);
 	CHECK("sock: of no file", BPF_CORE_READ(sk, sk_socket) == NULL);
