@@ -186,7 +186,7 @@ func (b *bbr) pacing(bandwidth, gain uint32) uint64 {
 	return min(b.bytesPerSecond(bandwidth, gain), b.GetOf("sock", "sk_max_pacing_rate"))
 }
 
-// paceByRTT paces by the window and the round-trip time, of which 1 ms is assumed until one is known (bbr_init_pacing_rate_from_rtt).
+// paceByRTT sets the pacing rate from the window and the round-trip time; until one is measured, it assumes 1 ms (bbr_init_pacing_rate_from_rtt).
 func (b *bbr) paceByRTT() {
 	rtt := uint64(1000)
 	if smoothed := b.Get("srtt_us"); smoothed != 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
-// Lowcore returns the struct lowcore of a CPU (arch/s390: get_lowcore), which says which task runs on it; the error is an
+// Lowcore returns the struct lowcore of a CPU (arch/s390: get_lowcore), which names the task that runs there; the error is an
 // [*object.TypeError] if the types have none.
 func (k *Kernel) Lowcore(cpu int) (*object.Object, error) {
 	role := "lowcore[" + strconv.Itoa(cpu) + "]"

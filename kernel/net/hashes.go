@@ -10,7 +10,7 @@ const (
 	connectionChains = 64
 	listenerChains   = 32      // INET_LHTABLE_SIZE
 	listenerNulls    = 1 << 29 // LISTENING_NULLS_BASE
-	nullsEnd         = 1       // what is no pointer ends a chain: its number
+	nullsEnd         = 1       // the low bit, set in the number that ends a chain instead of a pointer
 	hashinfoRole     = "tcp_hashinfo"
 )
 

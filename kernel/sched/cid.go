@@ -40,7 +40,7 @@ func (s *Sim) numberCids() {
 	s.cids = c
 }
 
-// OverrideCids is scx_bpf_cid_override: the scheduler says which cid each CPU has. Nothing is known of the topology then.
+// OverrideCids is scx_bpf_cid_override: the scheduler assigns a cid to each CPU. The topology of cids is unknown from then on.
 func (s *Sim) OverrideCids(ofCPU []int32) {
 	var seen Mask
 	for cpu, cid := range ofCPU[:len(s.cpus)] {
