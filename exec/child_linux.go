@@ -36,6 +36,7 @@ var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_AD
 func child(asRoot, live bool, path string, argv []string) error {
 	// The filter applies to this thread alone, which therefore starts the tool.
 	runtime.LockOSThread()
+	coverHost()
 	for _, c := range dropped {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // fails without CAP_SETPCAP, when there is nothing to drop
 	}
