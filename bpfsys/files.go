@@ -106,6 +106,11 @@ func (s *System) plainFile(path string) []byte {
 		return s.kallsyms()
 	case "/proc/config.gz":
 		return s.kconfig()
+	case "/proc/version":
+		if s.target.Release == "" {
+			return nil
+		}
+		return []byte("Linux version " + s.target.Release + " (bpfrun) #1 SMP\n")
 	case "/proc/sys/kernel/osrelease":
 		if s.target.Release == "" {
 			return nil

@@ -117,5 +117,7 @@ func filter(list []rule, rest uint32) []unix.SockFilter {
 		f = append(f, unix.SockFilter{Code: jeq, Jf: uint8(len(body)), K: uint32(r.nr)})
 		f = append(f, body...)
 	}
-	return append(f, unix.SockFilter{Code: ret, K: rest})
+	last, _ := sysNumber(lastCall)
+	return append(f, unix.SockFilter{Code: jgt, Jf: 1, K: uint32(last)}, unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		unix.SockFilter{Code: ret, K: rest})
 }

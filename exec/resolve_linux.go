@@ -25,8 +25,8 @@ type place struct {
 	path string
 	// file is set when an empty path means a descriptor of something simulated.
 	file *file
-	// adrift means a place of the host that the host's kernel would not find: the path begins in a simulated directory.
-	adrift bool
+	// drifts means that the path begins in a simulated directory, adrift that it leads to a place of the host, which the host's kernel would not find.
+	drifts, adrift bool
 	// hosts means a place of the host for which nothing more needs to be known: at is not set.
 	hosts bool
 }
@@ -107,7 +107,15 @@ func (c *call) placeOf(a pathArg) (place, unix.Errno) {
 	if !a.full && !inRoot && c.quick(dir, p, follow) {
 		return place{hosts: true}, 0
 	}
-	return c.resolve(dir, p, follow, inRoot), 0
+	return c.adrift(c.resolve(dir, p, follow, inRoot)), 0
+}
+
+// adrift marks a place of the host that the host's kernel would not find.
+func (c *call) adrift(p place) place {
+	if p.drifts {
+		p.adrift = c.servedByHost(p)
+	}
+	return p
 }
 
 // readsLink reports whether the call is readlinkat(2), for which an empty path means a descriptor of a link.
@@ -149,7 +157,7 @@ func (c *call) socketPath(addr, size uint64) (string, unix.Errno) {
 // placeOfFD is what a descriptor refers to.
 func (c *call) placeOfFD(fd int32) place {
 	if fd == unix.AT_FDCWD {
-		return c.resolve(fd, ".", true, false)
+		return c.adrift(c.resolve(fd, ".", true, false))
 	}
 	text, err := os.Readlink(c.fdName(fd))
 	switch {
@@ -171,7 +179,7 @@ const memfdName = "/memfd:bpfrun:"
 
 func (c *call) fdName(fd int32) string { return fmt.Sprintf("/proc/%d/fd/%d", c.n.PID, fd) }
 
-// resolve returns where a path leads that begins at the root, if it is absolute, or at a directory. With inRoot the directory is the root.
+// resolve returns, without asking the simulated kernel for more than [bpfsys.System.Covers], where a path leads that begins at the root, if it is absolute, or at a directory. With inRoot the directory is the root.
 func (c *call) resolve(dir int32, p string, follow, inRoot bool) place {
 	w := c.walker()
 	from, drifts := w.root, false
@@ -185,7 +193,7 @@ func (c *call) resolve(dir int32, p string, follow, inRoot bool) place {
 		w.root = from
 	}
 	out := w.place(w.walk(from, p, follow))
-	out.adrift = drifts && c.servedByHost(out)
+	out.drifts = drifts
 	return out
 }
 

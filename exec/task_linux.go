@@ -257,10 +257,10 @@ func (c *call) text(addr uint64, limit int) (string, bool) {
 // Path implements [bpfsys.Caller]. A place of the host keeps its spelling, made absolute and clean: events name probed files by it.
 func (c *call) Path(dirfd int32, p string) string {
 	at := c.resolve(dirfd, p, true, false)
-	if at.adrift {
+	if at.drifts && !c.s.covers(at.path) {
 		c.s.note("a path relative to a simulated directory leads to the host's " + at.String() + ", and is not found: use an absolute path")
 	}
-	if at.ours() || at.adrift {
+	if at.ours() || at.drifts {
 		return at.path
 	}
 	if !filepath.IsAbs(p) {

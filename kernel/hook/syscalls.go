@@ -271,3 +271,16 @@ func SyscallNumberOn(arch, name string) (nr int, ok bool) {
 	}
 	return s.number(arch)
 }
+
+// SyscallKinds returns the kinds of a system call's arguments, as syscallTable has them: 's' is a string, 'a' a socket's address.
+func SyscallKinds(name string) []byte {
+	s := findSyscall(name)
+	if s == nil {
+		return nil
+	}
+	var out []byte
+	for _, a := range s.args {
+		out = append(out, a.kind)
+	}
+	return out
+}
