@@ -16,6 +16,8 @@ const advice = "a container's seccomp profile or a security module may forbid it
 
 // usable checks that this process can serve a child that waits for it. An address that no process has gives EFAULT once access is granted.
 func (s *supervisor) usable(pid int) error {
+	fd := -1
+	defer func() { unix.Close(fd) }()
 	var b [1]byte
 	local, nowhere := []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: 1, Len: 1}}
 	for _, probe := range []struct {
@@ -24,10 +26,11 @@ func (s *supervisor) usable(pid int) error {
 	}{
 		{"process_vm_readv", func() error { _, err := unix.ProcessVMReadv(pid, local, nowhere, 0); return err }},
 		{"process_vm_writev", func() error { _, err := unix.ProcessVMWritev(pid, local, nowhere, 0); return err }},
-		{"memfd_create, inotify_add_watch", func() error {
-			f, err := s.newFile("probe")
+		{"memfd_create", func() (err error) { fd, err = unix.MemfdCreate("probe", unix.MFD_CLOEXEC); return err }},
+		{"inotify_add_watch", func() error {
+			wd, err := unix.InotifyAddWatch(s.inotify, fmt.Sprintf("/proc/self/fd/%d", fd), unix.IN_CLOSE)
 			if err == nil {
-				s.drop(f)
+				_, err = unix.InotifyRmWatch(s.inotify, uint32(wd))
 			}
 			return err
 		}},
