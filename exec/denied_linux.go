@@ -43,12 +43,16 @@ func (s *supervisor) usable(pid int) error {
 }
 
 // denied notes that a call on the tool was refused for a reason that the tool did not cause by its arguments, and returns the errno, or 0 for other errors.
-func (s *supervisor) denied(name string, err error) unix.Errno {
+// The guard's memory and descriptors are closed on purpose.
+func (s *supervisor) denied(pid uint32, name string, err error) unix.Errno {
 	e, _ := err.(unix.Errno)
 	switch e {
 	case unix.EPERM, unix.EACCES, unix.ENOSYS:
 	default:
 		return 0
+	}
+	if !s.started || s.processOf(pid).tgid == s.guard {
+		return unix.EPERM
 	}
 	s.note(fmt.Sprintf("%s(2) on the tool is refused (%v), so that a call of it fails: %s, or the tool has closed its memory to others (prctl(2) PR_SET_DUMPABLE, a program file that is not readable)",
 		name, e, advice))

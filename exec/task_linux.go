@@ -147,7 +147,7 @@ func (s *supervisor) grab(n *notif, fd int32) (int, error) {
 	}
 	g, err := unix.PidfdGetfd(table, int(fd), 0)
 	if err != nil {
-		s.denied("pidfd_getfd", err)
+		s.denied(n.PID, "pidfd_getfd", err)
 	}
 	return g, err
 }
@@ -181,7 +181,7 @@ func (c *call) Read(addr uint64, p []byte) bool {
 	}
 	k, err := unix.ProcessVMReadv(int(c.n.PID), []unix.Iovec{{Base: &p[0], Len: uint64(len(p))}}, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(p)}}, 0)
 	if err != nil {
-		c.barred = c.s.denied("process_vm_readv", err)
+		c.barred = c.s.denied(c.n.PID, "process_vm_readv", err)
 	}
 	return err == nil && k == len(p) && c.s.valid(c.n.ID)
 }
@@ -196,7 +196,7 @@ func (c *call) Write(addr uint64, p []byte) bool {
 	}
 	k, err := unix.ProcessVMWritev(int(c.n.PID), []unix.Iovec{{Base: &p[0], Len: uint64(len(p))}}, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(p)}}, 0)
 	if err != nil {
-		c.s.denied("process_vm_writev", err)
+		c.s.denied(c.n.PID, "process_vm_writev", err)
 	}
 	return err == nil && k == len(p)
 }
