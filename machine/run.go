@@ -157,7 +157,7 @@ func (m *Machine) abandon() {
 }
 
 // finish collects what the run did.
-func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map[elementID]element) {
+func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]element) {
 	res := m.run.result
 	m.kernel.SetSink(nil)
 	res.Ran, res.Untyped = true, c.Untyped

@@ -277,16 +277,6 @@ type Effect struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Change is one changed map element.
-type Change struct {
-	Map  string  `json:"map"`
-	Key  string  `json:"key"`
-	CPU  *int    `json:"cpu,omitempty"`
-	Old  *string `json:"old"`
-	New  *string `json:"new"`
-	Text string  `json:"text"`
-}
-
 // Access is one access to kernel memory.
 type Access struct {
 	Insn      int    `json:"insn"`
