@@ -231,7 +231,7 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 		Name: res.Program, Ret: Hex64(res.Ret), CPU: res.CPU, Insns: res.Insns, Helpers: res.Helpers,
 		DataOut: HexBytes(res.DataOut), CtxOut: HexBytes(res.CtxOut), Trace: list(res.Trace), Events: []Event{}, MapChanges: make([]Change, 0, len(res.Changes)),
 		PacketChanges: PacketDiff(res.PacketIn, res.PacketOut),
-		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Expectations: []Expectation{},
+		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Findings: newFindings(res.Findings), Expectations: []Expectation{},
 	}
 	if res.Fault == nil {
 		r.Verdict = progtype.VerdictName(lp.Type, int32(res.Ret))

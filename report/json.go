@@ -202,6 +202,7 @@ type Run struct {
 	KernelReads   []Access      `json:"kernel_reads"`
 	KernelWrites  []Access      `json:"kernel_writes"`
 	Warnings      []string      `json:"warnings"`
+	Findings      []RunFinding  `json:"findings"`
 	Expectations  []Expectation `json:"expectations"`
 	Validation    *Validation   `json:"validation,omitempty"`
 	// WhyNot explains why the run had no effect, or did not reach the requested place: the branch that decided, what it compared, and what
