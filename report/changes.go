@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -21,8 +20,8 @@ type Change struct {
 
 func newChange(m *machine.Machine, c machine.Change) Change { return Change{c, m.Linked()} }
 
-// ChangeDocument is the JSON form of a [Change]: bytes as hexadecimal digits, Old and New null where there is no element.
-type ChangeDocument struct {
+// changeForm is the JSON form of a Change: bytes as hexadecimal digits, Old and New null where there is no element.
+type changeForm struct {
 	Map  string  `json:"map"`
 	Key  string  `json:"key"`
 	CPU  *int    `json:"cpu,omitempty"`
@@ -31,13 +30,13 @@ type ChangeDocument struct {
 	Text string  `json:"text"`
 }
 
-// MarshalJSON encodes a [ChangeDocument].
+// MarshalJSON formats the change only when it is written.
 func (c Change) MarshalJSON() ([]byte, error) {
-	out := ChangeDocument{Map: c.Map, Key: HexBytes(c.Key), Old: hexOrNil(c.Old), New: hexOrNil(c.New), Text: c.Text()}
+	out := changeForm{Map: c.Map, Key: HexBytes(c.Key), Old: hexOrNil(c.Old), New: hexOrNil(c.New), Text: c.Text()}
 	if c.CPU >= 0 {
 		out.CPU = &c.CPU
 	}
-	return json.Marshal(out)
+	return marshalForm(out)
 }
 
 // Text formats the changed element, "[1000]: 1 -> 2", or for a data section the variables that differ: ".counter: 0 -> 1".

@@ -263,10 +263,15 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if e.typ != 0 {
 		out.TypeName, out.Typed = e.spec.TypeString(e.typ), e.spec.FormatJSON(e.typ, e.data)
 	}
+	return marshalForm(out)
+}
+
+// marshalForm encodes a value without escaping what only matters inside HTML.
+func marshalForm(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(out)
+	err := enc.Encode(v)
 	return b.Bytes(), err
 }
 
