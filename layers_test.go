@@ -91,7 +91,7 @@ var layers = []struct {
 	{"device", []string{"internal/endian", "progtype", "decode", "btf", "loader", "kernel/hid", "machine"}},
 	{"bpfsys/network", []string{"uapi"}},
 	{"bpfsys", []string{"internal/ordered", "internal/lazyre", "bpfsys/network", "uapi", "progtype", "decode", "btf", "btf/check", "corerelo", "loader", "verifier", "maps", "kernel", "machine"}},
-	{"exec", []string{"internal/worded", "uapi", "bpfsys/network", "bpfsys"}},
+	{"exec", []string{"internal/visible", "internal/worded", "uapi", "bpfsys/network", "bpfsys"}},
 	{"replay", []string{"packet", "machine"}},
 	{"scenario", []string{"internal/lazyre", "internal/endian", "internal/usdt", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "replay", "internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"bpftest", []string{"internal/endian", "internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario"}},
