@@ -45,7 +45,7 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 		return s.tracefs(rest)
 	}
 	if name, ok := strings.CutPrefix(path, "/sys/kernel/btf/"); ok {
-		for _, o := range s.objects(KindBTF) {
+		for o := range s.byID[KindBTF].All() {
 			if b := o.(*BTF); b.kernel && b.name == name {
 				return b.raw, IsFile
 			}
@@ -208,7 +208,7 @@ func (s *System) kallsyms() []byte {
 		s.trace.kall = b.Bytes()
 	}
 	out := slices.Clone(s.trace.kall)
-	for _, o := range s.objects(KindProg) {
+	for o := range s.byID[KindProg].All() {
 		p := o.(*Prog)
 		out = fmt.Appendf(out, "%016x t bpf_prog_%x_%s\t[bpf]\n", k.SymbolAddr("bpf_prog_"+p.unique), p.tag, p.name)
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -237,7 +238,7 @@ func (s *supervisor) run(path string) (int, error) {
 	if errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode(), nil // the child has written why
 	}
-	return 0, fmt.Errorf("start the guard process: %w", err)
+	return 0, fmt.Errorf("%w: %w", ErrGuard, err)
 }
 
 // follow receives from the guard the tool's process id, then its wait status; ok is false when the guard was killed or could not start the tool.
@@ -321,7 +322,7 @@ func (s *supervisor) logf(format string, args ...any) {
 	}
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	fmt.Fprintf(s.cfg.Log, format+"\n", args...)
+	visible.Fprintf(s.cfg.Log, format+"\n", args...)
 }
 
 // maxNotes limits the notes of a session.
@@ -344,7 +345,7 @@ func (s *supervisor) note(text string) {
 	if s.notes++; s.notes > maxNotes {
 		text = "further notes are suppressed"
 	}
-	fmt.Fprintf(s.cfg.Notes, "bpfrun exec: %s\n", strings.TrimRight(text, "\n"))
+	visible.Fprintf(s.cfg.Notes, "bpfrun exec: %s\n", strings.TrimRight(text, "\n"))
 }
 
 // freed closes the descriptor of an object that was freed.
