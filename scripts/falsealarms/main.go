@@ -1,7 +1,9 @@
 // Command falsealarms compiles correct programs with many compilers and options, runs them on many kernels with both engines, and fails
-// if bpfrun reports a problem or a warning for any of them.
+// if bpfrun reports a problem, a warning or a finding for any of them. With --wrong it also compiles programs with mistakes, and fails if
+// bpfrun does not find them: a check that finds nothing anywhere has no false alarms either.
 //
-//	go run ./scripts/falsealarms --clang clang-14 --clang clang-19 --btf embedded --btf 'corpus/btf/*.btf.xz' testdata/falsealarms/*.c
+//	go run ./scripts/falsealarms --clang clang-14 --clang clang-19 --btf embedded --btf 'corpus/btf/*.btf.xz' \
+//		--wrong testdata/src/wrongfields.bpf.c testdata/falsealarms/*.c
 package main
 
 import (
