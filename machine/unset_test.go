@@ -12,7 +12,7 @@ import (
 )
 
 // TestStackBytesNobodyWrote: a read of them is a warning that names them from the frame pointer; what is read follows from the seed and
-// is not zero; strict machines stop the program, and so do kernels before 6.3.
+// is not zero; strict machines stop the program, and so do kernels without since.UninitStack.
 func TestStackBytesNobodyWrote(t *testing.T) {
 	const object = "../testdata/objects/clang-14/silent.o"
 	tests := []struct {

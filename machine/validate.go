@@ -215,15 +215,19 @@ func wholeArray(path string) string {
 // text reports whether a type begins with characters.
 func text(spec *btf.Spec, id btf.ID) bool {
 	for range 16 { // a damaged type may contain itself
-		switch t := spec.SkipMods(id); {
-		case t.Kind.IsComposite() && len(t.Members) > 0:
-			id = t.Members[0].Type
-		case t.Kind == btf.KindArray:
+		t := spec.SkipMods(id)
+		if t.Kind == btf.KindArray {
 			n, err := spec.Sizeof(t.Ref)
 			return err == nil && n == 1
-		default:
+		}
+		first := slices.IndexFunc(t.Members, func(m btf.Member) bool { // marks between groups of members are empty arrays
+			n, err := spec.Sizeof(m.Type)
+			return err == nil && n > 0
+		})
+		if first < 0 {
 			return false
 		}
+		id = t.Members[first].Type
 	}
 	return false
 }
@@ -256,13 +260,10 @@ func meant(spec *btf.Spec, a *KernelAccess, r *loader.Reloc) bool {
 	if target == nil || target.BTF == nil {
 		return false
 	}
-	root := target.BTF.Name(target.Root)
-	if t := target.BTF.SkipMods(target.Root); t.Name != "" {
-		root = t.Name
-	}
 	lo, hi := fieldRange(r)
+	root, object := composite{target.BTF, target.BTF.SkipMods(target.Root)}, composite{spec, spec.SkipMods(a.TypeID)}
 	off := uint32(a.Off)
-	return embeds(spec, a.TypeID, off, root, lo, hi, 0) || embeds(target.BTF, target.Root, lo, a.Type, off, off+1, 0)
+	return object.embeds(root, off, lo, hi, 0) || root.embeds(object, lo, off, off+1, 0)
 }
 
 // fieldRange returns the bytes of a relocation's field within its root type.
@@ -281,29 +282,46 @@ func fieldRange(r *loader.Reloc) (lo, hi uint32) {
 	return lo, hi
 }
 
-// embeds reports whether offset off of a type corresponds to an offset from lo to hi of a struct or union called name
-// that is the type itself or a member of it, at any depth.
-func embeds(spec *btf.Spec, id btf.ID, off uint32, name string, lo, hi uint32, depth int) bool {
+// composite is a type of one BTF, without modifiers and typedefs.
+type composite struct {
+	spec *btf.Spec
+	t    *btf.Type
+}
+
+// is reports whether both are the same struct or union. One without a name, such as that of atomic_long_t, is known by its members.
+func (c composite) is(o composite) bool {
+	if !c.t.Kind.IsComposite() || c.t.Kind != o.t.Kind {
+		return false
+	}
+	if c.t.Name != "" || o.t.Name != "" {
+		return btf.EssentialName(c.t.Name) == btf.EssentialName(o.t.Name)
+	}
+	return c.t.Size == o.t.Size && slices.EqualFunc(c.t.Members, o.t.Members, func(a, b btf.Member) bool { return a.Name == b.Name })
+}
+
+// embeds reports whether offset off of a type corresponds to an offset from lo to hi of a struct or union that is the type itself or a
+// member of it, at any depth.
+func (c composite) embeds(of composite, off, lo, hi uint32, depth int) bool {
 	const deepest = 16
-	t := spec.SkipMods(id)
 	switch {
 	case depth > deepest:
 		return false
-	case t.Kind == btf.KindArray:
-		n, err := spec.Sizeof(t.Ref)
-		return err == nil && n > 0 && embeds(spec, t.Ref, off%uint32(n), name, lo, hi, depth+1)
-	case !t.Kind.IsComposite():
+	case c.t.Kind == btf.KindArray:
+		n, err := c.spec.Sizeof(c.t.Ref)
+		return err == nil && n > 0 && composite{c.spec, c.spec.SkipMods(c.t.Ref)}.embeds(of, off%uint32(n), lo, hi, depth+1)
+	case !c.t.Kind.IsComposite():
 		return false
-	case btf.EssentialName(t.Name) == btf.EssentialName(name) && off >= lo && off < hi:
+	case c.is(of) && off >= lo && off < hi:
 		return true
 	}
-	for i := range t.Members {
-		at, _ := spec.MemberBits(t, &t.Members[i])
-		n, err := spec.Sizeof(t.Members[i].Type)
-		if i == len(t.Members)-1 && spec.SkipMods(t.Members[i].Type).Kind == btf.KindArray {
+	for i := range c.t.Members {
+		at, _ := c.spec.MemberBits(c.t, &c.t.Members[i])
+		n, err := c.spec.Sizeof(c.t.Members[i].Type)
+		member := composite{c.spec, c.spec.SkipMods(c.t.Members[i].Type)}
+		if i == len(c.t.Members)-1 && member.t.Kind == btf.KindArray {
 			n = math.MaxInt64 // objects have as many elements of an array at the end as were allocated, whatever is declared
 		}
-		if start := at / 8; err == nil && off >= start && int64(off-start) < n && embeds(spec, t.Members[i].Type, off-start, name, lo, hi, depth+1) {
+		if start := at / 8; err == nil && off >= start && int64(off-start) < n && member.embeds(of, off-start, lo, hi, depth+1) {
 			return true
 		}
 	}
