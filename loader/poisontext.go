@@ -19,7 +19,7 @@ func (lp *LinkedProgram) PoisonText(pc int) string {
 		return fmt.Sprintf("the kernel has no kfunc %s: test it with bpf_ksym_exists before the call", lp.linked.Externs[n].Name)
 	case kind == corerelo.PoisonCORE:
 		if r, ok := lp.RelocAt(pc); ok && r.Relocation != nil && r.Local.BTF != nil {
-			return "the kernel does not have " + r.Local.Field() + ", which is reached without a check that it exists"
+			return r.Local.Field() + " does not exist in the kernel, and nothing excludes the access"
 		}
 		return "a CO-RE relocation that failed is reached: guard the access with bpf_core_field_exists or a similar check"
 	}
