@@ -210,7 +210,8 @@ type Run struct {
 	// would change it.
 	WhyNot []string `json:"why_not,omitempty"`
 
-	titled bool // shown under its own name
+	titled  bool   // shown under its own name
+	program string // the one that was started
 }
 
 // Fault is a run-time fault.
@@ -286,6 +287,7 @@ type Effect struct {
 
 // Access is one access to kernel memory.
 type Access struct {
+	Program   string `json:"program"`
 	Insn      int    `json:"insn"`
 	Type      string `json:"type"`
 	Path      string `json:"path"`

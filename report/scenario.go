@@ -20,16 +20,18 @@ type Validation struct {
 
 // Finding is a read that is not proved valid.
 type Finding struct {
-	Kind   string `json:"kind"`
-	Insn   int    `json:"insn"`
-	Source string `json:"source,omitempty"`
-	Text   string `json:"text"`
+	Kind string `json:"kind"`
+	// Program is the one whose instruction it is; after a tail call or in a callback it is not the one that was started.
+	Program string `json:"program"`
+	Insn    int    `json:"insn"`
+	Source  string `json:"source,omitempty"`
+	Text    string `json:"text"`
 }
 
 func newValidation(v machine.Validation) *Validation {
 	out := &Validation{Reads: v.Reads, Proved: v.Proved, Baked: v.Baked, Findings: []Finding{}}
 	for _, f := range v.Findings {
-		out.Findings = append(out.Findings, Finding{string(f.Kind), f.Insn, f.Source, f.Text})
+		out.Findings = append(out.Findings, Finding{string(f.Kind), f.Program, f.Insn, f.Source, f.Text})
 	}
 	return out
 }
@@ -109,6 +111,9 @@ func writeValidation(b *strings.Builder, r *Run, item func(kind, text string), s
 		text := f.Kind + ": " + f.Text
 		if f.Source != "" {
 			text += " at " + f.Source
+		}
+		if f.Program != r.program {
+			text += " in " + f.Program
 		}
 		if !seen[text] {
 			seen[text] = true
