@@ -49,6 +49,7 @@ var layers = []struct {
 	{"mem", []string{"internal/endian"}},
 	{"packet", []string{"internal/endian", "internal/nearest"}},
 	{"btf/btffile", []string{"internal/lazyre", "btf"}},
+	{"internal/testbtf", []string{"btf", "btf/btffile"}}, // for tests only
 	{"uapi/gen", []string{"btf", "btf/btffile"}},
 	{"btf/check", []string{"uapi", "btf"}},
 	{"btf/ids", []string{"btf"}},

@@ -10,12 +10,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-var xdpFields = net.Bind(progtype.Of(uapi.ProgTypeXDP).Context, packetWords)
+var xdpFields = fieldsOf(uapi.ProgTypeXDP, packetWords)
 
 // packetWords are the context fields whose values come from the packet.
-var packetWords = map[string]net.Source{
-	"data": {Kind: net.DataField}, "data_end": {Kind: net.DataEndField}, "data_meta": {Kind: net.DataMetaField}, "len": {Kind: net.LenField},
-	"sk": {Kind: net.SocketField},
+func packetWords() map[string]net.Source {
+	return map[string]net.Source{
+		"data": {Kind: net.DataField}, "data_end": {Kind: net.DataEndField}, "data_meta": {Kind: net.DataMetaField}, "len": {Kind: net.LenField},
+		"sk": {Kind: net.SocketField},
+	}
 }
 
 func (h *Hooks) packetBytes(c *Context) []byte {
@@ -65,7 +67,7 @@ func (h *Hooks) xdpContext(c *Context) error {
 	return nil
 }
 
-var skbFields = net.Bind(progtype.Of(uapi.ProgTypeSchedCls).Context, packetWords)
+var skbFields = fieldsOf(uapi.ProgTypeSchedCls, packetWords)
 
 const skbSize = 192
 
