@@ -5,8 +5,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 func constOf(v int64) num.Tnum { return num.Const(uint64(v)) }
@@ -62,7 +62,7 @@ func (a *values) bswap(in *decode.Insn, r *reg, alu64 bool) {
 }
 
 func (a *values) mov(in *decode.Insn, alu64 bool) {
-	cast := isAddrCast(in) && a.rel >= since.R(6, 9)
+	cast := isAddrCast(in) && a.has(since.AddrCast)
 	if cast && a.arena == nil {
 		a.refuse(uapi.EINVAL, "addr_space_cast insn can only be used in a program that has an associated arena")
 	}

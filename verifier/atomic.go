@@ -3,7 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // atomicOK reports whether atomic instructions are allowed on the memory that a register points to.
@@ -12,7 +12,7 @@ func (a *memory) atomicOK(n uint8) bool {
 	case t == ptrCtx, t.isPacket(), t == ptrFlowKeys, t.isSock():
 		return false
 	case t == ptrArena:
-		return a.rel >= since.R(6, 10)
+		return a.has(since.ArenaAtomics)
 	}
 	return true
 }
@@ -69,7 +69,7 @@ func (a *memory) atomic(in *decode.Insn) {
 	if loadReg >= 0 {
 		a.access(a.insn, int(in.Dst), int(in.Off), size, read, loadReg, true, false)
 	}
-	if a.rel >= since.R(6, 10) {
+	if a.has(since.AtomicPointerTypes) {
 		a.samePointer(a.reg(int(in.Dst)).typ, false)
 	}
 	a.access(a.insn, int(in.Dst), int(in.Off), size, write, -1, true, false)

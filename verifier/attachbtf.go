@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // attachBTF finds the function, tracepoint or program of a tracing program (bpf_check_attach_target).
@@ -64,7 +64,7 @@ func (h *attachment) attachBTF() {
 // multiFunc is the function that stands for those that such a program is attached to later (bpf_multi_func): it has no arguments.
 func (h *attachment) multiFunc() (*btf.Spec, btf.ID) {
 	const name = "bpf_multi_func"
-	if h.rel < since.R(7, 2) {
+	if !h.has(since.MultiAttach) {
 		panic(refusal{uapi.EINVAL}) // an attach type that it does not know
 	}
 	if h.k.BTF == nil {
@@ -120,12 +120,12 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 		h.refuse(uapi.EINVAL, "attach_btf_id %d points to wrong type name %s", t.ID, t.Name)
 	}
 	// Tracepoints that may fault are those of system calls (TRACE_EVENT_SYSCALL).
-	if h.p.Sleepable && h.rel >= since.R(7, 2) && name != "sys_enter" && name != "sys_exit" {
+	if h.p.Sleepable && h.has(since.FaultableTracepoints) && name != "sys_enter" && name != "sys_exit" {
 		h.refuse(uapi.EINVAL, "Sleepable program cannot attach to non-faultable tracepoint %s", name)
 	}
 	i.attachTrace = true
 	// The tracepoint's template has parameter names, including their suffixes.
-	if h.rel >= since.R(6, 12) {
+	if h.has(since.TracepointParamNames) {
 		if id, ok := s.FindID(btf.KindFunc, "__bpf_trace_"+name); ok {
 			i.attachProto = s.MustType(s.MustType(id).Ref)
 			return
@@ -167,8 +167,8 @@ func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 	if deniedFunc(t.Name) {
 		panic(refusal{uapi.EINVAL})
 	}
-	if atReturn(p.Attach) && noreturnFunc(t.Name) && h.rel >= since.R(6, 15) {
-		if h.rel >= since.R(7, 0) {
+	if atReturn(p.Attach) && noreturnFunc(t.Name) && h.has(since.NoreturnTargets) {
+		if h.has(since.SessionWords) {
 			h.refuse(uapi.EINVAL, "Attaching fexit/fsession/fmod_ret to __noreturn function '%s' is rejected.", t.Name)
 		}
 		h.refuse(uapi.EINVAL, "Attaching fexit/fmod_ret to __noreturn function '%s' is rejected.", t.Name)
@@ -187,14 +187,14 @@ func (h *attachment) distill(s *btf.Spec, t *btf.Type) {
 	if r := s.SkipMods(fp.Ref); r.Kind == btf.KindStruct || r.Kind == btf.KindUnion {
 		h.refuse(uapi.EINVAL, "The function %s return type %s is unsupported.", t.Name, strings.ToUpper(r.Kind.String()))
 	}
-	if h.rel < since.R(6, 1) {
+	if !h.has(since.StructArgs) {
 		for i := range fp.Params {
 			if a := s.SkipMods(fp.Params[i].Type); a.Kind == btf.KindStruct || a.Kind == btf.KindUnion {
 				h.refuse(uapi.EINVAL, "The function %s arg%d type %s is unsupported.", t.Name, i, strings.ToUpper(a.Kind.String()))
 			}
 		}
 	}
-	if r := s.SkipMods(fp.Ref); h.rel >= since.R(7, 2) && r.Kind == btf.KindInt && r.Size > 8 && atReturn(h.p.Attach) {
+	if r := s.SkipMods(fp.Ref); h.has(since.WideReturns) && r.Kind == btf.KindInt && r.Size > 8 && atReturn(h.p.Attach) {
 		h.refuse(uapi.EOPNOTSUPP, "Attach to function %s with a >8 byte return value is not supported for this attach type", t.Name)
 	}
 }

@@ -3,7 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // structMatch reports whether a pointer into a struct matches another struct type: the same, or the type of the first
@@ -62,7 +62,7 @@ again:
 	if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
 		return fail(uapi.EINVAL, "Type '%s' is not a struct", anon(t.Name))
 	}
-	if t.Kind == btf.KindUnion && len(t.Members) != 1 && k.rel >= since.R(6, 3) {
+	if t.Kind == btf.KindUnion && len(t.Members) != 1 && k.has(since.UnionsUntrusted) {
 		flags |= ptrUntrusted
 	}
 	if off+size > int(t.Size) {
@@ -227,7 +227,7 @@ func (k *kernelMem) socketType(t regType) string {
 	case ptrTCPSock:
 		return "tcp_sock"
 	case constMap:
-		if k.rel >= since.R(6, 6) {
+		if k.has(since.MapAsStruct) {
 			return "bpf_map"
 		}
 	}
@@ -239,7 +239,7 @@ func (k *kernelMem) socketType(t regType) string {
 func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	r := k.reg(n)
 	name := k.specName(r.spec, r.tid)
-	if !k.prog.gpl && k.isKernelSpec(r.spec) && k.rel >= since.R(6, 2) {
+	if !k.prog.gpl && k.isKernelSpec(r.spec) && k.has(since.KernelStructsGPL) {
 		k.refuse(uapi.EINVAL, "Cannot access kernel 'struct %s' from non-GPL compatible program", name)
 	}
 	switch {
@@ -288,28 +288,28 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 // Members of kernel structs whose pointers stay valid (BTF_TYPE_SAFE_RCU and others in kernel/bpf/verifier.c).
 var (
 	safeRCU = safeTable{
-		"task_struct":         {{field: "cpus_ptr", since: since.R(6, 4)}, {field: "cgroups", since: since.R(6, 4)}, {field: "real_parent", since: since.R(6, 4)}, {field: "group_leader", since: since.R(6, 4)}},
-		"cgroup":              {{field: "kn", since: since.R(6, 4)}},
-		"css_set":             {{field: "dfl_cgrp", since: since.R(6, 4)}},
-		"cgroup_subsys_state": {{field: "cgroup", since: since.R(6, 14)}},
+		"task_struct":         {{field: "cpus_ptr", since: since.SafePointers}, {field: "cgroups", since: since.SafePointers}, {field: "real_parent", since: since.SafePointers}, {field: "group_leader", since: since.SafePointers}},
+		"cgroup":              {{field: "kn", since: since.SafePointers}},
+		"css_set":             {{field: "dfl_cgrp", since: since.SafePointers}},
+		"cgroup_subsys_state": {{field: "cgroup", since: since.SafeSubsysCgroup}},
 	}
 	safeRCUOrNull = safeTable{
-		"mm_struct":    {{field: "exe_file", since: since.R(6, 4)}},
-		"sk_buff":      {{field: "sk", since: since.R(6, 4)}},
-		"request_sock": {{field: "sk", since: since.R(6, 4)}},
+		"mm_struct":    {{field: "exe_file", since: since.SafePointers}},
+		"sk_buff":      {{field: "sk", since: since.SafePointers}},
+		"request_sock": {{field: "sk", since: since.SafePointers}},
 	}
 	safeTrusted = safeTable{
-		"bpf_iter_meta":    {{field: "seq", since: since.R(6, 4)}},
-		"bpf_iter__task":   {{field: "meta", since: since.R(6, 4)}, {field: "task", since: since.R(6, 4)}},
-		"linux_binprm":     {{field: "file", since: since.R(6, 4)}},
-		"file":             {{field: "f_inode", since: since.R(6, 4)}},
-		"dentry":           {{field: "d_inode", since: since.R(6, 4), until: since.R(6, 18)}},
+		"bpf_iter_meta":    {{field: "seq", since: since.SafePointers}},
+		"bpf_iter__task":   {{field: "meta", since: since.SafePointers}, {field: "task", since: since.SafePointers}},
+		"linux_binprm":     {{field: "file", since: since.SafePointers}},
+		"file":             {{field: "f_inode", since: since.SafePointers}},
+		"dentry":           {{field: "d_inode", since: since.SafePointers, until: since.DentryInodeNullable}},
 		"bpf_iter__dmabuf": nil,
 	}
 	safeTrustedOrNull = safeTable{
-		"socket":         {{field: "sk", since: since.R(6, 5)}},
-		"dentry":         {{field: "d_inode", since: since.R(6, 18)}},
-		"vm_area_struct": {{field: "vm_mm", since: since.R(6, 18)}, {field: "vm_file", since: since.R(6, 18)}},
+		"socket":         {{field: "sk", since: since.SafeSocketSk}},
+		"dentry":         {{field: "d_inode", since: since.DentryInodeNullable}},
+		"vm_area_struct": {{field: "vm_mm", since: since.SafeVMAFields}, {field: "vm_file", since: since.SafeVMAFields}},
 	}
 )
 

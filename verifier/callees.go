@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // helperOf finds a helper's prototype for this program; it refuses calls of helpers that do not exist or are not
@@ -20,7 +20,7 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	}
 	p := h.For(u.rel, u.prog.caller)
 	if p == nil || !u.onlyHook(p.Only) || id == uapi.FuncOverrideReturn && !u.errorInjection() {
-		if u.rel >= since.R(6, 12) {
+		if u.has(since.HelperOfTypeWords) {
 			u.refuse(uapi.EINVAL, "program of this type cannot use helper %s#%d", h.Name(), int32(id))
 		}
 		u.refuse(uapi.EINVAL, "unknown func %s#%d", h.Name(), int32(id))
@@ -141,12 +141,12 @@ func (u *subject) onlyHook(o proto.Only) bool {
 // mark with ALLOW_ERROR_INJECTION.
 func (u *subject) errorInjectable(name string) bool {
 	if syscallEntry(name) {
-		return u.rel >= since.R(7, 0) || u.errorInjection()
+		return u.has(since.SyscallInjection) || u.errorInjection()
 	}
-	if !u.errorInjection() && !(u.rel >= since.R(6, 2) && modifyReturnTest(name)) {
+	if !u.errorInjection() && !(u.has(since.ModifyReturnTests) && modifyReturnTest(name)) {
 		return false
 	}
-	if name == "bpf_fentry_test1" && u.rel < since.R(6, 1) {
+	if name == "bpf_fentry_test1" && !u.has(since.FentryTestInjectable) {
 		return false
 	}
 	switch name {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // findSubprogs finds the functions: the program itself, called functions and callbacks.
@@ -31,7 +31,7 @@ func (l *layout) findSubprogs() {
 	for i := range l.insns {
 		in := &l.insns[i]
 		switch {
-		case isLocalCall(in), isFuncRef(in) && l.rel >= since.R(5, 13):
+		case isLocalCall(in), isFuncRef(in) && l.has(since.FuncPointers):
 			add(callTarget(i, in))
 		case isKfuncCall(in):
 			l.addKfunc(i)
@@ -156,7 +156,7 @@ func (c *cfg) call(t int, visit bool) bool {
 func (c *cfg) visit(t int) bool {
 	e := c.e
 	in := &e.insns[t]
-	if isFuncRef(in) && e.rel >= since.R(5, 13) {
+	if isFuncRef(in) && e.has(since.FuncPointers) {
 		return c.call(t, true)
 	}
 	if !isJump(in) {

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // isCtxType reports whether a pointer type is the type of the program's context (btf_is_prog_ctx_type).
@@ -26,7 +26,7 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 		return false
 	}
 	want := ctxNames[typ]
-	if t.Name == want || u.rel >= since.R(6, 4) && (want == "__sk_buff" && t.Name == "sk_buff" || want == "xdp_md" && t.Name == "xdp_buff") {
+	if t.Name == want || u.has(since.CtxByKernelType) && (want == "__sk_buff" && t.Name == "sk_buff" || want == "xdp_md" && t.Name == "xdp_buff") {
 		return true
 	}
 	if typ == uapi.ProgTypeKprobe && t.Name == "bpf_user_pt_regs_t" {

@@ -2,19 +2,19 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // dynptrArg checks a dynptr argument (process_dynptr_func).
 func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	r := g.reg(n)
 	if r.typ != ptrStack && r.typ != constDynptr {
-		if g.rel >= since.R(7, 0) {
+		if g.has(since.RegisterWords) {
 			g.refuse(uapi.EINVAL, "R%d expected pointer to stack or const struct bpf_dynptr", n)
 		}
 		g.refuse(uapi.EINVAL, "arg#%d expected pointer to stack or const struct bpf_dynptr", n-1)
 	}
-	if r.typ == constDynptr && g.rel < since.R(6, 2) {
+	if r.typ == constDynptr && !g.has(since.ConstDynptrChecked) {
 		return
 	}
 	if t&memUninit != 0 {
@@ -31,20 +31,20 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 		if t&objRelease != 0 {
 			g.refuse(uapi.EINVAL, "CONST_PTR_TO_DYNPTR cannot be released")
 		}
-	} else if r.typ == constDynptr && t&memRdonly == 0 && g.rel >= since.R(6, 2) {
+	} else if r.typ == constDynptr && t&memRdonly == 0 && g.has(since.ConstDynptrChecked) {
 		g.refuse(uapi.EINVAL, "cannot pass pointer to const bpf_dynptr, the helper mutates it")
 	}
 	if !g.dynptrValid(r) {
-		if g.rel >= since.R(7, 0) {
+		if g.has(since.RegisterWords) {
 			g.refuse(uapi.EINVAL, "Expected an initialized dynptr as R%d", n)
 		}
-		g.refuse(uapi.EINVAL, "Expected an initialized dynptr as arg #%d", n-1+b2i(g.rel < since.R(6, 3)))
+		g.refuse(uapi.EINVAL, "Expected an initialized dynptr as arg #%d", n-1+b2i(!g.has(since.DynptrFromZero)))
 	}
 	if want := dynTypeOf(t); want != dynInvalid && g.dynptrType(r) != want {
-		if g.rel >= since.R(7, 0) {
+		if g.has(since.RegisterWords) {
 			g.refuse(uapi.EINVAL, "Expected a dynptr of type %s as R%d", dynNames[want], n)
 		}
-		g.refuse(uapi.EINVAL, "Expected a dynptr of type %s as arg #%d", dynNames[want], n-1+b2i(g.rel < since.R(6, 3)))
+		g.refuse(uapi.EINVAL, "Expected a dynptr of type %s as arg #%d", dynNames[want], n-1+b2i(!g.has(since.DynptrFromZero)))
 	}
 	if r.typ == constDynptr {
 		return

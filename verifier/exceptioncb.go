@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // exceptionTag begins the declaration tag of the first function that names its exception callback.
@@ -16,7 +16,7 @@ const exceptionTag = "exception_callback:"
 // program without function information has none, unless it says where.
 func (l *layout) exceptionCallback() int {
 	switch {
-	case l.rel < since.R(6, 7):
+	case !l.has(since.Exceptions):
 		return 0
 	case !l.funcInfo():
 		return l.p.ExceptionCallback

@@ -8,12 +8,12 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // badRange logs the values that a register may have and those it must have (verbose_invalid_scalar).
 func (fs *frames) badRange(r *reg, rg retRange, where, name string) {
-	if fs.rel < since.R(6, 8) {
+	if !fs.has(since.ReturnRangeWords) {
 		t := r.Var.String()
 		if r.Var.IsUnknown() {
 			t = "unknown scalar value"
@@ -63,14 +63,14 @@ func (fs *frames) checkReturn(n int, name string) {
 			}
 		}
 	}
-	if sub && !f.inException && !f.inAsync && fs.rel >= since.R(7, 0) && fs.returnsVoid(f.sub) {
+	if sub && !f.inException && !f.inAsync && fs.has(since.VoidGlobals) && fs.returnsVoid(f.sub) {
 		return
 	}
 	fs.values.checkSrc(uint8(n))
 	r := fs.reg(n)
 	if f.inAsync {
 		rg := retRange{0, 0}
-		if fs.rel >= since.R(6, 18) {
+		if fs.has(since.AsyncReturnRange) {
 			rg = f.callbackRet
 		}
 		fs.enforce(r, n, rg, "At async callback return", name, false)
@@ -110,7 +110,7 @@ func (fs *frames) returnsVoid(sub int) bool {
 // if r0 is one.
 func (fs *frames) opsReturn(n int) bool {
 	t := fs.prog.attachProto
-	if t == nil || fs.hookReturn() != progtype.ReturnsPointer || fs.rel < since.R(6, 16) {
+	if t == nil || fs.hookReturn() != progtype.ReturnsPointer || !fs.has(since.OpsReturnKptr) {
 		return false
 	}
 	r := fs.reg(n)
@@ -126,14 +126,14 @@ func (fs *frames) enforce(r *reg, n int, rg retRange, where, name string, word b
 	if r.typ != scalar {
 		fs.refuse(uapi.EINVAL, "%s the register R%d is not a known value (%s)", where, n, fs.typeName(r.typ))
 	}
-	if fs.rel >= since.R(6, 8) {
+	if fs.has(since.ReturnPrecise) {
 		fs.precision.precise(n)
 	}
 	ok := int64(rg.min) <= r.SMin && r.SMax <= int64(rg.max)
 	if word {
 		ok = rg.min <= r.SMin32 && r.SMax32 <= rg.max
 	}
-	if fs.rel < since.R(6, 8) {
+	if !fs.has(since.ReturnsByRange) {
 		ok = rangeTnum(rg).Contains(r.Var)
 	}
 	if !ok {

@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // attachToProg checks extensions and programs that trace other programs (kernel/bpf/verifier.c bpf_check_attach_target).
@@ -71,7 +71,7 @@ func (h *attachment) recursion(tgt *Program) {
 	p := h.p
 	traces := tgt.Type == uapi.ProgTypeTracing
 	switch {
-	case p.Type == uapi.ProgTypeTracing && h.rel >= since.R(6, 8):
+	case p.Type == uapi.ProgTypeTracing && h.has(since.NestedTracing):
 		if traces && tgt.AttachProg != nil && tgt.AttachProg.Type == uapi.ProgTypeTracing {
 			h.refuse(uapi.EINVAL, "Cannot nest tracing program attach more than once")
 		}

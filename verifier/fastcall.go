@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // markFastcalls finds spills and fills around calls that preserve registers: the kernel removes them, and their slots
@@ -104,7 +104,7 @@ func (l *layout) inlinesHelper(id uapi.FuncID) bool {
 	case uapi.FuncGetSmpProcessorId:
 		return true
 	case uapi.FuncGetCurrentTask, uapi.FuncGetCurrentTaskBtf:
-		return l.rel >= since.R(7, 0)
+		return l.has(since.InlinedCurrentTask)
 	}
 	return false
 }

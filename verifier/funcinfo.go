@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // funcArg is a parameter of a function according to its BTF.
@@ -37,9 +37,9 @@ func (l *layout) prepareArgs(sub int) bool {
 		return false
 	}
 	ret := s.SkipMods(fp.Ref)
-	if !isScalarType(ret) && !(ret.Kind == btf.KindVoid && l.rel >= since.R(7, 0)) {
+	if !isScalarType(ret) && !(ret.Kind == btf.KindVoid && l.has(since.VoidGlobals)) {
 		if global {
-			if l.rel >= since.R(7, 0) {
+			if l.has(since.VoidGlobals) {
 				l.refuse(uapi.EINVAL, "Global function %s() return value not void or scalar. Only those are supported.", sp.name)
 			}
 			l.refuse(uapi.EINVAL, "Global function %s() doesn't return scalar. Only those are supported.", sp.name)
@@ -73,7 +73,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	sp := &l.subs[sub]
 	global := sp.linkage == funcGlobal
 	tags := map[string]bool{}
-	if l.rel >= since.R(6, 8) {
+	if l.has(since.ArgTags) {
 		for _, t := range l.declTags(spec, fn.ID, i) {
 			tag, ok := strings.CutPrefix(t, "arg:")
 			if !ok {
@@ -85,11 +85,11 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 			switch tag {
 			case "ctx", "nonnull":
 			case "trusted", "nullable", "arena":
-				if l.rel < since.R(6, 9) {
+				if !l.has(since.TrustTags) {
 					l.refuse(uapi.EOPNOTSUPP, "arg#%d has unsupported set of tags", i)
 				}
 			case "untrusted":
-				if l.rel < since.R(6, 17) {
+				if !l.has(since.UntrustedTag) {
 					l.refuse(uapi.EOPNOTSUPP, "arg#%d has unsupported set of tags", i)
 				}
 			default:
@@ -108,14 +108,14 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 			return funcArg{kind: argScalar}, true
 		}
 		if global {
-			if l.rel >= since.R(7, 0) {
+			if l.has(since.RegisterWords) {
 				l.refuse(uapi.EINVAL, "R%d type %s in %s() is not supported yet.", i+1, strings.ToUpper(t.Kind.String()), sp.name)
 			}
 			l.refuse(uapi.EINVAL, "Arg#%d type %s in %s() is not supported yet.", i, strings.ToUpper(t.Kind.String()), sp.name)
 		}
 		return funcArg{}, false
 	}
-	if l.rel >= since.R(7, 2) && pointsToArena(s, t) {
+	if l.has(since.ArenaPointerArgs) && pointsToArena(s, t) {
 		tags["arena"] = true
 	}
 	if tags["ctx"] || l.isCtxType(s, t) {
@@ -125,7 +125,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		return funcArg{kind: argCtx}, true
 	}
 	target := s.SkipMods(t.Ref)
-	if target.Kind == btf.KindStruct && (target.Name == "bpf_dynptr" || target.Name == "bpf_dynptr_kern") && l.rel >= since.R(6, 5) {
+	if target.Kind == btf.KindStruct && (target.Name == "bpf_dynptr" || target.Name == "bpf_dynptr_kern") && l.has(since.DynptrGlobalArgs) {
 		if len(tags) > 0 {
 			badTags()
 		}

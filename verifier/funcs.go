@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 // Linkage of functions.
@@ -76,12 +76,12 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	s := fs.cur
 	sp := &fs.subs[sub]
 	errno := fs.tryArgs(sub)
-	if fs.resources.holdsLock() && fs.rel >= since.R(6, 9) {
+	if fs.resources.holdsLock() && fs.has(since.NoGlobalsUnderLock) {
 		fs.refuse(uapi.EINVAL, "global function calls are not allowed while holding a lock,\nuse static function instead")
 	}
-	if fs.has(since.GlobalEffects) && fs.rel >= since.R(6, 15) {
+	if fs.has(since.GlobalEffects) && fs.has(since.SleepyGlobals) {
 		if sp.mightSleep && !fs.resources.inSleepable() && (fs.cur.rcu > 0 || fs.cur.preempt > 0 || fs.cur.irqID != 0 || !fs.resources.sleepable() || fs.cur.locks > 0) {
-			if fs.rel >= since.R(7, 0) {
+			if fs.has(since.SleepableStates) {
 				fs.refuse(uapi.EINVAL, "sleepable global function %s() called in %s", sp.name, fs.resources.nonSleepable())
 			}
 			fs.refuse(uapi.EINVAL, "global functions that may sleep are not allowed in non-sleepable context,\ni.e., in a RCU/IRQ/preempt-disabled section, or in\na non-sleepable BPF program context")
@@ -101,7 +101,7 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	sp.called = true
 	fs.values.clobber(fs.regs())
 	fs.reg(0).unknown()
-	if sp.mightThrow && fs.rel >= since.R(6, 19) {
+	if sp.mightThrow && fs.has(since.GlobalsThrow) {
 		// The path on which the function throws ends here; the other one is queued.
 		fs.pool.push(fs.insn+1, fs.insn)
 		return fs.exit(true)
@@ -111,7 +111,7 @@ func (fs *frames) callGlobal(sub int) stepResult {
 
 // invalidArgs returns the message about arguments that a global function does not accept.
 func (fs *frames) invalidArgs(sub int) string {
-	if fs.rel < since.R(6, 8) {
+	if !fs.has(since.FuncNameWords) {
 		return fmt.Sprintf("Caller passes invalid args into func#%d", sub)
 	}
 	return fmt.Sprintf("Caller passes invalid args into func#%d ('%s')", sub, fs.subs[sub].name)
@@ -179,7 +179,7 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 }
 
 func (fs *frames) argName(i int) string {
-	if fs.rel >= since.R(7, 0) {
+	if fs.has(since.RegisterWords) {
 		return "R" + itoa(i+1)
 	}
 	return "arg#" + itoa(i)
@@ -250,7 +250,7 @@ func (fs *frames) leaveFunc() {
 		fs.precision.precise(0)
 		rg := callee.callbackRet
 		bad := int64(rg.min) > r0.SMin || r0.SMax > int64(rg.max)
-		if fs.rel < since.R(6, 8) { // compared by bits; all ranges are 0 to 1, or 0
+		if !fs.has(since.ReturnsByRange) { // compared by bits; all ranges are 0 to 1, or 0
 			bad = !num.Tnum{Mask: uint64(rg.max)}.Contains(r0.Var)
 		}
 		if bad {

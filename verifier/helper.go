@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // callHelper checks a helper call (check_helper_call).
@@ -60,7 +60,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 // checkMaySleep checks that sleeping is allowed at a call.
 func (c *helpers) checkMaySleep(kind, name string, id int32) {
 	s := c.cur
-	if c.rel >= since.R(7, 0) {
+	if c.has(since.SleepableStates) {
 		if !c.resources.inSleepable() {
 			what := c.resources.nonSleepable()
 			if kind == "helper" {
@@ -125,12 +125,12 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 }
 
 func (c *helpers) tailCall() {
-	if c.rel >= since.R(6, 14) {
+	if c.has(since.LeaksTogether) {
 		c.resources.resourceLeak(true, true, "tail_call")
 		return
 	}
 	s := c.cur
-	if s.lock != (lockKey{}) && c.rel >= since.R(6, 2) {
+	if s.lock != (lockKey{}) && c.has(since.TailCallUnderLock) {
 		c.refuse(uapi.EINVAL, "tail_call cannot be used inside bpf_spin_lock-ed region")
 	}
 	if c.resources.leak(false) {
@@ -187,7 +187,7 @@ func (c *helpers) checkFuncIP(h *proto.Helper) {
 		case uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachModifyReturn, uapi.AttachTraceFsession,
 			uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
 		default:
-			if c.rel >= since.R(7, 0) {
+			if c.has(since.SessionWords) {
 				c.refuse(uapi.ENOTSUPP, "func %s#%d supported only for fentry/fexit/fsession/fmod_ret programs", h.Name(), int32(h.ID))
 			}
 			c.refuse(uapi.ENOTSUPP, "func %s#%d supported only for fentry/fexit/fmod_ret programs", h.Name(), int32(h.ID))
@@ -200,7 +200,7 @@ func (c *helpers) checkFuncIP(h *proto.Helper) {
 
 // checkSetRetval checks the value that a hook shall return: for LSM hooks since 7.0, and for all, as 32 bits, since 7.2. Programs of getsockopt set any.
 func (c *helpers) checkSetRetval(regs *[11]reg) {
-	if c.rel >= since.R(7, 2) {
+	if c.has(since.RetvalForAll) {
 		c.checkRetval32(&regs[1])
 		return
 	}
@@ -210,7 +210,7 @@ func (c *helpers) checkSetRetval(regs *[11]reg) {
 	if c.prog.attachProto != nil && c.prog.attachProto.Ref == 0 {
 		c.refuse(uapi.EINVAL, "BPF_LSM_CGROUP that attach to void LSM hooks can't modify return value!")
 	}
-	if c.rel >= since.R(7, 0) {
+	if c.has(since.RetvalLSM) {
 		rg, ok := c.lsmRange()
 		if !ok {
 			rg = retRange{-maxErrno, 0}

@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // argFlags translates a prototype's flags.
@@ -49,7 +49,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		m.release = n
 	}
 	if r.ref != 0 && kind != proto.Kptr {
-		if m.ref != 0 && g.rel < since.R(7, 2) {
+		if m.ref != 0 && !g.has(since.SeveralReferences) {
 			g.refuse(uapi.EFAULT, "verifier internal error: more than one arg with ref_obj_id R%d %d %d", n, r.ref, m.ref)
 		}
 		m.ref = r.ref
@@ -151,12 +151,12 @@ var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapVa
 func (g *arguments) memKinds(kind proto.ArgKind) []regType {
 	list := memKinds
 	switch {
-	case g.rel < since.R(6, 2) && (kind == proto.MapKey || kind == proto.MapValue):
+	case !g.has(since.MapArgsAnyMemory) && (kind == proto.MapKey || kind == proto.MapValue):
 		list = memKinds[:5]
-	case g.rel < since.R(6, 4):
+	case !g.has(since.BTFMemArgs):
 		list = memKinds[:8]
 	}
-	if g.rel < since.R(5, 13) { // no keys of maps
+	if !g.has(since.MapKeyPointers) { // no keys of maps
 		list = append(append([]regType(nil), list[:3]...), list[4:]...)
 	}
 	return list
@@ -183,9 +183,6 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	if a.Flags&proto.ReadOnly != 0 || kind == proto.MapKey || kind == proto.ConstString {
 		t &^= memRdonly
 	}
-	if kind == proto.MapValue && g.rel < since.R(6, 13) {
-		t &^= 0
-	}
 	if a.Flags&proto.MaybeNull != 0 {
 		t &^= maybeNull
 	}
@@ -201,7 +198,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
 		list = g.memKinds(kind)
 	}
-	if kind == proto.Kptr && g.rel < since.R(6, 12) {
+	if kind == proto.Kptr && !g.has(since.XchgLocalKptr) {
 		list = list[:1] // map values only
 	}
 	if kind == proto.ConstString {
@@ -284,7 +281,7 @@ func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 		if kind == proto.Dynptr && r.typ == ptrStack {
 			return
 		}
-		if g.rel < since.R(5, 15) && r.typ.base() == ptrMem {
+		if !g.has(since.MemOffsets) && r.typ.base() == ptrMem {
 			return
 		}
 		if r.off != 0 {
@@ -323,7 +320,7 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	case p.Args[m.release-1].Kind == proto.Dynptr:
 		g.stack.unmarkDynptr(r)
 		ok = true
-	case m.id == uapi.FuncKptrXchg && m.ref != 0 && g.rel >= since.R(6, 7):
+	case m.id == uapi.FuncKptrXchg && m.ref != 0 && g.has(since.XchgKeepsRCU):
 		id := m.ref
 		rcu := g.resources.inRCU()
 		if ok = g.resources.dropRef(g.cur, id); ok {
@@ -380,7 +377,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	if t := m.mapp.Type; t != uapi.MapTypeArray && t != uapi.MapTypePercpuArray {
 		return
 	}
-	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.rel >= since.R(6, 18) { // another inner map may have fewer elements
+	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.has(since.InnerMapLookups) { // another inner map may have fewer elements
 		return
 	}
 	r := g.reg(n)

@@ -3,7 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // checkFields checks that unused fields of an instruction are 0. From 7.1 on all instructions are checked in advance
@@ -63,7 +63,7 @@ func (u *subject) movFields(in *decode.Insn, alu64 bool) {
 	switch {
 	case !isX(in):
 		ok = in.Src == 0 && in.Off == 0
-	case isAddrCast(in) && u.rel >= since.R(6, 9):
+	case isAddrCast(in) && u.has(since.AddrCast):
 		if in.Imm != 1 && in.Imm != 1<<16 {
 			u.refuse(uapi.EINVAL, "addr_space_cast insn can only convert between address space 1 and 0")
 		}
@@ -95,7 +95,7 @@ func (u *subject) jumpFields(in *decode.Insn) {
 	w32 := class(in) == clsJMP32
 	switch opOf(in) {
 	case opCall:
-		if isX(in) || in.Src != 2 && in.Off != 0 || in.Src > 2 || in.Src == 2 && u.rel < since.R(5, 13) || in.Dst != 0 || w32 {
+		if isX(in) || in.Src != 2 && in.Off != 0 || in.Src > 2 || in.Src == 2 && !u.has(since.Kfuncs) || in.Dst != 0 || w32 {
 			u.refuse(uapi.EINVAL, "BPF_CALL uses reserved fields")
 		}
 	case opJA:
@@ -122,7 +122,7 @@ func (u *subject) condFields(in *decode.Insn) {
 }
 
 func (u *subject) mayGotoFields(in *decode.Insn) {
-	if in.Code == clsJMP|opJCOND && in.Src == 0 && in.Dst == 0 && in.Imm == 0 && (in.Off != 0 || u.rel >= since.R(6, 15)) {
+	if in.Code == clsJMP|opJCOND && in.Src == 0 && in.Dst == 0 && in.Imm == 0 && (in.Off != 0 || u.has(since.MayGotoZero)) {
 		return
 	}
 	if u.has(since.InsnBeforeWalk) {

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 type kfFlags proto.KfuncFlags
@@ -150,7 +150,7 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 	s := c.cur
 	lock, unlock := k.is("bpf_rcu_read_lock"), k.is("bpf_rcu_read_unlock")
 	off, on := k.is("bpf_preempt_disable"), k.is("bpf_preempt_enable")
-	if c.resources.inTreeCallback() && (lock || unlock) && (s.rcu > 0 || c.rel >= since.R(6, 18)) {
+	if c.resources.inTreeCallback() && (lock || unlock) && (s.rcu > 0 || c.has(since.TreeCallbackRCU)) {
 		c.refuse(uapi.EACCES, "Calling bpf_rcu_read_{lock,unlock} in unnecessary rbtree callback")
 	}
 	switch {
@@ -180,7 +180,7 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 		s.preempt--
 	}
 	if !k.flags.has(kfSleepable) {
-		if k.flags.has(kfRCUProtected) && !k.flags.has(kfIterNew) && !c.resources.inRCU() && c.rel >= since.R(6, 18) {
+		if k.flags.has(kfRCUProtected) && !k.flags.has(kfIterNew) && !c.resources.inRCU() && c.has(since.RCUProtectedKfuncs) {
 			c.refuse(uapi.EACCES, "kernel func %s requires RCU critical section protection", k.name)
 		}
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // kfArg is the kind of a kfunc's pointer argument.
@@ -69,10 +69,10 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 		if t.Kind != btf.KindPtr {
 			c.refuse(uapi.EINVAL, "Unrecognized arg#%d type %s", i, t.Kind)
 		}
-		nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.rel >= since.R(7, 0)
-		needTrust := k.flags.has(kfTrusted) || k.flags.has(kfRelease) && c.rel < since.R(7, 0)
+		nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
+		needTrust := k.flags.has(kfTrusted) || k.flags.has(kfRelease) && !c.has(since.ReleaseByReference)
 		if (needTrust || k.flags.has(kfRCU)) && (r.isNull() || r.typ.mayBeNull()) && !nullable {
-			if c.rel >= since.R(7, 0) {
+			if c.has(since.RegisterWords) {
 				c.refuse(uapi.EACCES, "Possibly NULL pointer passed to trusted R%d", n)
 			}
 			c.refuse(uapi.EACCES, "Possibly NULL pointer passed to trusted arg%d", i)
@@ -111,7 +111,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			}
 		}
 		// Before 6.8 arguments that must be trusted are checked like those that are released.
-		old := c.rel < since.R(6, 8) && (needTrust || k.flags.has(kfRCU)) && (kind == kaAlloc || kind == kaBTF)
+		old := !c.has(since.TrustedOffsets) && (needTrust || k.flags.has(kfRCU)) && (kind == kaAlloc || kind == kaBTF)
 		if k.flags.has(kfRelease) && r.ref != 0 || old {
 			if !(kind == kaDynptr && r.typ == ptrStack) {
 				if r.off != 0 {
@@ -127,9 +127,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 		}
 	}
 	if k.flags.has(kfRelease) && m.release == 0 && !k.is("bpf_dynptr_file_discard") {
-		if c.rel >= since.R(6, 19) || true {
-			c.refuse(uapi.EINVAL, "release kernel function %s expects refcounted PTR_TO_BTF_ID", k.name)
-		}
+		c.refuse(uapi.EINVAL, "release kernel function %s expects refcounted PTR_TO_BTF_ID", k.name)
 	}
 }
 
@@ -193,11 +191,11 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		named, isNamed = kfArgStructs[ref.Name]
 	}
 	is := func(x kfArg) bool { return isNamed && named == x }
-	nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.rel >= since.R(7, 0)
-	if k.is("bpf_cast_to_kern_ctx") || c.rel >= since.R(7, 0) && k.is("bpf_session_is_return", "bpf_session_cookie") {
+	nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
+	if k.is("bpf_cast_to_kern_ctx") || c.has(since.SessionContext) && k.is("bpf_session_is_return", "bpf_session_cookie") {
 		return kaCtx
 	}
-	if nullable && r.isNull() && !is(kaDynptr) && !sized && c.rel >= since.R(6, 15) {
+	if nullable && r.isNull() && !is(kaDynptr) && !sized && c.has(since.NullArgs) {
 		return kaNull
 	}
 	if c.isCtxType(s, t) {
@@ -227,7 +225,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		return kaIRQ
 	case is(kaResLock):
 		return kaResLock
-	case is(kaTimer) && c.rel >= since.R(7, 0):
+	case is(kaTimer) && c.has(since.TimerArgs):
 		return kaTimer
 	case hasSuffix(p, "__arena"):
 		return kaArena
@@ -246,7 +244,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		if sized {
 			void = "void, "
 		}
-		if c.rel >= since.R(7, 0) {
+		if c.has(since.RegisterWords) {
 			c.refuse(uapi.EINVAL, "R%d pointer type %s %s must point to %sscalar, or struct with scalar", i+1, strings.ToUpper(ref.Kind.String()), ref.Name, void)
 		}
 		c.refuse(uapi.EINVAL, "arg#%d pointer type %s %s must point to %sscalar, or struct with scalar", i, strings.ToUpper(ref.Kind.String()), ref.Name, void)
@@ -264,7 +262,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	n := i + 1
 	r := c.reg(n)
 	bad := func(what string) {
-		if c.rel >= since.R(7, 0) {
+		if c.has(since.RegisterWords) {
 			c.refuse(uapi.EINVAL, "R%d %s", n, what)
 		}
 		c.refuse(uapi.EINVAL, "arg#%d %s", i, what)
@@ -402,7 +400,7 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 			defer func() {
 				if x := recover(); x != nil {
 					if _, ok := x.(refusal); ok {
-						if c.rel >= since.R(7, 0) {
+						if c.has(since.RegisterWords) {
 							c.verbose("R%d R%d memory, len pair leads to invalid memory access", n, n+1)
 						} else {
 							c.verbose("arg#%d arg#%d memory, len pair leads to invalid memory access", i, i+1)
@@ -423,7 +421,7 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 			c.refuse(uapi.EINVAL, "R%d must be a known constant", n+1)
 		}
 		m.hasConstant, m.constant = true, sz.Var.Value
-		if c.rel >= since.R(6, 19) {
+		if c.has(since.ConstSizePrecise) {
 			c.precision.precise(n + 1)
 		}
 	}
@@ -472,7 +470,7 @@ func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
 		t |= memUninit
 	}
 	var clone, parent uint32
-	if c.rel >= since.R(7, 2) {
+	if c.has(since.DerivedDynptrs) {
 		parent = m.ref
 	}
 	switch {

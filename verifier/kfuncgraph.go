@@ -3,7 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 func (c *kfuncs) graphRoot(m *callMeta, n int, kind kfArg) {
@@ -53,7 +53,7 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 		want, name, head = fieldRBNode, "bpf_rb_node", "bpf_rb_root"
 	}
 	if k.is("bpf_rbtree_remove", "bpf_rbtree_left", "bpf_rbtree_right") {
-		if c.rel >= since.R(6, 16) {
+		if c.has(since.TreeWalk) {
 			if !r.typ.isNonOwning() && r.ref == 0 {
 				c.refuse(uapi.EINVAL, "%s can only take non-owning or refcounted bpf_rb_node pointer", k.name)
 			}
@@ -61,7 +61,7 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 			c.refuse(uapi.EINVAL, "rbtree_remove node input must be non-owning ref")
 		}
 		if c.resources.inTreeCallback() {
-			if c.rel < since.R(6, 16) {
+			if !c.has(since.TreeWalk) {
 				c.refuse(uapi.EINVAL, "rbtree_remove not allowed in rbtree cb")
 			}
 			c.refuse(uapi.EINVAL, "%s not allowed in rbtree cb", k.name)

@@ -7,13 +7,13 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // addKfunc finds the kernel function that instruction i calls.
 func (l *layout) addKfunc(i int) {
 	in := &l.insns[i]
-	if l.rel < since.R(5, 13) {
+	if !l.has(since.Kfuncs) {
 		return
 	}
 	ref, ok := l.p.Refs[i]
@@ -70,7 +70,7 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	k.flags = kfFlags(row.FlagsIn(l.rel))
 	k.allowed = row.For(l.rel, l.prog.caller)
 	if row.Only == proto.SessionPrograms && l.p.Attach != uapi.AttachTraceKprobeSession && l.p.Attach != uapi.AttachTraceUprobeSession {
-		k.allowed = l.rel >= since.R(7, 0) && k.allowed
+		k.allowed = l.has(since.SessionKfuncs) && k.allowed
 	}
 	k.changesPacket = k.is("bpf_xdp_pull_data")
 	return k
@@ -78,7 +78,7 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 
 // dropInTracing: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there.
 func (c *kfuncs) dropInTracing(m *callMeta) {
-	if c.rel < since.R(7, 2) || !m.k.is("bpf_obj_drop", "bpf_percpu_obj_drop") {
+	if !c.has(since.UnsafeDrop) || !m.k.is("bpf_obj_drop", "bpf_percpu_obj_drop") {
 		return
 	}
 	traces := tracer(c.prog.typ) || c.prog.typ == uapi.ProgTypeTracing && c.p.Attach != uapi.AttachTraceIter && !c.p.Sleepable

@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // kfuncResult sets r0 to what a kernel function returns.
@@ -54,7 +54,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 		if m.ref != 0 {
 			r0.ref = m.ref
 		}
-		if k.flags.has(kfRCUProtected) && c.rel >= since.R(6, 18) {
+		if k.flags.has(kfRCUProtected) && c.has(since.RCUProtectedKfuncs) {
 			r0.typ |= memRCU
 		}
 	} else {
@@ -62,11 +62,11 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 		switch {
 		case k.is("bpf_get_kmem_cache"):
 			typ |= ptrUntrusted
-		case k.flags.has(kfRCUProtected) && c.rel >= since.R(6, 18):
+		case k.flags.has(kfRCUProtected) && c.has(since.RCUProtectedKfuncs):
 			typ |= memRCU
 		case k.flags.has(kfIterNext) && c.iterReg(m).typ&memRCU != 0:
 			typ |= memRCU
-		case k.flags.has(kfIterNext), c.rel >= since.R(6, 18):
+		case k.flags.has(kfIterNext), c.has(since.KfuncResultsTrusted):
 			typ |= ptrTrusted
 		}
 		r0.pointer(typ)
@@ -118,10 +118,10 @@ func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 		case t.Kind == btf.KindStruct || t.Kind == btf.KindUnion:
 			r0.pointer(ptrBTF | ptrUntrusted)
 			r0.spec, r0.tid = k.spec, uint32(t.ID)
-		case t.Kind == btf.KindVoid && c.rel >= since.R(6, 17):
+		case t.Kind == btf.KindVoid && c.has(since.RdonlyCastVoid):
 			r0.pointer(ptrMem | memRdonly | ptrUntrusted)
 		default:
-			if c.rel >= since.R(6, 17) {
+			if c.has(since.RdonlyCastVoid) {
 				c.refuse(uapi.EINVAL, "kfunc bpf_rdonly_cast type ID argument must be of a struct or void")
 			}
 			c.refuse(uapi.EINVAL, "kfunc bpf_rdonly_cast type ID argument must be of a struct")

@@ -3,7 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // accessKptr checks a load or store of a kptr (check_map_kptr_access).
@@ -47,17 +47,17 @@ func (a *memory) accessKptr(insn, value int, f *field) {
 	}
 }
 
-var rcuTypes = map[string]since.Release{"prog_test_ref_kfunc": since.R(6, 4), "cgroup": since.R(6, 4), "bpf_cpumask": since.R(6, 4), "task_struct": since.R(6, 4), "bpf_crypto_ctx": since.R(6, 10)}
+var rcuTypes = map[string]since.Rule{"prog_test_ref_kfunc": since.RCUKptrs, "cgroup": since.RCUKptrs, "bpf_cpumask": since.RCUKptrs, "task_struct": since.RCUKptrs, "bpf_crypto_ctx": since.CryptoKptrs}
 
 // kptrFlags returns how far a loaded kptr can be trusted (btf_ld_kptr_type).
 func (a *memory) kptrFlags(f *field) regType {
-	if a.rel < since.R(6, 4) {
+	if !a.has(since.RCUKptrs) {
 		return maybeNull | ptrUntrusted
 	}
 	safe := f.kind == fieldKptrPercpu
 	if f.kind == fieldKptrRef {
-		safe = !a.isKernelSpec(f.spec) && a.rel >= since.R(6, 8)
-		if from, ok := rcuTypes[a.specName(f.spec, uint32(f.tid))]; ok && from <= a.rel {
+		safe = !a.isKernelSpec(f.spec) && a.has(since.LocalKptrsRCU)
+		if from, ok := rcuTypes[a.specName(f.spec, uint32(f.tid))]; ok && a.has(from) {
 			safe = true
 		}
 	}

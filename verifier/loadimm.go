@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -59,7 +59,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 		d.pointer(ptrMapValue)
 		d.mapp = a.mapp
 		d.off = int32(a.off)
-		if m.rec.has(fieldSpinLock) && e.rel < since.R(6, 2) {
+		if m.rec.has(fieldSpinLock) && !e.has(since.LockIdentity) {
 			d.id = e.newID()
 		}
 	}
@@ -74,7 +74,7 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	}
 	s := e.cur
 	for i := s.curFrame; i > 0; i-- {
-		if s.frames[i].inCallback && e.rel >= since.R(6, 12) {
+		if s.frames[i].inCallback && e.has(since.NoLoadPacketInCallback) {
 			e.refuse(uapi.EINVAL, "cannot use BPF_LD_[ABS|IND] within callback")
 		}
 	}

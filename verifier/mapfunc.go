@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 func hasDirectValue(t uapi.MapType) bool {
@@ -100,9 +100,6 @@ func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	if bad {
 		h, _ := proto.Lookup(id)
 		c.refuse(uapi.EINVAL, "cannot pass map_type %d into func %s#%d", t, h.Name(), int32(id))
-	}
-	if id == uapi.FuncTailCall && c.nsubs() > 1 && c.rel < since.R(5, 10) {
-		c.refuse(uapi.EINVAL, "tail_calls are not allowed in programs with bpf-to-bpf calls")
 	}
 }
 

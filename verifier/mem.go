@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // checkAlign checks alignment where the machine or the kernel's bookkeeping requires it.
@@ -160,7 +160,7 @@ func (a *memory) checkMapAccess(n, off, size int, zeroOK bool, src accessSource)
 }
 
 func (a *memory) fieldName(f *field, old string) string {
-	if a.rel >= since.R(6, 13) {
+	if a.has(since.FieldNames) {
 		return f.kind.String()
 	}
 	return old
@@ -326,7 +326,7 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int,
 		}
 		b := m.Frozen[at : at+int64(size)]
 		x := endian.Uint(a.order(), b)
-		if sx && a.rel >= since.R(6, 9) {
+		if sx && a.has(since.SignedConstLoads) {
 			x = uint64(endian.Int(a.order(), b))
 		}
 		v.constant(x)
@@ -361,7 +361,7 @@ func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx bool) {
 	r := a.reg(n)
 	// From 7.0 on accesses to the context of a syscall program may be at any offset, aligned or not.
-	if a.contexts.varCtx() && a.rel >= since.R(7, 0) {
+	if a.contexts.varCtx() && a.has(since.SyscallVarCtx) {
 		a.checkRegion(n, off, size, math.MaxUint16, false)
 		if t == read && value >= 0 {
 			a.reg(value).unknown()
@@ -434,7 +434,7 @@ func (a *memory) samePointer(t regType, trustMayDiffer bool) {
 		*p = ptrBTF | ptrUntrusted
 		return
 	}
-	if trustMayDiffer && a.rel >= since.R(6, 17) && isUntrusted(t) && isUntrusted(*p) {
+	if trustMayDiffer && a.has(since.MixedUntrusted) && isUntrusted(t) && isUntrusted(*p) {
 		*p = ptrBTF | ptrUntrusted
 		return
 	}

@@ -2,7 +2,7 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 func (a *memory) plainOffset(r *reg, n int) {
@@ -13,7 +13,7 @@ func (a *memory) plainOffset(r *reg, n int) {
 		a.checkOffset(r, n, true)
 		return
 	case ptrCtx:
-		if a.contexts.varCtx() && a.rel >= since.R(7, 0) {
+		if a.contexts.varCtx() && a.has(since.SyscallVarCtx) {
 			return
 		}
 	}
@@ -92,7 +92,7 @@ func (a *memory) memSize(n int, t accessType, zeroOK bool, m *callMeta) {
 		a.refuse(uapi.EACCES, "R%d min value is negative, either use unsigned or 'var &= const'", n)
 	}
 	if r.UMin == 0 && !zeroOK {
-		if a.rel >= since.R(6, 8) {
+		if a.has(since.ZeroReadWords) {
 			a.refuse(uapi.EACCES, "R%d invalid zero-sized read: u64=[%d,%d]", n, int64(r.UMin), int64(r.UMax))
 		}
 		a.helperMem(n-1, 0, t, zeroOK, use)
@@ -116,7 +116,7 @@ func (a *memory) memReg(n int, size uint32) {
 	}
 	a.stack.byType = true
 	a.helperMem(n, int(size), read, true, &callMeta{})
-	if a.rel >= since.R(5, 18) {
+	if a.has(since.GlobalMemWrites) {
 		a.helperMem(n, int(size), write, true, &callMeta{})
 	}
 	a.stack.byType = false

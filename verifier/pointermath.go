@@ -5,8 +5,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 // saneOffset checks that adding to a pointer cannot overflow.
@@ -46,7 +46,7 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	if t.mayBeNull() {
 		a.refuse(uapi.EACCES, "R%d pointer arithmetic on %s prohibited, null-check it first", in.Dst, a.typeName(t))
 	}
-	if t.base() == ptrMem && t&ptrUntrusted != 0 && d == p && a.rel >= since.R(6, 17) {
+	if t.base() == ptrMem && t&ptrUntrusted != 0 && d == p && a.has(since.UntrustedMath) {
 		return
 	}
 	a.movable(in, p, known && off.SMin == 0 && op == opAdd, known)
@@ -55,9 +55,7 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	if !isDst {
 		parent, live := d.parent, d.live
 		*d = ptr
-		if a.rel >= since.R(6, 15) || true {
-			d.parent, d.live = parent, live
-		}
+		d.parent, d.live = parent, live
 	}
 	a.saneOffset(off, t)
 	a.saneOffset(&ptr, t)
@@ -110,7 +108,7 @@ func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
 	case ptrCtx, ptrMapValue, ptrMapKey, ptrStack, ptrPacketMeta, ptrPacket, ptrTPBuffer, ptrBTF, ptrMem, ptrBuf, ptrFunc, constDynptr, ptrPercpuBTF:
 		return
 	case ptrFlowKeys:
-		if known || a.rel < since.R(5, 15) {
+		if known || !a.has(since.FlowKeysMath) {
 			return
 		}
 		if addsZero {

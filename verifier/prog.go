@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // progInfo is derived from how the program is attached.
@@ -68,7 +68,7 @@ func (h *attachment) checkAttach() {
 	}
 	if p.Sleepable && !row.MaySleep(h.rel, p.Attach) {
 		switch {
-		case h.rel >= since.R(6, 1):
+		case h.has(since.SleepableWords):
 			h.refuse(uapi.EINVAL, "Only fentry/fexit/fmod_ret, lsm, iter, uprobe, and struct_ops programs can be sleepable")
 		default:
 			h.refuse(uapi.EINVAL, "Only fentry/fexit/fmod_ret and lsm programs can be sleepable")
@@ -136,7 +136,7 @@ func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 // references.
 func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 	h.prog.ctxArgs = map[int]ctxValue{}
-	if h.rel < since.R(6, 9) {
+	if !h.has(since.OpsArgSuffixes) {
 		return
 	}
 	id, ok := s.FindID(btf.KindFunc, so.Struct+"__"+so.Member)
@@ -160,7 +160,7 @@ func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 			switch {
 			case strings.HasSuffix(p.Name, "__nullable"):
 				v.typ = ptrBTF | ptrTrusted | maybeNull
-			case strings.HasSuffix(p.Name, "__ref") && h.rel >= since.R(6, 15):
+			case strings.HasSuffix(p.Name, "__ref") && h.has(since.OpsRefArgs):
 				v.typ = ptrBTF | ptrTrusted
 				v.ref = refLater
 			}

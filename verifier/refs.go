@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // acquire acquires a reference and returns its identity.
@@ -27,7 +27,7 @@ func (h *resources) dropRef(s *state, id uint32) bool {
 			continue
 		}
 		if !h.r.stateRefs {
-			if f := s.frame(); f.inCallback && r.callback != f.no && h.rel >= since.R(5, 15) {
+			if f := s.frame(); f.inCallback && r.callback != f.no && h.has(since.CallbackRefs) {
 				return false
 			}
 		}
@@ -99,10 +99,10 @@ func (h *resources) leak(throw bool) bool {
 		if r.kind != refPtr {
 			continue
 		}
-		if !h.r.stateRefs && !throw && f.inCallback && r.callback != f.no && h.rel >= since.R(5, 15) {
+		if !h.r.stateRefs && !throw && f.inCallback && r.callback != f.no && h.has(since.CallbackRefs) {
 			continue
 		}
-		if !throw && h.prog.typ == uapi.ProgTypeStructOps && h.rel >= since.R(6, 16) && h.reg(0).ref == r.id {
+		if !throw && h.prog.typ == uapi.ProgTypeStructOps && h.has(since.OpsReturnKptr) && h.reg(0).ref == r.id {
 			continue // checkReturn looks at what a struct_ops program returns
 		}
 		h.verbose("Unreleased reference id=%d alloc_insn=%d", r.id, r.insn)
@@ -135,7 +135,7 @@ func (h *resources) resourceLeak(locks, refs bool, where string) {
 	}
 	throw := !refs
 	// Before 6.9 only the comparison of a tree's elements could return with a lock or within a section.
-	main := s.curFrame == 0 || h.rel < since.R(6, 9) && !h.inTreeCallback()
+	main := s.curFrame == 0 || !h.has(since.LocksAtReturn) && !h.inTreeCallback()
 	say := func(thrown, plain string) {
 		if throw {
 			h.refuse(uapi.EINVAL, "%s", thrown)
@@ -177,7 +177,7 @@ func (h *resources) inRCU() bool {
 // sleepable reports whether the program may sleep here, apart from sections. A callback that runs later asks what calls it back from 7.0 on: timers
 // never sleep, also those of sleepable programs (is_async_cb_sleepable).
 func (h *resources) sleepable() bool {
-	if h.cur != nil && h.rel >= since.R(7, 0) {
+	if h.cur != nil && h.has(since.SleepableStates) {
 		return h.cur.sleepable
 	}
 	return h.p.Sleepable || h.cur != nil && h.cur.sleepable

@@ -2,12 +2,12 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // bits formats the known bits of a register's value as the release does.
 func (a *values) bits(r *reg) string {
-	if a.rel >= since.R(6, 8) {
+	if a.has(since.BitsWords) {
 		return r.Var.Text()
 	}
 	return r.Var.String()

@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // resolve resolves the maps and variables of LD_IMM64, and refuses unknown opcodes (resolve_pseudo_ldimm64).
@@ -15,7 +15,7 @@ func (l *layout) resolve() {
 		in := &l.insns[i]
 		if all {
 			l.checkRegisters(in)
-		} else if class(in) == clsLDX || class(in) == clsSTX && l.rel < since.R(6, 6) {
+		} else if class(in) == clsLDX || class(in) == clsSTX && !l.has(since.StoreFieldsLate) {
 			l.memFields(in)
 		}
 		if in.Code != codeLdImm64 {
@@ -45,7 +45,7 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 		l.resolveVar(i, &ref)
 		return
 	case 4:
-		if l.rel < since.R(5, 13) {
+		if !l.has(since.FuncPointers) {
 			l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
 		}
 		a.ptrType = ptrFunc
@@ -68,7 +68,7 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	if in.Src == 2 || in.Src == 6 {
 		off := ref.Off
 		// From 7.0 on libbpf places the variables of an arena at its end.
-		if off >= maxVarOff && (m.Type != uapi.MapTypeArena || l.rel < since.R(7, 0)) {
+		if off >= maxVarOff && (m.Type != uapi.MapTypeArena || !l.has(since.ArenaOffsets)) {
 			l.refuse(uapi.EINVAL, "direct value offset of %d is not allowed", off)
 		}
 		if !hasDirectValue(m.Type) {
@@ -108,9 +108,6 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 // resolveVar resolves a kernel variable (check_pseudo_btf_id).
 func (l *layout) resolveVar(i int, ref *Ref) {
 	a := &l.aux[i]
-	if l.rel < since.R(5, 10) {
-		l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
-	}
 	if ref.Kind != RefBTF || ref.Missing {
 		l.refuse(uapi.EINVAL, "invalid module BTF object FD specified.")
 	}
@@ -120,14 +117,14 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 	}
 	spec := l.addSpec(s)
 	t := s.MustType(ref.TypeID)
-	if t.Kind == btf.KindFunc && l.rel >= since.R(6, 4) {
+	if t.Kind == btf.KindFunc && l.has(since.FuncSymbols) {
 		a.btfVar.typ = ptrMem | memRdonly
 		a.btfVar.Set(0)
 		return
 	}
 	if t.Kind != btf.KindVar {
 		kinds := "KIND_VAR or KIND_FUNC"
-		if l.rel < since.R(6, 4) {
+		if !l.has(since.FuncSymbols) {
 			kinds = "KIND_VAR."
 		}
 		l.refuse(uapi.EINVAL, "pseudo btf_id %d in ldimm64 isn't %s", ref.TypeID, kinds)
@@ -179,14 +176,14 @@ func (l *layout) checkMapProg(m *mapInfo) {
 		if tracer(t) && m.rec.has(fieldSpinLock) {
 			l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_spin_lock yet")
 		}
-		if l.p.Sleepable && l.rel < since.R(6, 6) {
+		if l.p.Sleepable && !l.has(since.SleepableLocks) {
 			l.refuse(uapi.EINVAL, "sleepable progs cannot use bpf_spin_lock yet")
 		}
 	}
-	if m.rec.has(fieldTimer) && tracer(t) && l.rel < since.R(7, 0) {
+	if m.rec.has(fieldTimer) && tracer(t) && !l.has(since.TracingTimers) {
 		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_timer yet")
 	}
-	if m.rec.has(fieldWorkqueue) && tracer(t) && l.rel < since.R(7, 0) {
+	if m.rec.has(fieldWorkqueue) && tracer(t) && !l.has(since.TracingTimers) {
 		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_wq yet")
 	}
 	if m.Type == uapi.MapTypeStructOps {
@@ -204,28 +201,28 @@ func (l *layout) checkMapProg(m *mapInfo) {
 	case uapi.MapTypeHash, uapi.MapTypeLRUHash, uapi.MapTypeArray:
 		ok = true
 	case uapi.MapTypePercpuHash, uapi.MapTypePercpuArray, uapi.MapTypeLRUPercpuHash, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps, uapi.MapTypeRingbuf:
-		ok = l.rel >= since.R(5, 12)
+		ok = l.has(since.SleepableMapKinds)
 	case uapi.MapTypeInodeStorage, uapi.MapTypeSkStorage, uapi.MapTypeTaskStorage:
-		ok = l.rel >= since.R(5, 17)
+		ok = l.has(since.SleepableStorage)
 	case uapi.MapTypeUserRingbuf:
-		ok = l.rel >= since.R(6, 1)
+		ok = l.has(since.SleepableUserRingbuf)
 	case uapi.MapTypeCgrpStorage:
-		ok = l.rel >= since.R(6, 2)
+		ok = l.has(since.SleepableCgroupStorage)
 	case uapi.MapTypeQueue, uapi.MapTypeStack:
-		ok = l.rel >= since.R(6, 8) // 6.6 does not, 6.12 does
+		ok = l.has(since.SleepableQueues) // 6.6 does not, 6.12 does
 	case uapi.MapTypeArena:
 		ok = true
 	case uapi.MapTypeInsnArray, uapi.MapTypeProgArray:
-		ok = l.rel >= since.R(6, 18) || m.Type == uapi.MapTypeInsnArray
+		ok = l.has(since.SleepableProgArrays) || m.Type == uapi.MapTypeInsnArray
 	default:
-		ok = l.rel >= since.R(7, 1) && m.Type == uapi.MapTypeLPMTrie || l.rel >= since.R(7, 1) && m.Type == uapi.MapTypeRhash
+		ok = l.has(since.SleepableTries) && (m.Type == uapi.MapTypeLPMTrie || m.Type == uapi.MapTypeRhash)
 	}
 	if !ok {
 		l.refuse(uapi.EINVAL, "Sleepable programs can only use array, hash, ringbuf and local storage maps")
 	}
 	if !preallocated && !l.has(since.RuntimeElements) {
 		what := "maps"
-		if l.rel < since.R(5, 12) {
+		if !l.has(since.SleepableMapKinds) {
 			what = "hash maps"
 		}
 		l.refuse(uapi.EINVAL, "Sleepable programs can only use preallocated %s", what)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
 )
 
@@ -19,6 +20,7 @@ type subject struct {
 	p     *Program
 	o     Options
 	rel   Release
+	set   *since.Set
 	rules num.Rules
 	r     flags
 

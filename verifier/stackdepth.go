@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 const (
@@ -31,7 +31,7 @@ func (l *limits) checkStackDepth() {
 			order = append(order, i)
 		}
 	}
-	if l.rel < since.R(6, 13) {
+	if !l.has(since.DepthOrder) {
 		for i, j := 0, len(order)-1; i < j; i, j = i+1, j-1 {
 			order[i], order[j] = order[j], order[i]
 		}
@@ -57,7 +57,7 @@ func (l *limits) chainDepth(root int, private bool) {
 		if enter {
 			enter = false
 			s := &l.subs[sub]
-			if s.ldAbs && l.rel >= since.R(6, 12) {
+			if s.ldAbs && l.has(since.NoLoadPacketInCallback) {
 				cb := s.isCallback
 				for j := 0; j < frame && !cb; j++ {
 					cb = l.subs[stack[j].sub].isCallback
@@ -80,9 +80,6 @@ func (l *limits) chainDepth(root int, private bool) {
 			} else {
 				depth += own
 				if depth > maxStack {
-					if l.rel >= since.R(6, 19) {
-						l.refuse(uapi.EACCES, "combined stack size of %d calls is %d. Too large", frame+1, depth)
-					}
 					l.refuse(uapi.EACCES, "combined stack size of %d calls is %d. Too large", frame+1, depth)
 				}
 			}
@@ -103,7 +100,7 @@ func (l *limits) chainDepth(root int, private bool) {
 				}
 				continue
 			}
-			ref := isFuncRef(in) && l.rel >= since.R(5, 13)
+			ref := isFuncRef(in) && l.has(since.FuncPointers)
 			if !isLocalCall(in) && !ref {
 				continue
 			}

@@ -2,7 +2,7 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // stackInit checks that stack read by a helper, or by a load at an unknown offset, has been written
@@ -13,7 +13,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 	what := ""
 	if src == accessHelper {
 		what = " indirect"
-		if k.rel >= since.R(6, 15) {
+		if k.has(since.HelperStackWords) {
 			what = ""
 		}
 	}
@@ -23,7 +23,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 	bounds, clobber := read, false
 	if src == accessHelper {
 		bounds = write
-		if k.rel >= since.R(6, 13) {
+		if k.has(since.HelperStackWrites) {
 			bounds, clobber = t, t == write
 		} else {
 			clobber = true
@@ -75,7 +75,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 				*b = slotMisc
 			}
 		case k.isSpilled(s):
-			if clobber && !(k.rel < since.R(5, 19) && s.reg.typ == ptrBTF) {
+			if clobber && !(!k.has(since.ClobberBTFSpills) && s.reg.typ == ptrBTF) {
 				live, parent := s.reg.live, s.reg.parent
 				s.reg.unknown()
 				s.reg.live, s.reg.parent = live, parent

@@ -2,7 +2,7 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // objectSpi returns the slot where an object of n slots on the stack starts (its highest). The errno is EINVAL if it
@@ -100,7 +100,7 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 // derive notes the reference to the packet that a new dynptr is about: with it, the dynptr ends (parent_id, from 7.2
 // on).
 func (k *stack) derive(r *reg, t regType, parent uint32) {
-	if d := dynTypeOf(t); t&memUninit == 0 || parent == 0 || k.rel < since.R(7, 2) || d == dynInvalid || dynRefcounted(d) {
+	if d := dynTypeOf(t); t&memUninit == 0 || parent == 0 || !k.has(since.DerivedDynptrs) || d == dynInvalid || dynRefcounted(d) {
 		return
 	}
 	f := k.funcOf(r)
@@ -111,7 +111,7 @@ func (k *stack) derive(r *reg, t regType, parent uint32) {
 
 // endDerived ends the dynptrs of a packet that was released, with their slices (release_reference, from 7.2 on).
 func (k *stack) endDerived(parent uint32) {
-	if k.rel < since.R(7, 2) {
+	if !k.has(since.DerivedDynptrs) {
 		return
 	}
 	for _, f := range k.cur.frames[:k.cur.curFrame+1] {
@@ -164,7 +164,7 @@ func (k *stack) destroyDynptr(f *frame, spi int) {
 	s := &f.stack[spi]
 	if dynRefcounted(s.reg.dtype) {
 		ok := false
-		if k.rel >= since.R(6, 19) {
+		if k.has(since.SharedDynptrs) {
 			for i := range f.stack {
 				ok = ok || i != spi && f.stack[i].t[0] == slotDynptr && f.stack[i].reg.first && f.stack[i].reg.ref == s.reg.ref
 			}
@@ -175,7 +175,7 @@ func (k *stack) destroyDynptr(f *frame, spi int) {
 	}
 	id := s.reg.id
 	k.cur.eachReg(spillMask, func(x *reg) {
-		if (x.typ == ptrMem|maybeNull || x.typ == ptrMem || k.rel >= since.R(6, 13) && x.typ.base() == ptrMem) && x.dyn == id && id != 0 {
+		if (x.typ == ptrMem|maybeNull || x.typ == ptrMem || k.has(since.DynptrSliceTypes) && x.typ.base() == ptrMem) && x.dyn == id && id != 0 {
 			k.resources.invalidate(x)
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 func (u *subject) bug(format string, args ...any) {
@@ -145,7 +145,7 @@ func (u *subject) took(n int64) {
 	}
 }
 
-func (u *subject) has(r since.Rule) bool { return r.In(u.rel, u.k.Patch) }
+func (u *subject) has(r since.Rule) bool { return u.set.Has(r) }
 
 // message returns the last line with text.
 func (u *subject) message() string {
@@ -157,8 +157,8 @@ func (u *subject) message() string {
 	return ""
 }
 
-func numRules(k *Kernel) num.Rules {
-	in := func(r since.Rule) bool { return r.In(k.Release, k.Patch) }
+func numRules(set *since.Set) num.Rules {
+	in := set.Has
 	n := num.Rules{
 		SplitSign: in(since.SplitSign), SplitSign32: in(since.SplitSign32), WrapBoth: in(since.WrapBoth),
 		MulSigned: in(since.MulSigned), Div: in(since.DivRange), Neg: in(since.NegRange), Bswap: in(since.BswapRange),

@@ -3,7 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 func (u *subject) kernelSpec() uint8 {
@@ -112,7 +112,7 @@ func (u *subject) lineAt(i int) *Line {
 
 // typeName names a type as messages of the release do.
 func (u *subject) typeName(t regType) string {
-	if u.rel < since.R(5, 18) {
+	if !u.has(since.ScalarWords) {
 		switch t {
 		case scalar:
 			return "inv"
