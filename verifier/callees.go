@@ -60,7 +60,7 @@ func (u *subject) isSyncCallback(in *decode.Insn, i int) bool {
 	}
 	if isKfuncCall(in) {
 		k := u.kfuncAt(i)
-		return k != nil && k.name == "bpf_rbtree_add_impl" || k != nil && k.name == "bpf_rbtree_add"
+		return k.is(proto.AddsToTree)
 	}
 	return false
 }

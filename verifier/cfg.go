@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
@@ -229,7 +230,7 @@ func (c *cfg) visitCall(t int, in *decode.Insn) bool {
 			if k.changesPacket {
 				s.changesPacket = true
 			}
-			if k.name == "bpf_throw" {
+			if k.is(proto.Throws) {
 				s.mightThrow = true
 			}
 		}

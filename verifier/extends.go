@@ -3,6 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
@@ -106,7 +107,7 @@ func (h *attachment) changes(p *Program, start int) bool {
 					return true
 				}
 			case isKfuncCall(in):
-				if p.Refs[pc].Name == "bpf_xdp_pull_data" {
+				if k, _ := proto.LookupKfunc(p.Refs[pc].Name); k.Is(proto.PullsPacket) {
 					return true
 				}
 			case isLocalCall(in):

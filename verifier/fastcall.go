@@ -69,7 +69,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 		if k.proto.Ref != 0 {
 			clobbered |= 1
 		}
-		inlined = k.is("bpf_cast_to_kern_ctx", "bpf_rdonly_cast") || proto.KfuncFlags(k.flags)&proto.KfuncFastCall != 0
+		inlined = k.is(proto.CastsToContext|proto.CastsReadOnly) || proto.KfuncFlags(k.flags)&proto.KfuncFastCall != 0
 	}
 	if bits.OnesCount32(clobbered) == 6 {
 		return

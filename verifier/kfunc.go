@@ -2,8 +2,6 @@ package verifier
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
@@ -50,14 +48,13 @@ type kfunc struct {
 func (k *kfunc) allowedLocked(r Release) bool { return k.row != nil && k.row.InLock(r) }
 
 func (k *kfunc) async() bool {
-	return strings.HasPrefix(k.name, "bpf_wq_set_callback") || k.taskWork()
+	return k.is(proto.SetsWorkCallback | proto.SchedulesTaskWork)
 }
 
-func (k *kfunc) taskWork() bool { return strings.HasPrefix(k.name, "bpf_task_work_schedule_") }
+func (k *kfunc) taskWork() bool { return k.is(proto.SchedulesTaskWork) }
 
-func (k *kfunc) is(names ...string) bool {
-	return slices.Contains(names, strings.TrimSuffix(k.name, "_impl"))
-}
+// is reports whether the function has one of the roles.
+func (k *kfunc) is(r proto.Role) bool { return k != nil && k.row.Is(r) }
 
 // callKfunc checks a call of a kernel function (check_kfunc_call).
 func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
@@ -78,7 +75,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		c.refuse(uapi.EACCES, "calling kernel function %s is not allowed", k.name)
 	}
 	c.curAux().iterNext = k.flags.has(kfIterNext)
-	if k.is("bpf_res_spin_lock", "bpf_res_spin_lock_irqsave") {
+	if k.is(proto.TakesResLock) {
 		b := c.pool.push(c.insn+1, c.insn)
 		regs := b.regs()
 		for i := 0; i <= 5; i++ {
@@ -89,7 +86,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		r.SMin32, r.SMin, r.SMax32, r.SMax = -maxErrno, -maxErrno, -1, -1
 		r.Sync(c.rules)
 	}
-	if k.name == "__bpf_trap" {
+	if k.is(proto.Traps) {
 		c.refuse(uapi.EFAULT, "unexpected __bpf_trap() due to uninitialized variable?")
 	}
 	if k.flags.has(kfSleepable) && !c.resources.sleepable() {
@@ -98,10 +95,10 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	m := &callMeta{k: k}
 	c.kfuncArgs(m)
 	c.dropInTracing(m)
-	if k.is("bpf_rbtree_add") {
+	if k.is(proto.AddsToTree) {
 		c.frames.callback(m.sub, cbTreeLess)
 	}
-	if k.is("bpf_session_cookie") {
+	if k.is(proto.SessionCookie) {
 		m.retSize, m.retRdonly = 8, false
 	}
 	if k.async() {
@@ -116,10 +113,10 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if m.release != 0 {
 		c.kfuncRelease(m)
 	}
-	if k.is("bpf_list_push_front", "bpf_list_push_back", "bpf_rbtree_add") {
+	if k.is(proto.PushesNode) {
 		c.resources.disown(regs[2].ref)
 	}
-	if k.is("bpf_throw") && c.exceptionSub == 0 {
+	if k.is(proto.Throws) && c.exceptionSub == 0 {
 		c.frames.checkReturn(1, "R1")
 	}
 	for i := 0; i <= 5; i++ {
@@ -139,7 +136,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if k.flags.has(kfIterNext) {
 		c.iterNextCall(m)
 	}
-	if k.is("bpf_throw") {
+	if k.is(proto.Throws) {
 		return c.frames.exit(true)
 	}
 	return c.frames.enterCallback()
@@ -148,8 +145,8 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 // kfuncSections counts entered RCU and preemption sections.
 func (c *kfuncs) kfuncSections(k *kfunc) {
 	s := c.cur
-	lock, unlock := k.is("bpf_rcu_read_lock"), k.is("bpf_rcu_read_unlock")
-	off, on := k.is("bpf_preempt_disable"), k.is("bpf_preempt_enable")
+	lock, unlock := k.is(proto.EntersRCU), k.is(proto.LeavesRCU)
+	off, on := k.is(proto.DisablesPreemption), k.is(proto.EnablesPreemption)
 	if c.resources.inTreeCallback() && (lock || unlock) && (s.rcu > 0 || c.has(since.TreeCallbackRCU)) {
 		c.refuse(uapi.EACCES, "Calling bpf_rcu_read_{lock,unlock} in unnecessary rbtree callback")
 	}
@@ -197,7 +194,7 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 
 func (c *kfuncs) kfuncRelease(m *callMeta) {
 	r := c.reg(m.release)
-	if m.k.is("bpf_dynptr_file_discard") {
+	if m.k.is(proto.DiscardsFileDynptr) {
 		c.stack.unmarkDynptr(r)
 		return
 	}

@@ -126,7 +126,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			i++
 		}
 	}
-	if k.flags.has(kfRelease) && m.release == 0 && !k.is("bpf_dynptr_file_discard") {
+	if k.flags.has(kfRelease) && m.release == 0 && !k.is(proto.DiscardsFileDynptr) {
 		c.refuse(uapi.EINVAL, "release kernel function %s expects refcounted PTR_TO_BTF_ID", k.name)
 	}
 }
@@ -192,7 +192,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	}
 	is := func(x kfArg) bool { return isNamed && named == x }
 	nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
-	if k.is("bpf_cast_to_kern_ctx") || c.has(since.SessionContext) && k.is("bpf_session_is_return", "bpf_session_cookie") {
+	if k.is(proto.CastsToContext) || c.has(since.SessionContext) && k.is(proto.OfSession) {
 		return kaCtx
 	}
 	if nullable && r.isNull() && !is(kaDynptr) && !sized && c.has(since.NullArgs) {
@@ -272,17 +272,17 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		if r.typ != ptrCtx {
 			bad("expected pointer to ctx, but got " + c.typeName(r.typ))
 		}
-		if k.is("bpf_cast_to_kern_ctx") {
+		if k.is(proto.CastsToContext) {
 			m.retID = c.kernelCtx()
 		}
 	case kaAlloc:
 		switch r.typ {
 		case ptrBTF | memAlloc:
-			if !k.is("bpf_obj_drop") {
+			if !k.is(proto.DropsObject) {
 				bad("expected for bpf_obj_drop_impl()")
 			}
 		case ptrBTF | memAlloc | memPercpu:
-			if !k.is("bpf_percpu_obj_drop") {
+			if !k.is(proto.DropsPercpu) {
 				bad("expected for bpf_percpu_obj_drop_impl()")
 			}
 		default:
@@ -295,7 +295,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	case kaDynptr:
 		c.kfuncDynptr(m, p, n)
 	case kaIter:
-		if k.is("bpf_iter_css_task_new") && c.prog.typ != uapi.ProgTypeLSM && !(c.prog.typ == uapi.ProgTypeTracing && c.p.Attach == uapi.AttachTraceIter) && !c.resources.sleepable() {
+		if k.is(proto.IteratesCSSTasks) && c.prog.typ != uapi.ProgTypeLSM && !(c.prog.typ == uapi.ProgTypeTracing && c.p.Attach == uapi.AttachTraceIter) && !c.resources.sleepable() {
 			c.refuse(uapi.EINVAL, "css_task_iter is only allowed in bpf_lsm, bpf_iter and sleepable progs")
 		}
 		c.iterArg(m, n, ref)
@@ -370,10 +370,10 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 			bad("doesn't point to map value or allocated object")
 		}
 		flags := lockRes
-		if k.is("bpf_res_spin_lock", "bpf_res_spin_lock_irqsave") {
+		if k.is(proto.TakesResLock) {
 			flags |= lockTake
 		}
-		if k.is("bpf_res_spin_lock_irqsave", "bpf_res_spin_unlock_irqrestore") {
+		if k.is(proto.TakesResLock|proto.DropsResLock) && k.is(proto.SavesIRQ|proto.RestoresIRQ) {
 			flags |= lockIRQ
 		}
 		c.resources.spinLock(n, flags)
@@ -474,18 +474,18 @@ func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
 		parent = m.ref
 	}
 	switch {
-	case k.is("bpf_dynptr_from_skb"):
+	case k.is(proto.DynptrFromSkb):
 		t |= dynSkb
-	case k.is("bpf_dynptr_from_xdp"):
+	case k.is(proto.DynptrFromXDP):
 		t |= dynXDP
-	case k.is("bpf_dynptr_from_skb_meta"):
+	case k.is(proto.DynptrFromMeta):
 		t |= dynSkbMeta
-	case k.is("bpf_dynptr_from_file"):
+	case k.is(proto.DynptrFromFile):
 		t |= dynFile
-	case k.is("bpf_dynptr_file_discard"):
+	case k.is(proto.DiscardsFileDynptr):
 		t |= dynFile | objRelease
 		m.release = n
-	case k.is("bpf_dynptr_clone") && t&memUninit != 0:
+	case k.is(proto.ClonesDynptr) && t&memUninit != 0:
 		t |= dynFlag(m.dynType)
 		clone, parent = m.dynRef, m.dynRef
 	}

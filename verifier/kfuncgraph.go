@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
@@ -52,7 +53,7 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 	if kind == kaNode {
 		want, name, head = fieldRBNode, "bpf_rb_node", "bpf_rb_root"
 	}
-	if k.is("bpf_rbtree_remove", "bpf_rbtree_left", "bpf_rbtree_right") {
+	if k.is(proto.TakesTreeNode) {
 		if c.has(since.TreeWalk) {
 			if !r.typ.isNonOwning() && r.ref == 0 {
 				c.refuse(uapi.EINVAL, "%s can only take non-owning or refcounted bpf_rb_node pointer", k.name)
@@ -95,9 +96,9 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 func (c *kfuncs) irqArg(m *callMeta, n int) {
 	k := m.k
 	r := c.reg(n)
-	save := k.is("bpf_local_irq_save", "bpf_res_spin_lock_irqsave")
+	save := k.is(proto.SavesIRQ)
 	class := uint8(0)
-	if k.is("bpf_res_spin_lock_irqsave", "bpf_res_spin_unlock_irqrestore") {
+	if k.is(proto.TakesResLock|proto.DropsResLock) && k.is(proto.SavesIRQ|proto.RestoresIRQ) {
 		class = 1
 	}
 	spi, errno := c.stack.objectSpi(r, "irq_flag", 1)

@@ -2,7 +2,6 @@ package verifier
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
@@ -56,11 +55,11 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 		l.refuse(uapi.EINVAL, "kernel btf_id %d is not a function", ref.TypeID)
 	}
 	k.name = fn.Name
-	if strings.HasPrefix(k.name, "bpf_xdp_metadata_rx_") && l.p.Flags&flagDevBound == 0 {
-		l.refuse(uapi.EINVAL, "metadata kfuncs require device-bound program")
-	}
 	k.proto = s.MustType(fn.Ref)
 	row, ok := l.declared(ref.Module).Lookup(fn.Name)
+	if row.Is(proto.DeviceMetadata) && l.p.Flags&flagDevBound == 0 {
+		l.refuse(uapi.EINVAL, "metadata kfuncs require device-bound program")
+	}
 	if !ok {
 		tagged := s.Kfuncs()
 		k.none = len(tagged) > 0 && !slices.Contains(tagged, ref.TypeID)
@@ -72,13 +71,13 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	if row.Only == proto.SessionPrograms && l.p.Attach != uapi.AttachTraceKprobeSession && l.p.Attach != uapi.AttachTraceUprobeSession {
 		k.allowed = l.has(since.SessionKfuncs) && k.allowed
 	}
-	k.changesPacket = k.is("bpf_xdp_pull_data")
+	k.changesPacket = k.is(proto.PullsPacket)
 	return k
 }
 
 // dropInTracing: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there.
 func (c *kfuncs) dropInTracing(m *callMeta) {
-	if !c.has(since.UnsafeDrop) || !m.k.is("bpf_obj_drop", "bpf_percpu_obj_drop") {
+	if !c.has(since.UnsafeDrop) || !m.k.is(proto.DropsObject|proto.DropsPercpu) {
 		return
 	}
 	traces := tracer(c.prog.typ) || c.prog.typ == uapi.ProgTypeTracing && c.p.Attach != uapi.AttachTraceIter && !c.p.Sleepable

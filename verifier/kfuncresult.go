@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
@@ -19,7 +20,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 		return
 	case btf.KindInt, btf.KindEnum, btf.KindEnum64:
 		r0.unknown()
-		if k.is("bpf_res_spin_lock", "bpf_res_spin_lock_irqsave") {
+		if k.is(proto.TakesResLock) {
 			r0.constant(0)
 		}
 		return
@@ -60,7 +61,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 	} else {
 		typ := ptrBTF
 		switch {
-		case k.is("bpf_get_kmem_cache"):
+		case k.is(proto.ReturnsUntrusted):
 			typ |= ptrUntrusted
 		case k.flags.has(kfRCUProtected) && c.has(since.RCUProtectedKfuncs):
 			typ |= memRCU
@@ -72,7 +73,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 		r0.pointer(typ)
 		r0.spec, r0.tid = k.spec, uint32(pt.ID)
 	}
-	retNull := k.flags.has(kfRetNull) && !(k.is("bpf_refcount_acquire") && m.owning)
+	retNull := k.flags.has(kfRetNull) && !(k.is(proto.CountsReference) && m.owning)
 	if retNull {
 		r0.typ |= maybeNull
 		r0.id = c.newID()
@@ -83,7 +84,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 			r0.id = id
 		}
 		r0.ref = id
-	} else if k.is("bpf_rbtree_first", "bpf_rbtree_root", "bpf_rbtree_left", "bpf_rbtree_right", "bpf_list_front", "bpf_list_back") {
+	} else if k.is(proto.PeeksNode) {
 		c.resources.nonOwning(r0)
 	}
 	if r0.id == 0 && c.resources.mayHoldLock(r0) {
@@ -95,20 +96,20 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 	k := m.k
 	switch {
-	case k.is("bpf_obj_new", "bpf_percpu_obj_new"):
+	case k.is(proto.NewObject | proto.NewPercpu):
 		c.objNew(m, r0)
-	case k.is("bpf_refcount_acquire"):
+	case k.is(proto.CountsReference):
 		r0.pointer(ptrBTF | memAlloc)
 		r0.spec, r0.tid = m.argSpec, m.argID
-	case k.is("bpf_list_pop_front", "bpf_list_pop_back", "bpf_list_front", "bpf_list_back", "bpf_rbtree_remove", "bpf_rbtree_first", "bpf_rbtree_root", "bpf_rbtree_left", "bpf_rbtree_right"):
+	case k.is(proto.ReturnsNode):
 		if m.root == nil {
 			c.unknown("result of %s", k.name)
 		}
 		graphNode(r0, m.root)
-	case k.is("bpf_cast_to_kern_ctx"):
+	case k.is(proto.CastsToContext):
 		r0.pointer(ptrBTF | ptrTrusted)
 		r0.spec, r0.tid = k.spec, m.retID
-	case k.is("bpf_rdonly_cast"):
+	case k.is(proto.CastsReadOnly):
 		s := c.specs[k.spec-1]
 		if m.constant >= uint64(s.NumTypes()) {
 			c.refuse(uapi.EINVAL, "Unknown type ID %d passed to kfunc bpf_rdonly_cast", m.constant)
@@ -126,10 +127,10 @@ func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 			}
 			c.refuse(uapi.EINVAL, "kfunc bpf_rdonly_cast type ID argument must be of a struct")
 		}
-	case k.is("bpf_dynptr_slice", "bpf_dynptr_slice_rdwr"):
+	case k.is(proto.SlicesDynptr):
 		r0.pointer(ptrMem | dynFlag(m.dynType))
 		r0.mem = uint32(m.constant)
-		if k.is("bpf_dynptr_slice") {
+		if k.is(proto.SlicesReadOnly) {
 			r0.typ |= memRdonly
 		} else if !c.contexts.packetAccess(nil, write) {
 			c.refuse(uapi.EINVAL, "the prog does not allow writes to packet data")
@@ -157,7 +158,7 @@ func (c *kfuncs) objNew(m *callMeta, r0 *reg) {
 	if m.constant >= uint64(c.p.BTF.NumTypes()) || c.p.BTF.Kind(btf.ID(m.constant)) != btf.KindStruct {
 		c.refuse(uapi.EINVAL, "bpf_obj_new/bpf_percpu_obj_new type ID argument must be of a struct")
 	}
-	percpu := m.k.is("bpf_percpu_obj_new")
+	percpu := m.k.is(proto.NewPercpu)
 	id := btf.ID(m.constant)
 	t := c.p.BTF.MustType(id)
 	if percpu {

@@ -1,8 +1,7 @@
 package verifier
 
 import (
-	"strings"
-
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
@@ -365,7 +364,7 @@ func (h *resources) inTreeCallback() bool {
 		if !f.inCallback {
 			continue
 		}
-		if k := h.kfuncAt(f.callsite); k != nil && strings.HasPrefix(k.name, "bpf_rbtree_") {
+		if h.kfuncAt(f.callsite).is(proto.AddsToTree) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
@@ -89,7 +90,7 @@ func (l *limits) chainDepth(root int, private bool) {
 		for ; i < end; i++ {
 			in := &l.insns[i]
 			if isKfuncCall(in) {
-				if k := l.kfuncAt(i); k != nil && k.name == "bpf_throw" {
+				if l.kfuncAt(i).is(proto.Throws) {
 					bad := l.subs[sub].isCallback
 					for j := 0; j < frame && !bad; j++ {
 						bad = l.subs[stack[j].sub].isCallback
