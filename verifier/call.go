@@ -4,6 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // call checks a call of any kind.
@@ -34,6 +35,6 @@ func (e *explorer) checkLockedCall(in *decode.Insn) {
 		ok = k != nil && k.allowedLocked(e.rel)
 	}
 	if !ok {
-		e.refuse(uapi.EINVAL, "function calls are not allowed while holding a lock")
+		e.refuse(refusal.FunctionCallsNotAllowedWhileHolding)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // helperOf finds a helper's prototype for this program; it refuses calls of helpers that do not exist or are not
@@ -16,14 +17,14 @@ import (
 func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	h, ok := proto.Lookup(id)
 	if !ok || !h.In(u.rel) {
-		u.refuse(uapi.EINVAL, "invalid func %s#%d", helperName(h, ok), int32(id))
+		u.refuse(refusal.InvalidFunc, helperName(h, ok), int32(id))
 	}
 	p := h.For(u.rel, u.prog.caller)
 	if p == nil || !u.onlyHook(p.Only) || id == uapi.FuncOverrideReturn && !u.errorInjection() {
 		if u.has(since.HelperOfTypeWords) {
-			u.refuse(uapi.EINVAL, "program of this type cannot use helper %s#%d", h.Name(), int32(id))
+			u.refuse(refusal.ProgramTypeCannotUseHelper, h.Name(), int32(id))
 		}
-		u.refuse(uapi.EINVAL, "unknown func %s#%d", h.Name(), int32(id))
+		u.refuse(refusal.UnknownFunc, h.Name(), int32(id))
 	}
 	return h, p
 }

@@ -2,9 +2,9 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // condJump checks a branch, and queues the taken path if both are possible (check_cond_jmp_op).
@@ -16,7 +16,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 		last = opJCOND
 	}
 	if op == opJA || op > last {
-		c.refuse(uapi.EINVAL, "invalid BPF_JMP/JMP32 opcode %x", op)
+		c.refuse(refusal.InvalidBPFJMPJmp32Opcode, op)
 	}
 	if op == opJCOND {
 		c.mayGoto(in)
@@ -393,13 +393,13 @@ func (c *conditions) gotox(in *decode.Insn) stepResult {
 	c.values.checkSrc(in.Dst)
 	r := c.reg(int(in.Dst))
 	if r.typ != ptrInsn {
-		c.refuse(uapi.EINVAL, "R%d has type %s, expected PTR_TO_INSN", in.Dst, c.typeName(r.typ))
+		c.refuse(refusal.TypeExpectedPTRTOINSN, in.Dst, c.typeName(r.typ))
 	}
 	m := c.mapOf(r)
 	lo := (r.UMin + uint64(r.off)) / 8
 	hi := (r.UMax + uint64(r.off)) / 8
 	if hi >= uint64(len(m.Slots)) || lo > hi {
-		c.refuse(uapi.EINVAL, "gotox target is outside of the jump table")
+		c.refuse(refusal.GotoxTargetOutsideJumpTable)
 	}
 	seen := map[uint32]bool{}
 	var targets []int

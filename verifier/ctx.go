@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 const flowKeysSize = 56
@@ -215,12 +216,12 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	}
 	name := x.prog.attachName
 	fp, s := x.prog.attachProto, x.prog.attachSpec
-	bad := func(format string, args ...any) (ctxValue, bool) {
-		x.verbose(format, args...)
+	bad := func(r refusal.ID, args ...any) (ctxValue, bool) {
+		x.say(r, args...)
 		return ctxValue{}, false
 	}
 	if off%8 != 0 {
-		return bad("func '%s' offset %d is not multiple of 8", name, off)
+		return bad(refusal.FuncOffsetNotMultiple8, name, off)
 	}
 	if fp == nil {
 		if x.p.AttachProg == nil {
@@ -235,7 +236,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	}
 	n := len(params)
 	if arg > n {
-		return bad("func '%s' doesn't have %d-th argument", name, arg+1)
+		return bad(refusal.FuncNotThArgument, name, arg+1)
 	}
 	v := ctxValue{typ: scalar}
 	var pt *btf.Type
@@ -252,10 +253,10 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 		case uapi.AttachModifyReturn:
 			pt = s.SkipMods(fp.Ref)
 			if pt.Kind != btf.KindInt || pt.Size > 8 {
-				return bad("ret type %s not allowed for fmod_ret", strings.ToUpper(pt.Kind.String()))
+				return bad(refusal.RetTypeNotAllowedFmodRet, strings.ToUpper(pt.Kind.String()))
 			}
 		default:
-			return bad("func '%s' doesn't have %d-th argument", name, arg+1)
+			return bad(refusal.FuncNotThArgument, name, arg+1)
 		}
 	} else {
 		pt = s.MustType(params[arg].Type)
@@ -266,13 +267,13 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 		return v, true
 	}
 	if pt.Kind == btf.KindVoid && arg == n {
-		return bad("func '%s' arg%d '%s' has type %s. Only pointer access is allowed", name, arg, "", "UNKNOWN")
+		return bad(refusal.FuncArgTypeOnlyPointerAccess, name, arg, "", "UNKNOWN")
 	}
 	if pt.Kind != btf.KindPtr {
-		return bad("func '%s' arg%d '%s' has type %s. Only pointer access is allowed", name, arg, pt.Name, strings.ToUpper(pt.Kind.String()))
+		return bad(refusal.FuncArgTypeOnlyPointerAccess, name, arg, pt.Name, strings.ToUpper(pt.Kind.String()))
 	}
 	if size != 8 {
-		return bad("func '%s' size %d must be 8", name, size)
+		return bad(refusal.FuncSizeMust8, name, size)
 	}
 	v.ranged = false
 	return x.ctxPointer(off, arg, s, pt, pname, v)
@@ -320,7 +321,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	isStruct := target.Kind == btf.KindStruct || target.Kind == btf.KindUnion
 	if !isStruct {
 		if _, known := x.prog.ctxArgs[off]; !known && !x.readsPointerTo(ptr, target) {
-			x.verbose("func '%s' arg%d type %s is not a struct", x.prog.attachName, arg, strings.ToUpper(target.Kind.String()))
+			x.say(refusal.FuncArgTypeNotStruct, x.prog.attachName, arg, strings.ToUpper(target.Kind.String()))
 			return v, false
 		}
 		return v, true

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // isCtxType reports whether a pointer type is the type of the program's context (btf_is_prog_ctx_type).
@@ -54,7 +55,7 @@ func (u *subject) kernelCtx() uint32 {
 	row := progtype.Of(u.prog.typ)
 	name := row.Context.Kernel
 	if name == "" {
-		u.refuse(uapi.EINVAL, "")
+		u.refuse(refusal.NoKernelContext)
 	}
 	name = strings.TrimPrefix(name, "struct ")
 	if id, ok := u.kernelType(name); ok {

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // badRange logs the values that a register may have and those it must have (verbose_invalid_scalar).
@@ -18,7 +19,7 @@ func (fs *frames) badRange(r *reg, rg retRange, where, name string) {
 		if r.Var.IsUnknown() {
 			t = "unknown scalar value"
 		}
-		fs.verbose("%s the register %s has value %s should have been in %s", where, name, t, fs.tnumRange(rg))
+		fs.say(refusal.RegisterValueShouldBeenIn, where, name, t, fs.tnumRange(rg))
 		return
 	}
 	var b strings.Builder
@@ -34,7 +35,7 @@ func (fs *frames) badRange(r *reg, rg retRange, where, name string) {
 	if unknown {
 		b.WriteString(" unknown scalar value")
 	}
-	fs.verbose("%s the register %s has%s should have been in [%d, %d]", where, name, b.String(), rg.min, rg.max)
+	fs.say(refusal.RegisterShouldBeenIn, where, name, b.String(), rg.min, rg.max)
 }
 
 func (fs *frames) tnumRange(rg retRange) string {
@@ -78,7 +79,7 @@ func (fs *frames) checkReturn(n int, name string) {
 	}
 	if sub && !f.inException {
 		if r.typ != scalar {
-			fs.refuse(uapi.EINVAL, "At subprogram exit the register R%d is not a scalar value (%s)", n, fs.typeName(r.typ))
+			fs.refuse(refusal.SubprogramExitRegisterRNotScalar, n, fs.typeName(r.typ))
 		}
 		return
 	}
@@ -124,7 +125,7 @@ func (fs *frames) opsReturn(n int) bool {
 
 func (fs *frames) enforce(r *reg, n int, rg retRange, where, name string, word bool) {
 	if r.typ != scalar {
-		fs.refuse(uapi.EINVAL, "%s the register R%d is not a known value (%s)", where, n, fs.typeName(r.typ))
+		fs.refuse(refusal.RegisterRNotKnownValue, where, n, fs.typeName(r.typ))
 	}
 	if fs.has(since.ReturnPrecise) {
 		fs.precision.precise(n)
@@ -139,8 +140,8 @@ func (fs *frames) enforce(r *reg, n int, rg retRange, where, name string, word b
 	if !ok {
 		fs.badRange(r, rg, where, name)
 		if fs.prog.typ == uapi.ProgTypeLSM && fs.p.Attach == uapi.AttachLSMCgroup && fs.hookReturn() == progtype.ReturnsVoid {
-			fs.verbose("Note, BPF_LSM_CGROUP that attach to void LSM hooks can't modify return value!")
+			fs.say(refusal.NoteBPFLSMCgroupAttachVoid)
 		}
-		panic(refusal{uapi.EINVAL})
+		panic(refused{uapi.EINVAL})
 	}
 }

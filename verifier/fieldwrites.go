@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // writableField reports which members of kernel structs a program may store to (btf_struct_access of its type).
@@ -31,7 +32,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 				return true
 			}
 		}
-		k.refuse(uapi.EACCES, "no write support to %s at off %d", strings.TrimSuffix(name, "___init"), off)
+		k.refuse(refusal.NoWriteSupportOff, strings.TrimSuffix(name, "___init"), off)
 		return false
 	}
 	switch {
@@ -39,7 +40,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 		switch name {
 		case "sock", "tcp_sock", "inet_connection_sock":
 			if !k.tcpField(r, off, size) {
-				k.refuse(uapi.EACCES, "no write support to tcp_sock at off %d", off)
+				k.refuse(refusal.NoWriteSupportTcpSockOff, off)
 			}
 			return true
 		}

@@ -5,6 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // helperResult sets r0 to what a helper returns.
@@ -18,7 +19,7 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 		r0.typ = notInit
 	case proto.RetMapValue:
 		if m.mapp == nil {
-			c.refuse(uapi.EINVAL, "kernel subsystem misconfigured verifier")
+			c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 		}
 		if flag&maybeNull != 0 && c.knownElement(m) {
 			flag &^= maybeNull
@@ -83,7 +84,7 @@ func (c *helpers) percpuResult(r0 *reg, m *callMeta, flag regType, obj bool) {
 	if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
 		n, err := s.Sizeof(t.ID)
 		if err != nil {
-			c.refuse(uapi.EINVAL, "unable to resolve the size of type '%s': %d", t.Name, -22)
+			c.refuse(refusal.UnableResolveSizeType, t.Name, -22)
 		}
 		r0.pointer(ptrMem | flag)
 		r0.mem = uint32(n)

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 type kfFlags proto.KfuncFlags
@@ -61,18 +61,18 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	k := c.kfuncAt(c.insn)
 	if k == nil || k.missing {
 		// The kernel accepts such a call in code that the verifier never reaches.
-		c.refuse(uapi.EINVAL, "invalid kernel function call not eliminated in verifier pass")
+		c.refuse(refusal.InvalidKernelFunctionCallNotEliminated)
 	}
 	switch {
 	case k.none:
-		c.refuse(uapi.EACCES, "calling kernel function %s is not allowed", k.name)
+		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	case k.row == nil:
 		c.unknown("kernel function %s", k.name)
 	case k.row.AnyCaller:
 		c.doubt = fmt.Sprintf("which programs may call kernel function %s: the file does not tell, and the table does not know it", k.name)
 	}
 	if !k.allowed {
-		c.refuse(uapi.EACCES, "calling kernel function %s is not allowed", k.name)
+		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	}
 	c.curAux().iterNext = k.flags.has(kfIterNext)
 	if k.is(proto.TakesResLock) {
@@ -87,10 +87,10 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		r.Sync(c.rules)
 	}
 	if k.is(proto.Traps) {
-		c.refuse(uapi.EFAULT, "unexpected __bpf_trap() due to uninitialized variable?")
+		c.refuse(refusal.UnexpectedBpfTrapDueUninitializedVariable)
 	}
 	if k.flags.has(kfSleepable) && !c.resources.sleepable() {
-		c.refuse(uapi.EACCES, "program must be sleepable to call sleepable kfunc %s", k.name)
+		c.refuse(refusal.ProgramMustSleepableCallSleepableKfunc, k.name)
 	}
 	m := &callMeta{k: k}
 	c.kfuncArgs(m)
@@ -148,17 +148,17 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 	lock, unlock := k.is(proto.EntersRCU), k.is(proto.LeavesRCU)
 	off, on := k.is(proto.DisablesPreemption), k.is(proto.EnablesPreemption)
 	if c.resources.inTreeCallback() && (lock || unlock) && (s.rcu > 0 || c.has(since.TreeCallbackRCU)) {
-		c.refuse(uapi.EACCES, "Calling bpf_rcu_read_{lock,unlock} in unnecessary rbtree callback")
+		c.refuse(refusal.CallingBpfRcuReadLockUnlock)
 	}
 	switch {
 	case lock:
 		if s.rcu > 0 && !c.has(since.NestedRCU) {
-			c.refuse(uapi.EINVAL, "nested rcu read lock (kernel function %s)", k.name)
+			c.refuse(refusal.NestedRcuReadLockKernelFunction, k.name)
 		}
 		s.rcu++
 	case unlock:
 		if s.rcu == 0 {
-			c.refuse(uapi.EINVAL, "unmatched rcu read unlock (kernel function %s)", k.name)
+			c.refuse(refusal.UnmatchedRcuReadUnlockKernelFunction, k.name)
 		}
 		s.rcu--
 		if s.rcu == 0 {
@@ -172,23 +172,23 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 		s.preempt++
 	case on:
 		if s.preempt == 0 {
-			c.refuse(uapi.EINVAL, "unmatched attempt to enable preemption (kernel function %s)", k.name)
+			c.refuse(refusal.UnmatchedAttemptEnablePreemptionKernelFunction, k.name)
 		}
 		s.preempt--
 	}
 	if !k.flags.has(kfSleepable) {
 		if k.flags.has(kfRCUProtected) && !k.flags.has(kfIterNew) && !c.resources.inRCU() && c.has(since.RCUProtectedKfuncs) {
-			c.refuse(uapi.EACCES, "kernel func %s requires RCU critical section protection", k.name)
+			c.refuse(refusal.KernelFuncRequiresRCUCriticalSection, k.name)
 		}
 		return
 	}
 	switch {
 	case s.rcu > 0:
-		c.refuse(uapi.EACCES, "kernel func %s is sleepable within rcu_read_lock region", k.name)
+		c.refuse(refusal.KernelFuncSleepableWithinRcuRead, k.name)
 	case s.preempt > 0:
-		c.refuse(uapi.EACCES, "kernel func %s is sleepable within non-preemptible region", k.name)
+		c.refuse(refusal.KernelFuncSleepableWithinNonPreemptible, k.name)
 	case s.irqID != 0:
-		c.refuse(uapi.EACCES, "kernel func %s is sleepable within IRQ-disabled region", k.name)
+		c.refuse(refusal.KernelFuncSleepableWithinIRQDisabled, k.name)
 	}
 }
 
@@ -200,7 +200,7 @@ func (c *kfuncs) kfuncRelease(m *callMeta) {
 	}
 	id := r.ref
 	if !c.resources.release(id) {
-		c.refuse(uapi.EINVAL, "kfunc %s#%d reference has not been acquired before", m.k.name, m.k.id)
+		c.refuse(refusal.KfuncReferenceNotBeenAcquiredBefore, m.k.name, m.k.id)
 	}
 	c.stack.endDerived(id)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // addKfunc finds the kernel function that instruction i calls.
@@ -20,7 +21,7 @@ func (l *layout) addKfunc(i int) {
 		if in.Imm == 0 {
 			return
 		}
-		l.refuse(uapi.EINVAL, "kernel btf_id %d is not a function", in.Imm)
+		l.refuse(refusal.KernelBtfIdNotFunction, in.Imm)
 	}
 	if ref.Missing {
 		// libbpf sets calls of missing weak functions to number 0.
@@ -28,7 +29,7 @@ func (l *layout) addKfunc(i int) {
 		return
 	}
 	if !l.prog.gpl {
-		l.refuse(uapi.EINVAL, "cannot call kernel function from non-GPL compatible program")
+		l.refuse(refusal.CannotCallKernelFunctionNonGPL)
 	}
 	k := l.prog.kfuncs[ref.Name]
 	if k == nil {
@@ -38,7 +39,7 @@ func (l *layout) addKfunc(i int) {
 		}
 		l.prog.kfuncs[ref.Name] = k
 		if len(l.prog.kfuncs) > maxKfuncs {
-			l.refuse(uapi.E2BIG, "too many different kernel function calls")
+			l.refuse(refusal.TooManyDifferentKernelFunctionCalls)
 		}
 	}
 	l.aux[i].kfunc = k
@@ -52,13 +53,13 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	k := &kfunc{name: ref.Name, spec: l.addSpec(s), id: ref.TypeID}
 	fn := s.MustType(ref.TypeID)
 	if fn.Kind != btf.KindFunc {
-		l.refuse(uapi.EINVAL, "kernel btf_id %d is not a function", ref.TypeID)
+		l.refuse(refusal.KernelBtfIdNotFunction, ref.TypeID)
 	}
 	k.name = fn.Name
 	k.proto = s.MustType(fn.Ref)
 	row, ok := l.declared(ref.Module).Lookup(fn.Name)
 	if row.Is(proto.DeviceMetadata) && l.p.Flags&flagDevBound == 0 {
-		l.refuse(uapi.EINVAL, "metadata kfuncs require device-bound program")
+		l.refuse(refusal.MetadataKfuncsRequireDeviceBoundProgram)
 	}
 	if !ok {
 		tagged := s.Kfuncs()
@@ -87,7 +88,7 @@ func (c *kfuncs) dropInTracing(m *callMeta) {
 	}
 	for i := range rec.fields {
 		if rec.fields[i].kind&(fieldSpinLock|fieldResSpinLock|fieldTimer|fieldWorkqueue|fieldTaskWork|fieldKptrUnref|fieldRefcount) == 0 {
-			c.refuse(uapi.EINVAL, "%s cannot be used in tracing programs on types with NMI unsafe fields", m.k.name)
+			c.refuse(refusal.CannotUsedInTracingProgramsTypes, m.k.name)
 		}
 	}
 }

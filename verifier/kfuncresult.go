@@ -5,8 +5,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // kfuncResult sets r0 to what a kernel function returns.
@@ -45,7 +45,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 			}
 		}
 		if size == 0 {
-			c.refuse(uapi.EINVAL, "kernel function %s returns pointer type %s %s is not supported", k.name, strings.ToUpper(pt.Kind.String()), pt.Name)
+			c.refuse(refusal.KernelFunctionReturnsPointerTypeNot, k.name, strings.ToUpper(pt.Kind.String()), pt.Name)
 		}
 		r0.pointer(ptrMem)
 		r0.mem = uint32(size)
@@ -112,7 +112,7 @@ func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 	case k.is(proto.CastsReadOnly):
 		s := c.specs[k.spec-1]
 		if m.constant >= uint64(s.NumTypes()) {
-			c.refuse(uapi.EINVAL, "Unknown type ID %d passed to kfunc bpf_rdonly_cast", m.constant)
+			c.refuse(refusal.UnknownTypeIDPassedKfuncBpf, m.constant)
 		}
 		t := s.SkipMods(btf.ID(m.constant))
 		switch {
@@ -123,9 +123,9 @@ func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 			r0.pointer(ptrMem | memRdonly | ptrUntrusted)
 		default:
 			if c.has(since.RdonlyCastVoid) {
-				c.refuse(uapi.EINVAL, "kfunc bpf_rdonly_cast type ID argument must be of a struct or void")
+				c.refuse(refusal.KfuncBpfRdonlyCastTypeID)
 			}
-			c.refuse(uapi.EINVAL, "kfunc bpf_rdonly_cast type ID argument must be of a struct")
+			c.refuse(refusal.KfuncBpfRdonlyCastTypeID2)
 		}
 	case k.is(proto.SlicesDynptr):
 		r0.pointer(ptrMem | dynFlag(m.dynType))
@@ -133,7 +133,7 @@ func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 		if k.is(proto.SlicesReadOnly) {
 			r0.typ |= memRdonly
 		} else if !c.contexts.packetAccess(nil, write) {
-			c.refuse(uapi.EINVAL, "the prog does not allow writes to packet data")
+			c.refuse(refusal.ProgDoesNotAllowWritesPacket)
 		}
 		r0.dyn = m.dynID
 	default:
@@ -149,27 +149,27 @@ func graphNode(r *reg, f *field) {
 
 func (c *kfuncs) objNew(m *callMeta, r0 *reg) {
 	if m.constant > 1<<32-1 {
-		c.refuse(uapi.EINVAL, "local type ID argument must be in range [0, U32_MAX]")
+		c.refuse(refusal.LocalTypeIDArgumentMustIn)
 	}
 	if c.p.BTF == nil {
-		c.refuse(uapi.EINVAL, "bpf_obj_new/bpf_percpu_obj_new requires prog BTF")
+		c.refuse(refusal.BpfObjNewBpfPercpuObj)
 	}
 	spec := c.addSpec(c.p.BTF)
 	if m.constant >= uint64(c.p.BTF.NumTypes()) || c.p.BTF.Kind(btf.ID(m.constant)) != btf.KindStruct {
-		c.refuse(uapi.EINVAL, "bpf_obj_new/bpf_percpu_obj_new type ID argument must be of a struct")
+		c.refuse(refusal.BpfObjNewBpfPercpuObj2)
 	}
 	percpu := m.k.is(proto.NewPercpu)
 	id := btf.ID(m.constant)
 	t := c.p.BTF.MustType(id)
 	if percpu {
 		if t.Size > 512 {
-			c.refuse(uapi.EINVAL, "bpf_percpu_obj_new type size (%d) is greater than %d", t.Size, 512)
+			c.refuse(refusal.BpfPercpuObjNewTypeSize, t.Size, 512)
 		}
 		if !c.scalarStruct(c.p.BTF, t, 0) {
-			c.refuse(uapi.EINVAL, "bpf_percpu_obj_new type ID argument must be of a struct of scalars")
+			c.refuse(refusal.BpfPercpuObjNewTypeID)
 		}
 		if c.objectRecord(spec, id) != nil {
-			c.refuse(uapi.EINVAL, "bpf_percpu_obj_new type ID argument must not contain special fields")
+			c.refuse(refusal.BpfPercpuObjNewTypeID2)
 		}
 	}
 	r0.pointer(ptrBTF | memAlloc)

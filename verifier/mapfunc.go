@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func hasDirectValue(t uapi.MapType) bool {
@@ -106,7 +107,7 @@ func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	}
 	if !ok {
 		h, _ := proto.Lookup(id)
-		c.refuse(uapi.EINVAL, "cannot pass map_type %d into func %s#%d", t, h.Name(), int32(id))
+		c.refuse(refusal.CannotPassMapTypeIntoFunc, t, h.Name(), int32(id))
 	}
 }
 
@@ -126,14 +127,14 @@ func (c *helpers) updatesSockmap(id uapi.FuncID) bool {
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeXDP, uapi.ProgTypeSkReuseport, uapi.ProgTypeFlowDissector, uapi.ProgTypeSkLookup:
 		return true
 	}
-	c.verbose("cannot update sockmap in this context")
+	c.say(refusal.CannotUpdateSockmapInContext)
 	return false
 }
 
 // checkFormat checks the constant format of bpf_snprintf (bpf_bprintf_prepare).
 func (c *helpers) checkFormat(regs *[11]reg) {
 	if regs[5].Var.Value%8 != 0 {
-		panic(refusal{uapi.EINVAL})
+		c.refuse(refusal.FormatDataSize)
 	}
 	n := int(regs[5].Var.Value / 8)
 	m := c.mapOf(&regs[3])
@@ -143,7 +144,7 @@ func (c *helpers) checkFormat(regs *[11]reg) {
 		f = f[:i]
 	}
 	if !formatOK(f, n, c.has(since.UTF8Formats)) {
-		c.refuse(uapi.EINVAL, "Invalid format string")
+		c.refuse(refusal.InvalidFormatString)
 	}
 }
 

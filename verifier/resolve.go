@@ -5,6 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // resolve resolves the maps and variables of LD_IMM64, and refuses unknown opcodes (resolve_pseudo_ldimm64).
@@ -20,7 +21,7 @@ func (l *layout) resolve() {
 		}
 		if in.Code != codeLdImm64 {
 			if !l.opcodeKnown(in) {
-				l.refuse(uapi.EINVAL, "unknown opcode %02x", in.Code)
+				l.refuse(refusal.UnknownOpcode2x, in.Code)
 			}
 			if all {
 				l.checkFields(in)
@@ -28,7 +29,7 @@ func (l *layout) resolve() {
 			continue
 		}
 		if i == len(l.insns)-1 || l.insns[i+1].Code != 0 || l.insns[i+1].Dst != 0 || l.insns[i+1].Src != 0 || l.insns[i+1].Off != 0 {
-			l.refuse(uapi.EINVAL, "invalid bpf_ld_imm64 insn")
+			l.refuse(refusal.InvalidBpfLdImm64Insn)
 		}
 		l.resolveRef(i, in, used)
 		i++
@@ -46,22 +47,22 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 		return
 	case 4:
 		if !l.has(since.FuncPointers) {
-			l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
+			l.refuse(refusal.UnrecognizedBpfLdImm64Insn)
 		}
 		a.ptrType = ptrFunc
 		return
 	case 1, 2, 5, 6:
 	default:
-		l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
+		l.refuse(refusal.UnrecognizedBpfLdImm64Insn)
 	}
 	if !ok || ref.Map == nil {
-		l.refuse(uapi.EBADF, "fd %d is not pointing to valid bpf_map", in.Imm)
+		l.refuse(refusal.FdNotPointingValidBpfMap, in.Imm)
 	}
 	m := l.addMap(ref.Map)
 	a.mapp = m.index
 	if !used[m] {
 		if len(used) >= maxUsedMaps {
-			l.refuse(uapi.E2BIG, "The total number of maps per program has reached the limit of %d", maxUsedMaps)
+			l.refuse(refusal.TotalNumberMapsPerProgramReached, maxUsedMaps)
 		}
 	}
 	l.checkMapProg(m)
@@ -69,20 +70,20 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 		off := ref.Off
 		// From 7.0 on libbpf places the variables of an arena at its end.
 		if off >= maxVarOff && (m.Type != uapi.MapTypeArena || !l.has(since.ArenaOffsets)) {
-			l.refuse(uapi.EINVAL, "direct value offset of %d is not allowed", off)
+			l.refuse(refusal.DirectValueOffsetNotAllowed, off)
 		}
 		if !hasDirectValue(m.Type) {
-			l.refuse(uapi.EINVAL, "no direct value access support for this map type")
+			l.refuse(refusal.NoDirectValueAccessSupportMap2)
 		}
 		limit := m.ValueSize
 		if m.Type == uapi.MapTypeInsnArray {
 			limit = m.MaxEntries * 8
 		}
 		if m.Type == uapi.MapTypeArray && m.MaxEntries != 1 {
-			l.refuse(uapi.ENOTSUPP, "invalid access to map value pointer, value_size=%d off=%d", m.ValueSize, off)
+			l.refuse(refusal.InvalidAccessMapValuePointerValue, m.ValueSize, off)
 		}
 		if m.Type != uapi.MapTypeArena && off >= limit {
-			l.refuse(uapi.EINVAL, "invalid access to map value pointer, value_size=%d off=%d", m.ValueSize, off)
+			l.refuse(refusal.InvalidAccessMapValuePointerValue2, m.ValueSize, off)
 		}
 		a.off = off
 	}
@@ -92,14 +93,14 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	used[m] = true
 	if m.Type == uapi.MapTypeArena {
 		if l.arena != nil {
-			l.refuse(uapi.EBUSY, "Only one arena per program")
+			l.refuse(refusal.OnlyOneArenaPerProgram)
 		}
 		l.arena = m.Map
 	}
 	if m.Type == uapi.MapTypeCgroupStorage || m.Type == uapi.MapTypePercpuCgroupStorage {
 		for x := range used {
 			if x != m && x.Type == m.Type {
-				l.refuse(uapi.EBUSY, "only one cgroup storage of each type is allowed")
+				l.refuse(refusal.OnlyOneCgroupStorageEachType)
 			}
 		}
 	}
@@ -109,7 +110,7 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 func (l *layout) resolveVar(i int, ref *Ref) {
 	a := &l.aux[i]
 	if ref.Kind != RefBTF || ref.Missing {
-		l.refuse(uapi.EINVAL, "invalid module BTF object FD specified.")
+		l.refuse(refusal.InvalidModuleBTFObjectFDSpecified)
 	}
 	s := l.moduleSpec(ref.Module)
 	if s == nil {
@@ -127,7 +128,7 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 		if !l.has(since.FuncSymbols) {
 			kinds = "KIND_VAR."
 		}
-		l.refuse(uapi.EINVAL, "pseudo btf_id %d in ldimm64 isn't %s", ref.TypeID, kinds)
+		l.refuse(refusal.PseudoBtfIdInLdimm64Not, ref.TypeID, kinds)
 	}
 	percpu := false
 	for _, id := range s.IDs(btf.KindDatasec, ".data..percpu") {
@@ -145,7 +146,7 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 	case vt.Kind != btf.KindStruct && vt.Kind != btf.KindUnion:
 		n, err := s.Sizeof(vt.ID)
 		if err != nil {
-			l.refuse(uapi.EINVAL, "ldimm64 unable to resolve the size of type '%s': %d", vt.Name, -22)
+			l.refuse(refusal.Ldimm64UnableResolveSizeType, vt.Name, -22)
 		}
 		v.typ = ptrMem | memRdonly
 		v.mem = uint32(n)
@@ -167,31 +168,31 @@ func tracer(t uapi.ProgType) bool {
 func (l *layout) checkMapProg(m *mapInfo) {
 	t := l.prog.typ
 	if m.rec.has(fieldListHead|fieldRBRoot) && tracer(t) {
-		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_{list_head,rb_root} yet")
+		l.refuse(refusal.TracingProgsCannotUseBpfList)
 	}
 	if m.rec.has(fieldSpinLock | fieldResSpinLock) {
 		if t == uapi.ProgTypeSocketFilter {
-			l.refuse(uapi.EINVAL, "socket filter progs cannot use bpf_spin_lock yet")
+			l.refuse(refusal.SocketFilterProgsCannotUseBpf)
 		}
 		if tracer(t) && m.rec.has(fieldSpinLock) {
-			l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_spin_lock yet")
+			l.refuse(refusal.TracingProgsCannotUseBpfSpin)
 		}
 		if l.p.Sleepable && !l.has(since.SleepableLocks) {
-			l.refuse(uapi.EINVAL, "sleepable progs cannot use bpf_spin_lock yet")
+			l.refuse(refusal.SleepableProgsCannotUseBpfSpin)
 		}
 	}
 	if m.rec.has(fieldTimer) && tracer(t) && !l.has(since.TracingTimers) {
-		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_timer yet")
+		l.refuse(refusal.TracingProgsCannotUseBpfTimer)
 	}
 	if m.rec.has(fieldWorkqueue) && tracer(t) && !l.has(since.TracingTimers) {
-		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_wq yet")
+		l.refuse(refusal.TracingProgsCannotUseBpfWq)
 	}
 	if m.Type == uapi.MapTypeStructOps {
-		l.refuse(uapi.EINVAL, "bpf_struct_ops map cannot be used in prog")
+		l.refuse(refusal.BpfStructOpsMapCannotUsed)
 	}
 	preallocated := m.preallocated() && (m.inner == nil || m.inner.preallocated())
 	if !preallocated && t == uapi.ProgTypePerfEvent && !l.has(since.RuntimeElements) {
-		l.refuse(uapi.EINVAL, "perf_event programs can only use preallocated hash map")
+		l.refuse(refusal.PerfEventProgramsOnlyUsePreallocated)
 	}
 	if !l.p.Sleepable {
 		return
@@ -218,14 +219,14 @@ func (l *layout) checkMapProg(m *mapInfo) {
 		ok = l.has(since.SleepableTries) && (m.Type == uapi.MapTypeLPMTrie || m.Type == uapi.MapTypeRhash)
 	}
 	if !ok {
-		l.refuse(uapi.EINVAL, "Sleepable programs can only use array, hash, ringbuf and local storage maps")
+		l.refuse(refusal.SleepableProgramsOnlyUseArrayHash)
 	}
 	if !preallocated && !l.has(since.RuntimeElements) {
 		what := "maps"
 		if !l.has(since.SleepableMapKinds) {
 			what = "hash maps"
 		}
-		l.refuse(uapi.EINVAL, "Sleepable programs can only use preallocated %s", what)
+		l.refuse(refusal.SleepableProgramsOnlyUsePreallocated, what)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 type accessType uint8
@@ -120,10 +121,10 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 		k.saveReg(f, spi, &c, size)
 	case r != nil && spillable(r.typ):
 		if !full {
-			k.refuse(uapi.EACCES, "invalid size of register spill")
+			k.refuse(refusal.InvalidSizeRegisterSpill)
 		}
 		if f != k.frame() && r.typ == ptrStack {
-			k.refuse(uapi.EINVAL, "cannot spill pointers to stack into stack frame of the caller")
+			k.refuse(refusal.CannotSpillPointersStackIntoStack)
 		}
 		k.saveReg(f, spi, r, size)
 	default:
@@ -189,7 +190,7 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 			used = true
 		}
 		if *t == slotInvalid && !k.r.uninit {
-			k.refuse(uapi.EINVAL, "uninit stack in range of var-offset write prohibited for !root; insn %d, off: %d", insn, i)
+			k.refuse(refusal.UninitStackInRangeVarOffset, insn, i)
 		}
 		*t = n
 	}
@@ -237,10 +238,10 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 			case t == slotMisc, t == slotZero, t == slotSpill && src.typ == scalar && k.isSpilled(s):
 			case (t == slotInvalid || t == slotPoison) && k.r.uninit:
 				if t == slotPoison {
-					k.refuse(uapi.EACCES, "reading from stack off %d+%d size %d, slot poisoned by dead code elimination", off, i, size)
+					k.refuse(refusal.ReadingStackOffSizeSlotPoisoned, off, i, size)
 				}
 			default:
-				k.refuse(uapi.EACCES, "invalid read from stack off %d+%d size %d", off, i, size)
+				k.refuse(refusal.InvalidReadStackOffSize, off, i, size)
 			}
 		}
 	}
@@ -251,7 +252,7 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 		}
 		if size != 8 || width != 8 {
 			if src.typ != scalar {
-				k.refuse(uapi.EACCES, "invalid size of register fill")
+				k.refuse(refusal.InvalidSizeRegisterFill)
 			}
 			if !k.r.static {
 				k.liveness.readSlot(f, spi)
@@ -362,7 +363,7 @@ func (k *stack) accessStack(ptr, off, size int, t accessType, value, insn int) {
 		return
 	}
 	if value < 0 {
-		k.refuse(uapi.EACCES, "variable offset stack pointer cannot be passed into helper function; var_off=%s off=%d size=%d", k.values.bits(r), off, size)
+		k.refuse(refusal.VariableOffsetStackPointerCannotPassed, k.values.bits(r), off, size)
 	}
 	k.stackInit(ptr, off, size, false, accessDirect, read, nil)
 	lo, hi := int(r.SMin)+off, int(r.SMax)+off
@@ -393,7 +394,7 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 		hi = lo + int64(size)
 	} else {
 		if r.SMax >= maxVarOff || r.SMin <= -maxVarOff {
-			k.refuse(uapi.EACCES, "invalid unbounded variable-offset%s stack R%d", what, ptr)
+			k.refuse(refusal.InvalidUnboundedVariableOffsetStackR, what, ptr)
 		}
 		lo, hi = r.SMin+int64(off), r.SMax+int64(off)+int64(size)
 	}
@@ -417,9 +418,9 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 	}
 	if errno != 0 {
 		if r.Var.IsConst() {
-			k.refuse(errno, "invalid%s stack R%d off=%d size=%d", what, ptr, off+k.constOffIn(r), size)
+			k.refuseAs(errno, refusal.InvalidStackROffSize, what, ptr, off+k.constOffIn(r), size)
 		}
-		k.refuse(errno, "invalid variable-offset%s stack R%d var_off=%s off=%d size=%d", what, ptr, k.values.bits(r), off, size)
+		k.refuseAs(errno, refusal.InvalidVariableOffsetStackRVar, what, ptr, k.values.bits(r), off, size)
 	}
 	if k.r.uninitGrows || t == write && src != accessHelper {
 		k.pool.growStack(f, int(-lo))

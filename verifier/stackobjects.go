@@ -3,6 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // objectSpi returns the slot where an object of n slots on the stack starts (its highest). The errno is EINVAL if it
@@ -16,13 +17,13 @@ func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
 		return spi, 0
 	}
 	if !r.Var.IsConst() {
-		k.verbose("%s has to be at a constant offset", what)
+		k.say(refusal.ConstantOffset, what)
 		return 0, uapi.EINVAL
 	}
 	off := int(r.offset())
 	spi := spiOf(off)
 	if off%8 != 0 || spi+1 < n {
-		k.verbose("cannot pass in %s at an offset=%d", what, off)
+		k.say(refusal.CannotPassInOffset, what, off)
 		return 0, uapi.EINVAL
 	}
 	if f := k.funcOf(r); spi-n+1 < 0 || spi >= len(f.stack) {
@@ -70,7 +71,7 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	f := k.funcOf(r)
 	spi, errno := k.dynptrSpi(r)
 	if errno != 0 {
-		panic(refusal{errno})
+		panic(refused{errno})
 	}
 	k.destroyDynptr(f, spi)
 	k.destroyDynptr(f, spi-1)
@@ -80,7 +81,7 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	}
 	d := dynTypeOf(t)
 	if d == dynInvalid {
-		panic(refusal{uapi.EINVAL})
+		k.refuse(refusal.DynptrWithoutType)
 	}
 	id := k.newID()
 	markDynReg(&a.reg, d, true, id)
@@ -138,7 +139,7 @@ func (k *stack) unmarkDynptr(r *reg) {
 	f := k.funcOf(r)
 	spi, errno := k.dynptrSpi(r)
 	if errno != 0 {
-		panic(refusal{errno})
+		panic(refused{errno})
 	}
 	if !dynRefcounted(f.stack[spi].reg.dtype) {
 		k.clearDynptr(f, spi)
@@ -170,7 +171,7 @@ func (k *stack) destroyDynptr(f *frame, spi int) {
 			}
 		}
 		if !ok {
-			k.refuse(uapi.EINVAL, "cannot overwrite referenced dynptr")
+			k.refuse(refusal.CannotOverwriteReferencedDynptr)
 		}
 	}
 	id := s.reg.id

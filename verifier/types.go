@@ -4,6 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func (u *subject) kernelSpec() uint8 {
@@ -75,7 +76,7 @@ func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {
 		switch m.Kind {
 		case btf.KindStruct, btf.KindUnion:
 			if depth >= 3 {
-				u.verbose("max struct nesting depth exceeded")
+				u.say(refusal.MaxStructNestingDepthExceeded)
 				return false
 			}
 			if !u.scalarStruct(s, m, depth+1) {

@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // ErrProgram means that the program or the kernel passed to Verify is incomplete.
@@ -36,9 +37,10 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 				if v.Outcome = Accepted; e.doubt != "" {
 					v.Outcome, v.Missing = Unknown, e.doubt
 				}
-			case refusal:
+			case refused:
 				v.Outcome, v.Errno, v.Message = Refused, x.errno, e.message()
-				v.Reason = reason(v.Message, v.Errno)
+				v.Refusal = e.refusal
+				v.Reason = e.refusal.Row().Why
 				if e.why != "" {
 					v.Reason = e.why
 				}
@@ -118,11 +120,11 @@ func (e *explorer) check() {
 	if row := progtype.Of(e.p.Type); !e.rel.Has(row.Since) {
 		// bpf_prog_load checks the type before there is a log.
 		e.why = fmt.Sprintf("Linux %s does not know program type %s, which came with %s", e.rel, e.p.Type, row.Since)
-		e.refuse(uapi.EINVAL, "")
+		e.refuse(refusal.UnknownProgramType)
 	}
 	e.attachment.setupProg()
 	if len(e.insns) > maxInsns {
-		panic(refusal{uapi.E2BIG})
+		e.refuse(refusal.ProgramTooLong)
 	}
 	e.layout.findSubprogs()
 	e.log.functions(e.subs)
@@ -218,13 +220,13 @@ func (e *explorer) walkFunc(sub int) {
 	if sub > 0 || e.p.Type == uapi.ProgTypeExt {
 		e.log.printf("Validating %s() func#%d...\n", e.subs[sub].name, sub)
 		if !e.funcInfo() {
-			e.refuse(uapi.EINVAL, "")
+			e.refuse(refusal.FunctionWithoutTypes)
 		}
 		e.layout.prepareArgs(sub)
 		if e.subs[sub].isException {
 			s.frames[0].inException = true
 			if a := e.subs[sub].args; len(a) != 1 || a[0].kind != argScalar {
-				e.refuse(uapi.EINVAL, "exception cb only supports single integer argument")
+				e.refuse(refusal.ExceptionCbOnlySupportsSingleInteger)
 			}
 		}
 		for i, a := range e.subs[sub].args {

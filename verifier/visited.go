@@ -3,6 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func (p *checkpoints) bucket(i int) *(*state) {
@@ -130,9 +131,9 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 	}
 	if infinite && maybeLooping(s, cur) && p.statesEqual(s, cur, x) && !depthsDiffer(s, cur) && s.mayGoto == cur.mayGoto && s.unroll == cur.unroll {
 		p.insn = i
-		p.verbose("infinite loop detected at insn %d", i)
+		p.say(refusal.InfiniteLoopDetectedInsn, i)
 		p.log.states(p.position, cur, s)
-		panic(refusal{uapi.EINVAL})
+		panic(refused{uapi.EINVAL})
 	}
 	if !force && p.jumps-p.lastJumps < 20 && p.processed-p.lastProcessed < 100 {
 		*add = false
