@@ -1,5 +1,7 @@
 package uapi
 
+import "golang.org/x/exp/constraints"
+
 // Cmd is a command of bpf(2) (enum bpf_cmd).
 type Cmd uint32
 
@@ -29,7 +31,7 @@ func Cmds() []Cmd { return upTo[Cmd](len(cmdNames)) }
 func LinkTypes() []LinkType { return upTo[LinkType](len(linkTypeNames)) }
 
 // upTo returns the numbers below n.
-func upTo[T ~uint8 | ~uint16 | ~uint32](n int) []T {
+func upTo[T constraints.Unsigned](n int) []T {
 	out := make([]T, n)
 	for i := range out {
 		out[i] = T(i)

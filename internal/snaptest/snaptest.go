@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/exp/constraints"
 )
 
 // Field changes one field of a state and reads it.
@@ -21,7 +22,7 @@ type Field struct {
 }
 
 // Number returns the row of a numeric field.
-func Number[T ~int | ~int32 | ~uint8 | ~uint16 | ~uint32 | ~uint64](p *T) Field {
+func Number[T constraints.Integer](p *T) Field {
 	return Value(p, func(n int) T { return T(n) })
 }
 

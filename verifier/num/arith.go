@@ -1,22 +1,26 @@
 package num
 
-import "math"
+import (
+	"math"
 
-func addS[T int32 | int64](a, b T) (T, bool) {
+	"golang.org/x/exp/constraints"
+)
+
+func addS[T constraints.Signed](a, b T) (T, bool) {
 	s := a + b
 	return s, (s > a) != (b > 0) && b != 0
 }
 
-func subS[T int32 | int64](a, b T) (T, bool) {
+func subS[T constraints.Signed](a, b T) (T, bool) {
 	d := a - b
 	return d, (d < a) != (b > 0) && b != 0
 }
 
-func addU[T uint32 | uint64](a, b T) (T, bool) { s := a + b; return s, s < a }
-func subU[T uint32 | uint64](a, b T) (T, bool) { return a - b, a < b }
+func addU[T constraints.Unsigned](a, b T) (T, bool) { s := a + b; return s, s < a }
+func subU[T constraints.Unsigned](a, b T) (T, bool) { return a - b, a < b }
 
 // addRange is scalar_min_max_add for one width.
-func addRange[S int32 | int64, U uint32 | uint64](smin, smax *S, umin, umax *U, bs, bS S, bu, bU U, minS, maxS S, maxU U, both bool) {
+func addRange[S constraints.Signed, U constraints.Unsigned](smin, smax *S, umin, umax *U, bs, bS S, bu, bU U, minS, maxS S, maxU U, both bool) {
 	lo, o1 := addS(*smin, bs)
 	hi, o2 := addS(*smax, bS)
 	if o1 || o2 {
@@ -43,7 +47,7 @@ func (b *Bounds) AddRanges(c *Bounds, r Rules) {
 	addRange(&b.SMin, &b.SMax, &b.UMin, &b.UMax, c.SMin, c.SMax, c.UMin, c.UMax, math.MinInt64, math.MaxInt64, math.MaxUint64, r.WrapBoth)
 }
 
-func subRange[S int32 | int64, U uint32 | uint64](smin, smax *S, umin, umax *U, bs, bS S, bu, bU U, minS, maxS S, maxU U, both bool) {
+func subRange[S constraints.Signed, U constraints.Unsigned](smin, smax *S, umin, umax *U, bs, bS S, bu, bU U, minS, maxS S, maxU U, both bool) {
 	lo, o1 := subS(*smin, bS)
 	hi, o2 := subS(*smax, bs)
 	if o1 || o2 {
