@@ -45,12 +45,14 @@ var (
 	detailPlace  = lazyre.New(` at ([^\s:]+):(\d+)`)
 )
 
-// WriteTestAnnotations writes an error for each failed expectation and for each suite that could not run. Each line is a workflow command of
+// WriteTestAnnotations writes an error for each failed expectation and for each suite that could not run; what failed in the same way on
+// several targets is one. Each line is a workflow command of
 // GitHub Actions; a runner that reads it from standard output shows it next to the source line.
 func WriteTestAnnotations(w io.Writer, suites []*Suite) error {
-	for _, s := range suites {
+	for _, group := range alike(suites) {
+		s, on := group[0], where(targetsOf(group))
 		if s.Err != nil {
-			a := annotation{level: "error", file: s.File, title: "bpfrun test on " + s.Target, text: s.Err.Error()}
+			a := annotation{level: "error", file: s.File, title: "bpfrun test" + on, text: s.Err.Error()}
 			if m := failurePlace.FindStringSubmatch(a.text); m != nil {
 				a.file, a.line, a.text = m[1], m[2], a.text[len(m[0]):]
 			}
@@ -61,7 +63,7 @@ func WriteTestAnnotations(w io.Writer, suites []*Suite) error {
 		for i := range s.Cases {
 			t := &s.Cases[i]
 			for _, failure := range t.Failures {
-				a := annotation{level: "error", file: s.File, title: t.Name + " on " + s.Target, text: failure}
+				a := annotation{level: "error", file: s.File, title: t.Name + on, text: failure}
 				if m := failurePlace.FindStringSubmatch(failure); m != nil {
 					a.file, a.line, a.text = m[1], m[2], failure[len(m[0]):]
 				}

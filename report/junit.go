@@ -68,19 +68,23 @@ func WriteJUnit(w io.Writer, suites []*Suite, covered ...Covered) error {
 	doc := junitSuites{Name: "bpfrun"}
 	var total time.Duration
 	for _, s := range suites {
-		x := junitSuite{Name: s.File + " @ " + s.Target, Time: seconds(s.Took)}
-		class := strings.TrimSuffix(strings.TrimSuffix(s.File, ".yaml"), ".o") + "." + s.Target
+		x := junitSuite{Name: printable(s.File), Time: seconds(s.Took)}
+		class := printable(strings.TrimSuffix(strings.TrimSuffix(s.File, ".yaml"), ".o"))
+		if s.Target != "" {
+			x.Name += " @ " + printable(s.Target)
+			class += "." + printable(s.Target)
+		}
 		if s.Err != nil {
 			first, _, _ := strings.Cut(s.Err.Error(), "\n")
-			x.Cases = append(x.Cases, junitCase{Name: "load", Class: class, File: s.File, Time: seconds(0), Error: &junitMessage{printable(first), printable(s.Err.Error())}})
+			x.Cases = append(x.Cases, junitCase{Name: "load", Class: class, File: printable(s.File), Time: seconds(0), Error: &junitMessage{printable(first), printable(s.Err.Error())}})
 			x.Errors++
 		}
 		for i := range s.Cases {
 			t := &s.Cases[i]
-			c := junitCase{Name: printable(t.Name), Class: class, File: s.File, Time: seconds(t.Took)}
+			c := junitCase{Name: printable(t.Name), Class: class, File: printable(s.File), Time: seconds(t.Took)}
 			switch {
 			case len(t.Failures) > 0:
-				c.Failure = &junitMessage{printable(t.Failures[0]), printable(strings.Join(append(t.Failures[:len(t.Failures):len(t.Failures)], t.Notes...), "\n"))}
+				c.Failure = &junitMessage{printable(t.Failures[0]), printable(strings.Join(t.reasons(), "\n"))}
 				x.Failures++
 			case t.Skipped != "":
 				c.Skipped = &junitMessage{Message: printable(t.Skipped)}

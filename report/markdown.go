@@ -18,7 +18,7 @@ func WriteTestsMarkdown(w io.Writer, suites []*Suite, covered ...Covered) error 
 			seen["f"+s.File] = true
 			files = append(files, s.File)
 		}
-		if !seen["t"+s.Target] {
+		if s.Target != "" && !seen["t"+s.Target] {
 			seen["t"+s.Target] = true
 			targets = append(targets, s.Target)
 		}
@@ -55,11 +55,12 @@ func WriteTestsMarkdown(w io.Writer, suites []*Suite, covered ...Covered) error 
 			visible.Fprintf(&b, "|%s|%s|%d of %d|\n", c.What, c.Percent, c.Hit, c.All)
 		}
 	}
-	for _, s := range suites {
-		if Count([]*Suite{s}).Failed == 0 {
+	for _, group := range alike(suites) {
+		s := group[0]
+		if Count(group).Failed == 0 {
 			continue
 		}
-		visible.Fprintf(&b, "\n### %s on %s\n\n", s.File, s.Target)
+		visible.Fprintf(&b, "\n### %s%s\n\n", s.File, where(targetsOf(group)))
 		if s.Err != nil {
 			visible.Fprintf(&b, "    %s\n", visible.Indent(s.Err.Error(), "    "))
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// Suite is one scenario file, or the tests inside one object, on one target.
+// Suite is one scenario file, or the tests inside one object, on one target; for a file whose mistakes kept it from running, the target is "".
 type Suite struct {
 	File, Target string
 	Cases        []TestCase
@@ -29,6 +30,7 @@ type TestCase struct {
 	Doubt      string   // why the kernel may lack the program's hook
 	Status     machine.Status
 	Notes      []string // further notes on a failure
+	Debug      string   // the command that debugs a failure on the suite's target
 	Warnings   []string // doubts, whatever the outcome
 	Parts      []string // outcomes of its parts
 	Detail     string   // what the run executed
@@ -130,8 +132,75 @@ func (c Counts) String() string {
 	return text
 }
 
-// WriteSuite writes one suite as text: one line, followed by the failures, or with Verbose by every case.
-func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
+// reasons returns the lines below a failed case.
+func (t *TestCase) reasons() []string {
+	out := append(slices.Clone(t.Failures), t.Notes...)
+	if t.Debug != "" {
+		out = append(out, t.Debug)
+	}
+	return out
+}
+
+// kernels returns the targets that a block of text is about.
+func kernels(targets []string) string {
+	text := strings.Join(targets, ", ")
+	if len(targets) > 1 {
+		text += fmt.Sprintf(" (%d kernels)", len(targets))
+	}
+	return text
+}
+
+// where returns " on TARGETS", or "" for a file that could not run anywhere.
+func where(targets []string) string {
+	if text := kernels(targets); text != "" {
+		return " on " + text
+	}
+	return ""
+}
+
+// alike groups suites in the order of their first member. Those of a file that failed in the same way on several targets are one group.
+func alike(suites []*Suite) [][]*Suite {
+	var out [][]*Suite
+	at := map[string]int{}
+	for _, s := range suites {
+		if c := Count([]*Suite{s}); c.Failed > 0 && s.Target != "" {
+			var b strings.Builder
+			visible.Fprintf(&b, "%q %v %q", s.File, c, fmt.Sprint(s.Err))
+			for i := range s.Cases {
+				t := &s.Cases[i]
+				visible.Fprintf(&b, "%q %q %q %q %q %q %q\n", t.Name, t.Failures, t.Notes, t.Skipped, t.Doubt, t.Warnings, t.Parts)
+			}
+			if n, ok := at[b.String()]; ok {
+				out[n] = append(out[n], s)
+				continue
+			}
+			at[b.String()] = len(out)
+		}
+		out = append(out, []*Suite{s})
+	}
+	return out
+}
+
+func targetsOf(group []*Suite) []string {
+	var out []string
+	for _, s := range group {
+		out = append(out, s.Target)
+	}
+	return out
+}
+
+// WriteSuites writes the suites of a file as text. Targets on which the same tests failed in the same way share a block, which shows the first.
+func WriteSuites(w io.Writer, suites []*Suite, opt TableOptions) error {
+	for _, group := range alike(suites) {
+		if err := writeSuite(w, group[0], kernels(targetsOf(group)), opt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSuite writes one suite: one line, followed by the failures, or with Verbose by every case.
+func writeSuite(w io.Writer, s *Suite, targets string, opt TableOptions) error {
 	st := style{opt.Color}
 	var b strings.Builder
 	c := Count([]*Suite{s})
@@ -145,7 +214,10 @@ func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
 	if opt.Quiet && c.Failed == 0 {
 		return nil
 	}
-	visible.Fprintf(&b, "%s %s  %s  %s\n", paint(word), st.bold(s.File), s.Target, c)
+	if targets != "" {
+		targets += "  "
+	}
+	visible.Fprintf(&b, "%s %s  %s%s\n", paint(word), st.bold(s.File), targets, c)
 	if s.Err != nil {
 		visible.Fprintf(&b, "     %s %s\n", st.red("error:"), visible.Indent(s.Err.Error(), "       "))
 	}
@@ -155,7 +227,7 @@ func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
 		switch {
 		case len(t.Failures) > 0:
 			visible.Fprintf(&b, "     %s %s\n", st.red("FAIL"), t.Name)
-			for _, f := range append(t.Failures[:len(t.Failures):len(t.Failures)], t.Notes...) {
+			for _, f := range t.reasons() {
 				visible.Fprintf(&b, "       %s\n", visible.Indent(f, "         "))
 			}
 		case t.Skipped != "" && (opt.Verbose || c.Passed == 0):

@@ -22,6 +22,27 @@ func TestSlowestTestsAreNamed(t *testing.T) {
 	assert.Contains(t, lines[1], "200.00 ms  f.yaml  slow  k")
 }
 
+func TestFailuresOfSeveralKernelsAreOneBlock(t *testing.T) {
+	on := func(target, failure string) *Suite {
+		c := TestCase{Name: "n", Debug: "bpfrun debug --btf " + target, Took: time.Duration(len(target))}
+		if failure != "" {
+			c.Failures = []string{failure}
+		}
+		return &Suite{File: "f.yaml", Target: target, Cases: []TestCase{c}}
+	}
+	suites := []*Suite{on("k1", "ret: 1"), on("k2", ""), on("k3", "ret: 2"), on("k4", "ret: 1"), {File: "bad.yaml", Err: assert.AnError}}
+	var b bytes.Buffer
+	require.NoError(t, WriteSuites(&b, suites, TableOptions{}))
+	text := b.String()
+	assert.Contains(t, text, "FAIL f.yaml  k1, k4 (2 kernels)  0 passed, 1 failed\n")
+	assert.Contains(t, text, "FAIL f.yaml  k3  0 passed, 1 failed\n", "another failure is another block")
+	assert.Contains(t, text, "ok   f.yaml  k2  1 passed, 0 failed\n")
+	assert.Contains(t, text, "FAIL bad.yaml  0 passed, 1 failed\n")
+	assert.Equal(t, 1, strings.Count(text, "ret: 1"))
+	assert.Contains(t, text, "bpfrun debug --btf k1")
+	assert.NotContains(t, text, "bpfrun debug --btf k4")
+}
+
 func TestSeedsAreMerged(t *testing.T) {
 	suite := func(failures ...string) *Suite {
 		s := &Suite{File: "f", Took: time.Second}

@@ -153,7 +153,8 @@ func (j *Job) runScenario(ctx context.Context, o RunOptions) bool {
 	_, err = r.Units(ctx, j.Units, func(res *scenario.Result) {
 		c := report.NewTestCase(res)
 		if len(c.Failures) > 0 {
-			c.Notes = append(append(c.Notes, inlineChain(j.Scenario.Object, r.Machine().Linked(), res)...), j.debugLine(res.Run))
+			c.Notes = append(c.Notes, inlineChain(j.Scenario.Object, r.Machine().Linked(), res)...)
+			c.Debug = j.debugLine(res.Run)
 		}
 		j.Suite.Cases = append(j.Suite.Cases, c)
 		j.worse(report.ScenarioExit(res))

@@ -12,16 +12,16 @@ import (
 // keptRunners is the number of jobs that keep the runner of their check. Each holds a machine's memory.
 const keptRunners = 8
 
-// Check opens every job to find mistakes in its file. mistakes joins them with those found by parsing, sorted by file and position; one found
-// on several targets is reported once. err means that a target cannot be used.
-func Check(ctx context.Context, jobs []*Job, parsing error) (mistakes, err error) {
-	jobs = byKernel(jobs)
+// Check opens every job to find mistakes in its file, and adds them to those that parsing found, by path. It returns the jobs of the files
+// without mistakes; it has closed the others. A mistake found on several targets is reported once. err means that a target cannot be used.
+func Check(ctx context.Context, all []*Job, parsing map[string]error) (good []*Job, mistakes *Mistakes, err error) {
+	jobs := byKernel(all)
 	errs := make([]error, len(jobs))
 	InParallel(ctx, len(jobs), func(i int) { errs[i] = jobs[i].check(len(jobs) <= keptRunners) })
-	found := newMistakeList(parsing)
+	mistakes = NewMistakes(parsing)
 	for i, err := range errs {
 		if _, ok := exitcode.Of(err); ok {
-			return nil, err
+			return nil, nil, err
 		}
 		var mistake *scenario.Error
 		if !errors.As(err, &mistake) {
@@ -31,9 +31,16 @@ func Check(ctx context.Context, jobs []*Job, parsing error) (mistakes, err error
 		if len(jobs) > 1 {
 			on = fmt.Sprintf(" (on %s)", jobs[i].Source.Name)
 		}
-		found.add(err, on)
+		mistakes.add(jobs[i].Path, err, on)
 	}
-	return found.err(), nil
+	for _, j := range all {
+		if mistakes.Of(j.Path) == nil {
+			good = append(good, j)
+		} else {
+			j.close()
+		}
+	}
+	return good, mistakes, nil
 }
 
 // check opens the job. With keep, the runner is kept for the run.
@@ -56,13 +63,6 @@ func (j *Job) check(keep bool) error {
 	}
 	j.letGo()
 	return err
-}
-
-// Close releases what [Check] kept, for jobs that will not run.
-func Close(jobs []*Job) {
-	for _, j := range jobs {
-		j.close()
-	}
 }
 
 // Run runs jobs until ctx ends.

@@ -5,19 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
 	"github.com/bpfrun/bpfrun/testrun"
 )
@@ -50,8 +44,9 @@ There are two kinds of tests inside objects. Programs in sections TYPE/test/NAME
 the same maps; the check returns 1 or 101 and may write a report into the map suite_result_map.
 Programs in sections TYPE/test/NAME return 0 or the number of the line that failed.
 
-Every file is checked on every kernel before anything runs, and all mistakes are reported at once, with
-exit code 2. A run whose hook the kernel lacks is skipped; one whose hook BTF does not list runs and
+Every file is checked on every kernel before anything runs. Files with mistakes do not run: all their
+mistakes are reported, also by --json and -o, and the exit code is 2. What fails in the same way on several
+kernels is one block that lists them. A run whose hook the kernel lacks is skipped; one whose hook BTF does not list runs and
 counts as unknown-hook (with --strict both are failures, as is a file in which nothing could run).
 Exit code 1 when an expectation failed; 3, 4 and 5 when a program was unexpectedly refused, faulted or
 used something that is not simulated.`,
@@ -102,18 +97,18 @@ func (c *testCommand) test(paths []string) error {
 		return err
 	}
 	chosen := pick.Choose(scenarios, objects)
-	if mistakes == nil && len(chosen) == 0 {
+	if len(mistakes) == 0 && len(chosen) == 0 {
 		if err := c.nothing(); err != nil {
 			return err
 		}
 	}
 	if c.list {
-		if mistakes != nil {
-			return mistakes
+		if len(mistakes) > 0 {
+			return usageError{testrun.NewMistakes(mistakes).Err()}
 		}
 		return c.listTests(chosen)
 	}
-	sources, err := c.testSources(chosen)
+	sources, err := c.testSources(chosen, mistakes)
 	if err != nil {
 		return err
 	}
@@ -123,7 +118,8 @@ func (c *testCommand) test(paths []string) error {
 	jobs := testrun.Jobs(chosen, sources, testrun.Plan{Open: c.openKernel, Options: opt, Seeds: c.seeds})
 	watch := c.progress("tests", 0)
 	defer watch.end()
-	if err := checkJobs(ctx, jobs, mistakes); err != nil {
+	jobs, bad, err := testrun.Check(ctx, jobs, mistakes)
+	if err != nil {
 		return err
 	}
 	for _, j := range jobs {
@@ -141,11 +137,12 @@ func (c *testCommand) test(paths []string) error {
 	if err := ctx.Err(); err != nil {
 		return codeError{exitExpectation, errors.New("interrupted")}
 	}
-	return c.reportJobs(jobs, testReport{files: files, table: table, took: time.Since(start), seeds: c.seeds, stopped: running.Err() != nil})
+	return c.reportJobs(jobs, bad, testReport{files: files, table: table, took: time.Since(start), seeds: c.seeds, stopped: running.Err() != nil})
 }
 
-// testSources returns the kernels of each file, without those of a glob or directory that fit none of its objects.
-func (c *testCommand) testSources(files []testrun.Chosen) ([][]kernels.Source, error) {
+// testSources returns the kernels of each file, without those of a glob or directory that fit none of its objects. A file that names a
+// kernel wrongly has none, and its error is added to mistakes.
+func (c *testCommand) testSources(files []testrun.Chosen, mistakes map[string]error) ([][]kernels.Source, error) {
 	var orders []binary.ByteOrder
 	for _, f := range files {
 		if f.Object != nil {
@@ -162,7 +159,8 @@ func (c *testCommand) testSources(files []testrun.Chosen) ([][]kernels.Source, e
 		sources := general
 		if f.Scenario != nil && len(f.Scenario.Kernels) > 0 && len(c.kernels.btf) == 0 {
 			if sources, err = c.kernels.sourcesFor(f.Scenario); err != nil {
-				return nil, err
+				mistakes[f.Path] = errors.Join(mistakes[f.Path], err)
+				continue
 			}
 		}
 		for _, s := range sources {
@@ -179,129 +177,15 @@ func (c *testCommand) openKernel(s kernels.Source) (*loader.Target, error) {
 	return c.kernels.target(btfSource{Source: s})
 }
 
-// checkJobs opens every job to find errors in the files, and returns these with the errors of parsing.
-func checkJobs(ctx context.Context, jobs []*testrun.Job, parsing error) error {
-	mistakes, err := testrun.Check(ctx, jobs, errors.Unwrap(parsing))
-	if err != nil {
-		return err
-	}
-	if mistakes != nil {
-		testrun.Close(jobs)
-		return usageError{mistakes}
-	}
-	return nil
-}
-
-// testReport holds the options for reporting test results.
-type testReport struct {
-	files   map[string]string
-	table   report.TableOptions
-	took    time.Duration
-	seeds   int
-	stopped bool // by --fail-fast
-}
-
-// reportJobs prints the results of the jobs and writes the requested reports.
-func (c *testCommand) reportJobs(jobs []*testrun.Job, r testReport) error {
-	var suites []*report.Suite
-	docs := report.Documents{Schema: report.Schema, Results: []*report.RunDocument{}}
-	targets, names, objects := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for group := range slices.Chunk(jobs, r.seeds) { // the seeds of one file on one target
-		var parts []*report.Suite
-		var seeds []uint64
-		for _, j := range group {
-			if j.Err != nil {
-				return usageError{j.Err}
-			}
-			if !j.Ran {
-				continue
-			}
-			parts, seeds = append(parts, &j.Suite), append(seeds, j.Seed)
-			docs.Exit = exitcode.Worse(docs.Exit, j.Suite.Exit)
-			docs.Results = append(docs.Results, j.Doc)
-		}
-		if len(parts) == 0 {
-			continue
-		}
-		suite := parts[0]
-		if r.seeds > 1 {
-			suite = report.MergeSeeds(parts, seeds)
-		}
-		suites = append(suites, suite)
-		targets[suite.Target] = true
-		if group[0].Scenario != nil {
-			names[suite.File] = true
-		} else {
-			objects[suite.File] = true
-		}
-		if !c.json {
-			if err := report.WriteSuite(c.stdout, suite, r.table); err != nil {
-				return err
-			}
-		}
-	}
-	c.code = docs.Exit
-	covered, err := c.collected.totals()
-	if err != nil {
-		return err
-	}
-	for kind, path := range r.files {
-		if err := writeText(path, func(w io.Writer) error {
-			switch kind {
-			case "junit":
-				return report.WriteJUnit(w, suites, covered...)
-			case "md":
-				return report.WriteTestsMarkdown(w, suites, covered...)
-			}
-			return report.WriteTestAnnotations(w, suites)
-		}); err != nil {
-			return err
-		}
-	}
-	if c.json {
-		return errors.Join(report.WriteJSON(c.stdout, docs), c.collected.finish(c.console, c.stderr))
-	}
-	if !c.quiet {
-		if err := report.WriteSlowest(c.stdout, suites, 3); err != nil {
-			return err
-		}
-	}
-	var what []string
-	if len(names) > 0 || len(objects) == 0 {
-		what = append(what, count(len(names), "scenario file"))
-	}
-	if len(objects) > 0 {
-		what = append(what, count(len(objects), "object"))
-	}
-	on := count(len(targets), "kernel")
-	if r.seeds > 1 {
-		on += " with " + count(r.seeds, "seed")
-	}
-	if r.stopped {
-		on += ", stopped at the first failure"
-	}
-	if _, err := visible.Fprintf(c.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), on, report.Count(suites), r.took.Seconds()); err != nil {
-		return err
-	}
-	return c.collected.finish(c.console, c.stdout)
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// parseScenarios parses scenario files and opens their objects. mistakes holds the errors of individual files, which do
+// parseScenarios parses scenario files and opens their objects. mistakes holds the errors of individual files, by path, which do
 // not affect the other files; err is an object that cannot be loaded.
-func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mistakes, err error) {
+func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mistakes map[string]error, err error) {
 	objects := map[string]*loader.Object{}
-	var errs []error
+	mistakes = map[string]error{}
 	for _, path := range paths {
 		f, err := scenario.ParseFile(path)
 		if err != nil {
-			errs = append(errs, err)
+			mistakes[path] = err
 		}
 		if f == nil {
 			continue // else check what could be parsed against the object
@@ -313,15 +197,12 @@ func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mista
 				if errors.As(err, &load) {
 					return nil, nil, err
 				}
-				errs = append(errs, err)
+				mistakes[path] = errors.Join(mistakes[path], err)
 				continue
 			}
 			objects[f.Object] = obj
 		}
 		out = append(out, testrun.Input{Scenario: f, Object: obj, Path: f.Path})
-	}
-	if len(errs) > 0 {
-		mistakes = usageError{errors.Join(errs...)}
 	}
 	return out, mistakes, nil
 }

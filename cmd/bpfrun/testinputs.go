@@ -12,8 +12,8 @@ import (
 )
 
 // testInputs finds the scenario files and the objects with tests that the arguments name, and opens them. Errors of
-// individual files are in mistakes, and do not affect the other files.
-func (c *testCommand) testInputs(args []string) (files, objects []testrun.Input, mistakes, err error) {
+// individual files are in mistakes, by path, and do not affect the other files.
+func (c *testCommand) testInputs(args []string) (files, objects []testrun.Input, mistakes map[string]error, err error) {
 	var scenarios, objs []string
 	for _, arg := range args {
 		s, o, err := testrun.Paths(arg)
@@ -41,7 +41,7 @@ func (c *testCommand) testInputs(args []string) (files, objects []testrun.Input,
 			objects = append(objects, f)
 		}
 	}
-	if len(files)+len(objects) == 0 && mistakes == nil {
+	if len(files)+len(objects) == 0 && len(mistakes) == 0 {
 		return nil, nil, nil, noTests(args)
 	}
 	return files, objects, mistakes, nil

@@ -217,17 +217,25 @@ func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (u
 	if inside {
 		key += " in " + outer.typ
 	}
+	datagram, isDatagram := datagramSocket(hook, to)
+	if isDatagram {
+		key += fmt.Sprintf(" of UDP, family %d", datagram.Family)
+	}
 	if o := h.Kept(key); o != nil {
 		return o.Addr(), o
 	}
 	var o *object.Object
-	if inside {
-		var err error
-		if o, err = h.NewIn(name, to.Type.Name, outer.typ, outer.path); err != nil {
-			h.Fail(err)
-		}
-	} else {
+	var err error
+	switch {
+	case inside:
+		o, err = h.NewIn(name, to.Type.Name, outer.typ, outer.path)
+	case isDatagram:
+		o, err = h.NewSock(name, datagram)
+	default:
 		o = h.NewArgument(name, spec, to)
+	}
+	if err != nil {
+		h.Fail(err)
 	}
 	if o == nil {
 		return 0, nil
@@ -319,7 +327,8 @@ func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	switch t.Kind {
 	case btf.KindPtr:
 		to := object.Target(spec, id)
-		if to.Type != nil && to.Type.Kind == btf.KindStruct {
+		_, isDatagram := datagramSocket(hook, to)
+		if to.Type != nil && to.Type.Kind == btf.KindStruct && !isDatagram {
 			// The object that a function returns is the one that other functions are called with.
 			if l := h.Types().Of(spec, to.Type.ID); l != nil && l.Size > 0 && l.Name != "task_struct" && h.Singleton(l.Name) == nil {
 				if o := h.Shared(object.UsualName(l.Name), l); o != nil {
