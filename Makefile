@@ -175,6 +175,12 @@ exec-random:
 exec-testprogs:
 	BTF=$(BTF) VM=$(VM) scripts/exec-testprogs.sh $(LINUX) $(OUT)
 
+# Hostile input of every kind, thousands of pieces of it: objects, scenarios, coverage files, archives of kernels and types through the commands, entries
+# of the BTF cache, messages to the debug adapter.
+attack:
+	BPFRUN_LONG=1 $(GO) test -count=1 -timeout 1h -run '^Test(Damaged|Hostile|LinkInPlace|Entr|Bombs|Bad|Flood|CacheThat)' \
+		./cmd/bpfrun ./btf/btffile ./debug/dap ./internal/kernels
+
 # Injects faults one at a time. Recorded vectors and the generator must find 40 in the interpreter; tests must find those in
 # loader, kernel, machine, maps, helpers, scenarios, memory, matrix and the JIT's planning (half an hour).
 mutants: mutants-interpreter mutants-rules
@@ -185,7 +191,7 @@ mutants-interpreter:
 mutants-rules:
 	BPFRUN_LONG=1 nice -n 15 $(GO) run ./conformance/mutants
 
-.PHONY: coverage terminal exec-suite exec-tools exec-aya exec-random exec-testprogs falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
+.PHONY: attack coverage terminal exec-suite exec-tools exec-aya exec-random exec-testprogs falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 
 # The rest of a release: manual pages and shell completions, generated from the commands.
 DOCS := dist-docs

@@ -22,7 +22,7 @@ import (
 // Cache stores the raw BTF of compressed files, since decompressing a kernel's BTF takes ten times as long as parsing it.
 // Entries are files in a directory, named by the SHA-256 of the compressed content: renamed and copied files are found again, changed files
 // are not. Processes may share a directory: entries are written to temporary files and renamed, and damaged ones are removed and
-// written again. A nil Cache stores nothing; an unusable directory is not an error.
+// written again. A nil Cache stores nothing; an unusable directory, or one that other users can write to, is not an error.
 type Cache struct {
 	dir   string // "" stores nothing
 	limit int64
@@ -70,8 +70,8 @@ func (c *Cache) Mapped() *Cache {
 	return m
 }
 
-// stores reports whether the cache has entries.
-func (c *Cache) stores() bool { return c != nil && c.dir != "" }
+// stores reports whether the cache has entries that can be trusted.
+func (c *Cache) stores() bool { return c != nil && c.dir != "" && private(c.dir) }
 
 // Load is [Load] that takes the raw BTF of compressed files from the cache or adds it.
 func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {

@@ -73,23 +73,26 @@ func (d *deaf) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// sessionRequests are the commands of a short session.
+var sessionRequests = []string{
+	`"initialize","arguments":{"adapterID":"x","linesStartAt1":false}`,
+	`"launch","arguments":{"object":"debug/testdata/locals-O1-dwarf5.o","stopOnEntry":true,"max-insns":"10000"}`,
+	`"setBreakpoints","arguments":{"source":{"path":"locals.bpf.c"},"breakpoints":[{"line":61,"logMessage":"{i}"}]}`,
+	`"configurationDone"`,
+	`"scopes","arguments":{"frameId":1}`,
+	`"variables","arguments":{"variablesReference":4}`,
+	`"evaluate","arguments":{"expression":"why seen","context":"repl"}`,
+	`"disassemble","arguments":{"memoryReference":"0xffffffffc0000000","instructionOffset":-3,"instructionCount":9}`,
+	`"readMemory","arguments":{"memoryReference":"0xffffffffc0000000","count":9}`,
+	`"continue","arguments":{"threadId":1}`,
+	`"restart"`,
+	`"disconnect"`,
+}
+
 // FuzzServe sends bytes as a client: the server must end without a panic when they end.
 func FuzzServe(f *testing.F) {
 	session := ""
-	for i, m := range []string{
-		`"initialize","arguments":{"adapterID":"x","linesStartAt1":false}`,
-		`"launch","arguments":{"object":"debug/testdata/locals-O1-dwarf5.o","stopOnEntry":true,"max-insns":"10000"}`,
-		`"setBreakpoints","arguments":{"source":{"path":"locals.bpf.c"},"breakpoints":[{"line":61,"logMessage":"{i}"}]}`,
-		`"configurationDone"`,
-		`"scopes","arguments":{"frameId":1}`,
-		`"variables","arguments":{"variablesReference":4}`,
-		`"evaluate","arguments":{"expression":"why seen","context":"repl"}`,
-		`"disassemble","arguments":{"memoryReference":"0xffffffffc0000000","instructionOffset":-3,"instructionCount":9}`,
-		`"readMemory","arguments":{"memoryReference":"0xffffffffc0000000","count":9}`,
-		`"continue","arguments":{"threadId":1}`,
-		`"restart"`,
-		`"disconnect"`,
-	} {
+	for i, m := range sessionRequests {
 		session += frame(fmt.Sprintf(`{"seq":%d,"type":"request","command":%s}`, i+1, m))
 	}
 	f.Add([]byte(session))
