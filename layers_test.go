@@ -93,7 +93,7 @@ var layers = []struct {
 	{"exec", []string{"internal/worded", "uapi", "bpfsys/network", "bpfsys"}},
 	{"replay", []string{"packet", "machine"}},
 	{"scenario", []string{"internal/lazyre", "internal/endian", "internal/usdt", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "replay", "internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
-	{"bpftest", []string{"internal/endian", "internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario"}},
+	{"bpftest", []string{"internal/endian", "internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario", "verifier"}},
 	{"bpftest/ebpfspec", []string{"internal/elfbuild", "bpftest"}},
 	{"intest", []string{"internal/exitcode", "uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"progtype", "btf", "loader", "offsets", "verifier", "vm", "kernel", "machine"}},

@@ -13,7 +13,7 @@ import (
 var FirstVerified = uapi.R(5, 10)
 
 // checkStructure applies the kernel's structural checks to the linked program.
-func (l *loading) checkStructure(lp *LinkedProgram) error {
+func (l *loading) checkStructure(lp *LinkedProgram) *Error {
 	cfg := decode.CheckConfig{Kernel: decode.Version(l.t.Version), PrivateStack: l.privateStack(lp), Walked: uapi.ReleaseOf(l.t.Version) >= FirstVerified}
 	if lp.ExceptionCallback > 0 {
 		cfg.Entries = append(cfg.Entries, lp.ExceptionCallback)

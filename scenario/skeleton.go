@@ -20,7 +20,11 @@ import (
 // and its behaviour as expectations. The scenario passes on the target that it was made for. path is the object's path relative to the
 // directory of the scenario file.
 func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, progs []string, opt Options) error {
-	m, err := machine.New(l, opt.Config)
+	cfg := opt.Config
+	if opt.Verify != nil {
+		cfg.Verify = opt.Verify(l)
+	}
+	m, err := machine.New(l, cfg)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"sync"
 
 	"github.com/bpfrun/bpfrun/loader"
@@ -17,6 +18,7 @@ type Checker struct {
 	linked *loader.Linked
 	kernel *Kernel
 	opts   Options
+	cache  *Cache // nil: verdicts are kept for this object only
 
 	mu    sync.Mutex
 	known map[*loader.LinkedProgram]*Verdict
@@ -88,20 +90,38 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	if err != nil {
 		return unknown("%v", err)
 	}
-	v, err := Verify(ctx, c.kernel, p, c.opts)
+	v, err := c.cache.verify(ctx, c.kernel, p, c.opts)
 	if errors.Is(err, ErrProgram) {
 		return unknown("%v", err)
 	}
 	return v, err
 }
 
-// Refusal returns the reason for not loading a program, a *[RefusedError], or nil. An error of ctx also gives nil.
-func (c *Checker) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
+// Verify returns the verdict on a program for the machine that runs it. An error of ctx gives none.
+func (c *Checker) Verify(ctx context.Context, lp *loader.LinkedProgram) loader.Verified {
 	v, err := c.Verdict(ctx, lp)
-	if err != nil || v == nil || v.Outcome != Refused {
-		return nil
+	if err != nil {
+		return loader.Verified{}
 	}
-	return &RefusedError{Program: lp.Name, Verdict: v}
+	return v.Of(lp)
+}
+
+// Of returns the verdict, which may be nil, as the verdict on a linked program.
+func (v *Verdict) Of(lp *loader.LinkedProgram) loader.Verified {
+	switch {
+	case v == nil || v.Outcome == Unknown:
+		return loader.Verified{}
+	case v.Outcome == Refused:
+		e := &RefusedError{Program: lp.Name, Verdict: v}
+		if r, ok := lp.RelocAt(v.Insn); ok && r.Poisoned() {
+			e.Lacks = r.Local.Field()
+			if hint := lp.Linked().Explain(r); hint != "" {
+				e.Lacks += " (" + strings.ReplaceAll(hint, "\n", "; ") + ")"
+			}
+		}
+		return loader.Verified{Decided: true, Insn: v.Insn, Refusal: e}
+	}
+	return loader.Verified{Decided: true, Insn: -1, Reached: v.Reached}
 }
 
 // History returns the instructions that led to the refusal of a program, as [RefusalHistory] does.
@@ -121,10 +141,15 @@ func (c *Checker) History(ctx context.Context, lp *loader.LinkedProgram) ([]Caus
 type RefusedError struct {
 	Program string
 	Verdict *Verdict
+	// Lacks is what a CO-RE relocation did not find, where the verdict is about the instruction that it replaced; with a hint.
+	Lacks string
 }
 
 // Error contains the kernel's message, the source position, and the command that shows more.
 func (e *RefusedError) Error() string {
+	if e.Lacks != "" {
+		return fmt.Sprintf("the verifier refuses it: it reads what the kernel lacks: %s; bpfrun verify -p %s explains it", e.Lacks, e.Program)
+	}
 	return fmt.Sprintf("the verifier refuses it: %s; bpfrun verify -p %s explains it", e.Verdict.Summary(), e.Program)
 }
 
@@ -165,4 +190,22 @@ func (v *Verdict) PoisonVerdicts(lp *loader.LinkedProgram) []loader.PoisonVerdic
 		}
 	}
 	return out
+}
+
+// Excuse returns the function that makes the Verify functions of machines which run programs whatever the verifier says, as debuggers do: it
+// matters only where the loader's checks object to code that the verifier accepts.
+func Excuse(ctx context.Context) func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified {
+	return func(l *loader.Linked) func(*loader.LinkedProgram) loader.Verified {
+		checker := NewChecker(l, Options{})
+		return func(lp *loader.LinkedProgram) loader.Verified {
+			if lp.Static == nil {
+				return loader.Verified{}
+			}
+			v := checker.Verify(ctx, lp)
+			if v.Refusal != nil {
+				return loader.Verified{}
+			}
+			return v
+		}
+	}
 }

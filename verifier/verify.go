@@ -34,7 +34,7 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 		defer func() {
 			switch x := recover().(type) {
 			case nil:
-				if v.Outcome = Accepted; e.doubt != "" {
+				if v.Outcome, v.Reached = Accepted, e.reached(); e.doubt != "" {
 					v.Outcome, v.Missing = Unknown, e.doubt
 				}
 			case refusal:
@@ -81,6 +81,15 @@ func (e *explorer) describe(v *Verdict) {
 	v.Source = e.lineAt(e.insn)
 	v.Regs = contentText(e.position, e.cur, e.cur.curFrame)
 	v.Path = e.path()
+}
+
+// reached returns the instructions that were explored.
+func (e *explorer) reached() []bool {
+	out := make([]bool, len(e.aux))
+	for i := range e.aux {
+		out[i] = e.aux[i].seen
+	}
+	return out
 }
 
 // path returns the branches that led to the current instruction.

@@ -276,7 +276,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		doc.Choose(names)
 	}
 	verdicts := c.sim.verdicts(ctx, linked, slices.Concat(names, with))
-	cfg.Refuses = verdicts.refuses
+	cfg.Verify = verdicts.verify
 	schedulers := c.schedulers(obj)
 	cfg.Schedules = len(schedulers) > 0
 	disciplines := c.disciplines(obj)
