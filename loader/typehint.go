@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -26,7 +25,7 @@ func (l *loading) typeHint(lp *LinkedProgram) string {
 
 // fittingTypes lists the program types that fit a program, the most common type for its context first.
 func (l *loading) fittingTypes(lp *LinkedProgram) []string {
-	context := l.o.contextName(lp.FuncType)
+	context := ContextType(l.o.BTF, lp.FuncType)
 	if context == "" {
 		return nil
 	}
@@ -45,26 +44,6 @@ func (l *loading) fittingTypes(lp *LinkedProgram) []string {
 		}
 	}
 	return fit
-}
-
-// contextName returns the name of the struct the program's first argument points to.
-func (o *Object) contextName(fn btf.ID) string {
-	if o.BTF == nil || fn == 0 {
-		return ""
-	}
-	t, err := o.BTF.Type(fn)
-	if err != nil || t.Kind != btf.KindFunc {
-		return ""
-	}
-	proto := o.BTF.SkipMods(t.Ref)
-	if proto.Kind != btf.KindFuncProto || len(proto.Params) == 0 {
-		return ""
-	}
-	ptr := o.BTF.SkipMods(proto.Params[0].Type)
-	if ptr.Kind != btf.KindPtr {
-		return ""
-	}
-	return o.BTF.SkipMods(ptr.Ref).Name
 }
 
 // ownInsns returns the instructions of a program without its subprograms.

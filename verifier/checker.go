@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // Checker computes the verdicts of a target's kernel on the programs of an object linked for it, each program once. It is
@@ -73,11 +72,8 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	unknown := func(format string, args ...any) (*Verdict, error) {
 		return &Verdict{Insn: -1, Missing: fmt.Sprintf(format, args...)}, nil
 	}
-	switch {
-	case !c.Knows():
+	if !c.Knows() {
 		return unknown("%s", c.WhyNot())
-	case progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram && lp.AttachProg == nil:
-		return unknown("the program that it replaces a function of")
 	}
 	if t := lp.AttachProg; t != nil {
 		if v, err := c.Verdict(ctx, t); err != nil {

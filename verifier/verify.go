@@ -27,6 +27,9 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	if k.Release < loader.FirstVerified {
 		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s (bpfrun has those from %s on)", k.Release, loader.FirstVerified)}, nil
 	}
+	if len(p.OrTargets) > 0 {
+		return verifyAny(ctx, k, p, o)
+	}
 	e := newExplorer(ctx, k, p, o)
 	v := &Verdict{Insn: -1}
 	var err error
