@@ -14,6 +14,9 @@ import (
 func (l *loading) typeHint(lp *LinkedProgram) string {
 	fit := l.fittingTypes(lp)
 	if len(fit) == 0 {
+		fit = sectionTypes(lp.Program.Section)
+	}
+	if len(fit) == 0 {
 		return fmt.Sprintf("set the program's type: --type %s=TYPE", lp.Name)
 	}
 	hint := fmt.Sprintf("set the program's type, for example --type %s=%s", lp.Name, fit[0])
@@ -21,6 +24,19 @@ func (l *loading) typeHint(lp *LinkedProgram) string {
 		hint += " (or " + strings.Join(others, ", ") + ")"
 	}
 	return hint
+}
+
+// sectionTypes lists the type that a part of a section name means on its own: "cgroup/sockops", where only the loader knows the type, is
+// most likely a sockops program.
+func sectionTypes(section string) []string {
+	parts := strings.Split(section, "/")
+	for i := len(parts) - 1; i >= 0; i-- {
+		p := &Program{Section: parts[i]}
+		if new(Object).classify(p, nil); p.Known {
+			return []string{p.Type.String()}
+		}
+	}
+	return nil
 }
 
 // fittingTypes lists the program types that fit a program, the most common type for its context first.
