@@ -40,7 +40,7 @@ type Replay struct {
 	buffers []*boundMap
 	total   Result
 	events  map[string]int
-	before  map[*boundMap]map[elementID]element
+	before  map[*boundMap][]element
 }
 
 // Outcome is the result of a run on one packet, valid until the next one is run.

@@ -202,6 +202,7 @@ type Run struct {
 	KernelReads   []Access      `json:"kernel_reads"`
 	KernelWrites  []Access      `json:"kernel_writes"`
 	Warnings      []string      `json:"warnings"`
+	Findings      []RunFinding  `json:"findings"`
 	Expectations  []Expectation `json:"expectations"`
 	Validation    *Validation   `json:"validation,omitempty"`
 	// WhyNot explains why the run had no effect, or did not reach the requested place: the branch that decided, what it compared, and what
@@ -262,10 +263,15 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if e.typ != 0 {
 		out.TypeName, out.Typed = e.spec.TypeString(e.typ), e.spec.FormatJSON(e.typ, e.data)
 	}
+	return marshalForm(out)
+}
+
+// marshalForm encodes a value without escaping what only matters inside HTML.
+func marshalForm(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(out)
+	err := enc.Encode(v)
 	return b.Bytes(), err
 }
 
@@ -275,16 +281,6 @@ type Effect struct {
 	Value string `json:"value"`
 	// Detail names what the effect applies to, such as a socket or a map.
 	Detail string `json:"detail,omitempty"`
-}
-
-// Change is one changed map element.
-type Change struct {
-	Map  string  `json:"map"`
-	Key  string  `json:"key"`
-	CPU  *int    `json:"cpu,omitempty"`
-	Old  *string `json:"old"`
-	New  *string `json:"new"`
-	Text string  `json:"text"`
 }
 
 // Access is one access to kernel memory.

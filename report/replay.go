@@ -161,7 +161,7 @@ func writeReplay(b *strings.Builder, r *Replay, item func(kind, text string), s 
 			item("map", fmt.Sprintf("... and %d more (-v shows all)", len(r.MapChanges)-shownItems))
 			break
 		}
-		item("map", s.bold(c.Map)+c.Text)
+		item("map", s.bold(c.Map)+c.Text())
 	}
 	for i, line := range r.Trace {
 		if i == shownItems && !opt.Verbose {

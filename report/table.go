@@ -375,9 +375,12 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 		list("output", len(lines), func(i int) string { return visible.Text(lines[i]) })
 	}
 	list("effect", len(r.Effects), func(i int) string { return effectText(&r.Effects[i]) })
-	list("map", len(r.MapChanges), func(i int) string { return s.bold(r.MapChanges[i].Map) + r.MapChanges[i].Text })
+	list("map", len(r.MapChanges), func(i int) string { return s.bold(r.MapChanges[i].Map) + r.MapChanges[i].Text() })
 	list("trace", len(r.Trace), func(i int) string { return visible.Text(r.Trace[i]) })
 	writeValidation(b, r, item, s, opt)
+	for i := range r.Findings {
+		fmt.Fprintf(b, "  %s %s\n", s.yellow("finding:"), r.Findings[i].line())
+	}
 	if opt.Verbose {
 		for _, a := range r.KernelReads {
 			item("read", accessText(a))

@@ -357,6 +357,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 	}
 	doc.Finish(m)
+	if c.json {
+		doc.AddMaps(m)
+	}
 	doc.Exit = exitcode.Worse(doc.Exit, report.RunExit(doc, len(c.progs) > 0, c.sim.strict))
 	if err := c.writeMaps(m); err != nil {
 		return doc, err

@@ -174,7 +174,7 @@ func (c *runCommand) runScenario(objects []string, path string) error {
 			return err
 		}
 		opt.Types = kernel.NewTypes()
-		doc, err := scenarioDocument(ctx, file, obj, target, s, opt)
+		doc, err := c.scenarioDocument(ctx, file, obj, target, s, opt)
 		if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (c *runCommand) showScenario(doc *report.RunDocument, table report.TableOpt
 }
 
 // scenarioDocument runs a scenario on one target.
-func scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Object, target *loader.Target, s btfSource, opt scenario.Options) (*report.RunDocument, error) {
+func (c *runCommand) scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Object, target *loader.Target, s btfSource, opt scenario.Options) (*report.RunDocument, error) {
 	r, err := scenario.Open(file, obj, target, opt)
 	if err != nil {
 		var mistake *scenario.Error
@@ -226,6 +226,9 @@ func scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Obje
 		return nil, usageError{err}
 	}
 	doc.Finish(r.Machine())
+	if c.json {
+		doc.AddMaps(r.Machine())
+	}
 	doc.Exit = exitcode.Worse(doc.Exit, hooks.Exit(opt.Strict))
 	return doc, nil
 }
