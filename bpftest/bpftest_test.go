@@ -427,4 +427,6 @@ func TestMatrixNeedsKernels(t *testing.T) {
 }
 
 // failing reads through a NULL pointer.
-func failing(t bpftest.TB) { bpftest.New(t, bpftest.NoVerify()).Load(faultsObject).Program("err_null_lookup").Run() }
+func failing(t bpftest.TB) {
+	bpftest.New(t, bpftest.NoVerify()).Load(faultsObject).Program("err_null_lookup").Run()
+}

@@ -9,11 +9,11 @@ char first_word[16];
 __u64 opened;
 int refused;
 
-SEC("lsm.s/file_open")
-int BPF_PROG(on_open, struct file *file, int ret)
+SEC("fentry.s/security_file_open")
+int BPF_PROG(on_open, struct file *file)
 {
 	opened = file->f_inode->i_ino;
-	return ret;
+	return 0;
 }
 
 SEC("lsm.s/bprm_check_security")
