@@ -93,6 +93,9 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	if errors.Is(err, ErrProgram) {
 		return unknown("%v", err)
 	}
+	if err == nil && v.Outcome == Refused {
+		v.Lacks = lp.PoisonText(v.Insn)
+	}
 	return v, err
 }
 
@@ -137,7 +140,10 @@ func (v *Verdict) Summary() string {
 	if v.Outcome == Accepted {
 		return fmt.Sprintf("accepted, %d instructions processed, %d states", v.ProcessedInsns, v.TotalStates)
 	}
-	text := v.Message
+	text := v.Lacks
+	if text == "" {
+		text = v.Message
+	}
 	if text == "" {
 		text = v.Reason
 	}

@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
@@ -26,7 +27,7 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	if t.Kind != btf.KindStruct || t.Name == "" {
 		return false
 	}
-	want := ctxNames[typ]
+	want := ctxNames()[typ]
 	if t.Name == want || u.has(since.CtxByKernelType) && (want == "__sk_buff" && t.Name == "sk_buff" || want == "xdp_md" && t.Name == "xdp_buff") {
 		return true
 	}
@@ -40,7 +41,7 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 }
 
 // ctxNames are the user API structs that BPF_PROG_TYPE in include/linux/bpf_types.h names as contexts.
-var ctxNames = func() map[uapi.ProgType]string {
+var ctxNames = sync.OnceValue(func() map[uapi.ProgType]string {
 	m := map[uapi.ProgType]string{}
 	for _, r := range progtype.All() {
 		m[r.Type] = r.Context.User
@@ -48,7 +49,7 @@ var ctxNames = func() map[uapi.ProgType]string {
 	m[uapi.ProgTypeKprobe] = "pt_regs"
 	m[uapi.ProgTypePerfEvent] = "bpf_perf_event_data"
 	return m
-}()
+})
 
 // kernelCtx returns the kernel's internal struct for the context.
 func (u *subject) kernelCtx() uint32 {
