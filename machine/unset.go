@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -174,9 +174,9 @@ func (rec *recorder) reader(p *program, pc int, u mem.Unset) (reader, what strin
 // mapOf returns the map at an address, or nil.
 func (rec *recorder) mapOf(addr uint64) *boundMap {
 	found, ok := rec.env.ByAddr(addr)
-	for i := range rec.reg.maps {
-		if ok && rec.reg.maps[i].m == found {
-			return rec.reg.maps[i]
+	for b := range rec.reg.maps.All() {
+		if ok && b.m == found {
+			return b
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // Schema is the schema name of every document.
@@ -341,7 +342,7 @@ func WriteJSON(w io.Writer, doc any) error {
 	if d, ok := doc.(interface{ document() any }); ok {
 		doc = d.document()
 	}
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(visible.JSON{W: w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(doc)

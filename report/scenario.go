@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -116,7 +117,7 @@ func writeValidation(b *strings.Builder, r *Run, item func(kind, text string), s
 		}
 		if !seen[text] {
 			seen[text] = true
-			fmt.Fprintf(b, "  %s %s\n", s.yellow("warning:"), text)
+			visible.Fprintf(b, "  %s %s\n", s.yellow("warning:"), text)
 		}
 	}
 }
@@ -126,9 +127,9 @@ func writeExpectations(b *strings.Builder, r *Run, s style, opt TableOptions) {
 	for _, e := range r.Expectations {
 		switch {
 		case !e.OK:
-			fmt.Fprintf(b, "  %s %s: want %s, got %s\n           %s\n", s.red("failed: "), e.What, e.Want, e.Got, s.dim(e.Place))
+			visible.Fprintf(b, "  %s %s: want %s, got %s\n           %s\n", s.red("failed: "), e.What, e.Want, e.Got, s.dim(e.Place))
 		case opt.Verbose:
-			fmt.Fprintf(b, "  %s %s\n", s.green("expected"), e.What)
+			visible.Fprintf(b, "  %s %s\n", s.green("expected"), e.What)
 		}
 	}
 }

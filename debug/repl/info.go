@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // infoTable holds the subcommands of info.
@@ -236,7 +237,7 @@ func infoContext(r *REPL, _ string) error {
 	if err != nil {
 		return err
 	}
-	r.printf("%s\n", text)
+	r.printf("%s\n", visible.Lines(text))
 	return nil
 }
 
