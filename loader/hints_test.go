@@ -54,6 +54,7 @@ func TestRetargetIsOfferedForTheSameHookOnly(t *testing.T) {
 		same       bool
 	}{
 		{"do_sys_opnat2", "do_sys_openat2", true},
+		{"vfs_raed", "vfs_read", true},
 		{"blk_account_io_start", "__blk_account_io_start", true},
 		{"kmem_cache_alloc", "kmem_cache_alloc_noprof", true},
 		{"syscalls/sys_enter_opn", "sys_enter_open", true},

@@ -205,7 +205,7 @@ func sameHook(name, near string) bool {
 	core := func(s string) string {
 		return strings.TrimSuffix(strings.TrimPrefix(strings.TrimLeft(s, "_"), "do_"), "_noprof")
 	}
-	return core(name) == core(near) || nearest.Distance(name, near) <= 1
+	return core(name) == core(near) || nearest.Distance(name, near) <= 2 // two letters in the wrong order
 }
 
 // notListed is why BTF may lack a function that the kernel has.
