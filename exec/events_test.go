@@ -14,7 +14,7 @@ import (
 func TestEventsAreReadInSteps(t *testing.T) {
 	ev, err := ReadEvents(strings.NewReader(`# what happens
 clock
-syscall/openat filename="/etc/a b" ret=-2 task.comm=cat task.pid=0x10
+syscall/openat filename="/etc/a b" ret=-ENOENT task.comm=cat task.pid=0x10
 pass 10ms
 ---
 do_unlinkat repeat=3 cpu=1
@@ -41,6 +41,8 @@ func TestMistakesInEventsAreRefusedWithTheirLine(t *testing.T) {
 		"pass":            `line 1: want "pass DURATION"`,
 		"pass -1s":        "line 1: the duration must be positive",
 		"hook cpu=much":   "line 1: cpu:",
+		"hook ret=abc":    `line 1: ret: "abc" is neither a number nor an error`,
+		"\nhook ret=-ENOX": `line 2: ret: "-ENOX" is neither`,
 	} {
 		_, err := ReadEvents(strings.NewReader(text))
 		require.ErrorIs(t, err, ErrEvents)
