@@ -85,6 +85,7 @@ var layers = []struct {
 	{"helpers/deferred", []string{"uapi", "vm", "maps", "helpers/guest"}},
 	{"helpers", []string{"uapi", "progtype", "decode", "btf", "mem", "vm", "maps", "kernel", "kernel/hid", "kernel/sched", "kernel/qdisc", "helpers/proto", "helpers/held", "helpers/printf", "helpers/guest", "helpers/owned", "helpers/deferred"}},
 	{"machine", []string{"internal/endian", "internal/usdt", "uapi", "progtype", "decode", "btf", "corerelo", "loader", "offsets", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/deferred", "helpers"}},
+	{"search", []string{"internal/endian", "uapi", "decode", "loader", "maps", "machine"}},
 	{"traffic", []string{"internal/endian", "uapi", "btf", "mem", "loader", "kernel", "kernel/object", "kernel/net", "kernel/qdisc", "helpers", "machine"}},
 	{"schedule", []string{"btf", "loader", "kernel", "kernel/sched", "helpers/proto", "helpers", "uapi", "maps", "machine"}},
 	{"device", []string{"internal/endian", "progtype", "decode", "btf", "loader", "kernel/hid", "machine"}},

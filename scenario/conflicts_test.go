@@ -57,8 +57,8 @@ func TestEveryInputKeyHasASample(t *testing.T) {
 
 func TestMembersOfTheContextAreSetOnce(t *testing.T) {
 	for text, want := range map[string]string{
-		"  ctx: {mark: 3}\n  context: {fields: {mark: 4}}\n": "f.yaml:4:22: ctx and context.fields both set mark",
-		"  ctx: \"00\"\n  context: {fields: {mark: 4}}\n":    "ctx and context.fields both set fields",
+		"  ctx: {mark: 3}\n  context: {fields: {mark: 4}}\n":  "f.yaml:4:22: ctx and context.fields both set mark",
+		"  ctx: \"00\"\n  context: {fields: {mark: 4}}\n":     "ctx and context.fields both set fields",
 		"  args: {mark: 3}\n  context: {fields: {mark: 4}}\n": "context.fields and args both set mark",
 	} {
 		_, err := Parse("f.yaml", []byte("runs:\n- prog: p\n"+text))

@@ -57,7 +57,7 @@ var flagUse = map[string]string{
 	"bpfrun conformance core":            "kernel",
 	"bpfrun conformance btf":             "no-cache type loader",
 	"bpfrun conformance verdicts":        "kernel type loader seed",
-	"bpfrun conformance corpus":          "kernel type loader seed optional",
+	"bpfrun conformance corpus":          "kernel type loader seed optional no-verify",
 	"bpfrun conformance generate":        "seed engine",
 	"bpfrun conformance record isa":      "seed",
 	"bpfrun conformance record cases":    "type loader seed",
