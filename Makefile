@@ -25,17 +25,17 @@ lint: vet
 	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt needed:"; echo "$$out"; exit 1; }
 	$(GO) run $(STATICCHECK) ./...
 
+# Packages in which goroutines run (scripts/suite).
 race:
-	$(GO) test -race -short ./...
+	$(GO) test -race -short $$($(GO) run ./scripts/suite race)
 
-# Needs qemu-user-static; without cgo the test binaries are static.
+# Packages whose results depend on the processor (scripts/suite). Needs qemu-user-static; without cgo the test binaries are static.
 arm64:
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -short -exec qemu-aarch64-static ./...
+	p=$$($(GO) run ./scripts/suite arch) && CGO_ENABLED=0 GOARCH=arm64 $(GO) test -short -exec qemu-aarch64-static $$p
 
 # Every Fuzz function of every package, FUZZTIME each.
 fuzz-short:
-	@set -e; for p in $$($(GO) list ./...); do \
-		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	@set -e; $(GO) run ./scripts/suite fuzz | while read -r p dir targets; do for f in $$targets; do \
 			echo "fuzz $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$p; \
 		done; done
 
@@ -148,10 +148,12 @@ soak:
 	BPFRUN_SOAK=2m $(GO) test -race -count=1 -timeout 10m -v -run TestSoak ./jit
 
 # Correct programs by three compilers (clang-14 and clang-19 of Debian 12, clang-22 of the second toolchain), -O1, -O2, -Os and CPU v1 to
-# v4, on five kernels and both engines: bpfrun must find nothing wrong and give no warning (except for v3 and v4 instructions that old kernels do not know).
+# v4, on five kernels and both engines: bpfrun must find nothing wrong and give no warning (except for instructions and helpers that old
+# kernels do not know). The mistakes that resemble those programs must all be found.
 falsealarms: build
 	$(GO) run ./scripts/falsealarms --clang clang-14 --clang clang-19 --clang 'scripts/toolchain.sh --run $(TOOLCHAIN) clang-22' \
-		--btf embedded --btf 'testdata/btf/*.btf.xz' $(if $(wildcard $(CORPUS)/btf),--btf '$(CORPUS)/btf/linux-6.*-amd64*.btf.xz') testdata/falsealarms/*.bpf.c
+		--btf embedded --btf 'testdata/btf/*.btf.xz' $(if $(wildcard $(CORPUS)/btf),--btf '$(CORPUS)/btf/linux-6.*-amd64*.btf.xz') \
+		--wrong testdata/src/wrongfields.bpf.c testdata/falsealarms/*.bpf.c
 
 # The test suite of cilium/ebpf, unmodified, as nobody on a simulated kernel (KERNEL=embedded, or what --btf takes).
 exec-suite:

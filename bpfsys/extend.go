@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // functionOf returns a function of a program by its id in the program's BTF.
@@ -30,14 +31,14 @@ func (s *System) canExtend(p, tgt *Prog, fn btf.ID, explicit bool) uapi.Errno {
 	case tgt.typ == uapi.ProgTypeExt, p.ext != nil && (tgt.typ != p.ext.typ || tgt.expected != p.ext.expected), tgt.functionOf(fn) == nil:
 		return uapi.EINVAL
 	}
-	if s.release.Has(uapi.R(6, 12)) && s.inProgArray(tgt) {
+	if s.has(since.ExtendInProgArray) && s.inProgArray(tgt) {
 		return uapi.EBUSY
 	}
 	return 0
 }
 
 func (s *System) inProgArray(p *Prog) bool {
-	for _, o := range s.byID[KindMap] {
+	for o := range s.byID[KindMap].All() {
 		if m := o.(*Map); m.def.Type == uapi.MapTypeProgArray {
 			for _, x := range m.slots {
 				if x == Object(p) {
@@ -51,7 +52,7 @@ func (s *System) inProgArray(p *Prog) bool {
 
 // isExtended reports whether an extension replaces a function of a program.
 func (s *System) isExtended(p *Prog) bool {
-	for _, o := range s.byID[KindLink] {
+	for o := range s.byID[KindLink].All() {
 		if l := o.(*Link); l.tgtProg == p && !l.detached && l.prog.typ == uapi.ProgTypeExt {
 			return true
 		}
@@ -62,7 +63,7 @@ func (s *System) isExtended(p *Prog) bool {
 // canTrace checks the trampoline of a kernel function: a program is on it once, and it has a limited number of programs.
 func (s *System) canTrace(p *Prog, obj *BTF, fn btf.ID) uapi.Errno {
 	n := 0
-	for _, o := range s.byID[KindLink] {
+	for o := range s.byID[KindLink].All() {
 		l := o.(*Link)
 		if l.detached || l.obj != obj || !l.traces(fn) {
 			continue
@@ -71,7 +72,7 @@ func (s *System) canTrace(p *Prog, obj *BTF, fn btf.ID) uapi.Errno {
 			return uapi.EBUSY
 		}
 	}
-	if n >= machine.MaxTracers(s.release) {
+	if n >= machine.MaxTracers(s.rules) {
 		return uapi.E2BIG
 	}
 	return 0

@@ -3,6 +3,7 @@ package bpfsys
 import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Bits of perf_event_attr.read_format (enum perf_event_read_format). PERF_FORMAT_LOST exists since Linux 6.0.
@@ -24,7 +25,7 @@ type perfCounts struct {
 // validFormat reports whether the release knows the bits of a read format (perf_copy_attr).
 func (s *System) validFormat(format uint64) bool {
 	known := uint64(formatLost)
-	if s.release.Has(uapi.R(6, 0)) {
+	if s.has(since.PerfLost) {
 		known = formatLost << 1
 	}
 	return format < known
@@ -85,7 +86,7 @@ func (e *PerfEvent) countedHook() (string, bool) {
 
 // counting reports whether an event waits for the firing of a hook.
 func (s *System) counting() bool {
-	for _, o := range s.byID[KindPerf] {
+	for o := range s.byID[KindPerf].All() {
 		if e := o.(*PerfEvent); e.enabled {
 			if _, ok := e.countedHook(); ok {
 				return true
@@ -98,7 +99,7 @@ func (s *System) counting() bool {
 // countHits counts the firing of a hook in the events that are about it, and reports whether there are any.
 func (s *System) countHits(ev Event, fits func(*attachment, string) bool) bool {
 	counted := false
-	for _, o := range s.byID[KindPerf] {
+	for o := range s.byID[KindPerf].All() {
 		e := o.(*PerfEvent)
 		name, ok := e.countedHook()
 		if !ok || !e.enabled || e.cpu >= 0 && e.cpu != ev.CPU || e.counts.task != 0 && !isTask(ev.Task, e.counts.task) {

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // maxRun limits the host time of one run.
@@ -85,7 +86,7 @@ func (s *System) betweenRuns(c Caller) error {
 
 // byUnique returns the program with a name in the machine.
 func (s *System) byUnique(name string) *Prog {
-	for _, o := range s.byID[KindProg] {
+	for o := range s.byID[KindProg].All() {
 		if p := o.(*Prog); p.unique == name {
 			return p
 		}
@@ -149,7 +150,7 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	}
 	row := progtype.Of(p.typ)
 	tracing := p.typ == uapi.ProgTypeTracing || p.typ == uapi.ProgTypeRawTracepoint
-	if p.typ == uapi.ProgTypeStructOps && s.release.Has(uapi.R(5, 17)) {
+	if p.typ == uapi.ProgTypeStructOps && s.has(since.OpsTestRun) {
 		return s.testOps(c, a, p)
 	}
 	if !row.TestRun && !tracing {
@@ -231,7 +232,7 @@ func give(a *attr, data []byte, to uint64, room uint32, count int) uapi.Errno {
 func (s *System) finished(e uapi.Errno) (int64, uapi.Errno) {
 	const name = "bpf_test_finish"
 	fits := func(h *attachment, _ string) bool { return exactly(h, name) }
-	if !slices.ContainsFunc(s.hooks, func(h *attachment) bool { return fits(h, name) }) {
+	if !slices.ContainsFunc(slices.Collect(s.hooks.All()), func(h *attachment) bool { return fits(h, name) }) {
 		return 0, e
 	}
 	o, err := s.machine.Kernel().NewBuffer("result of the test run", le.AppendUint32(nil, uint32(-int32(e))))
@@ -274,10 +275,10 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 	case raw:
 		allowed = testOnCPU
 	case p.typ == uapi.ProgTypeXDP:
-		if s.release.Has(uapi.R(5, 18)) {
+		if s.has(since.XDPLive) {
 			allowed = testLive
 		}
-	case packet && s.release.Has(uapi.R(6, 11)):
+	case packet && s.has(since.TestChecksum):
 		allowed = testChecksum
 	}
 	if flags&^allowed != 0 || cpu != 0 && flags&testOnCPU == 0 || a.u32(testBatch) != 0 && flags&testLive == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 )
 
 // subject is an entry of an enumeration of the kernel's interface. The call that it is tried with must succeed, or be refused with a note that
@@ -64,7 +64,7 @@ func audit(t *testing.T, spec *btf.Spec, kind string, subjects []subject) []outc
 }
 
 func newestKernel(t *testing.T) *btf.Spec {
-	spec, err := btffile.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	spec, err := testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz")
 	require.NoError(t, err)
 	return spec
 }

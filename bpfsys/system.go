@@ -7,11 +7,13 @@ import (
 
 	"github.com/bpfrun/bpfrun/bpfsys/network"
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/ordered"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
@@ -48,26 +50,28 @@ type System struct {
 	cfg      Config
 	target   *loader.Target
 	release  uapi.Release
+	rules    *since.Set
 	kernel   *verifier.Kernel
 	machine  *machine.Machine
 	attrSize int
 
-	byID    [numKinds]map[uint32]Object
+	byID    [numKinds]ordered.List[Object]
 	last    [numKinds]uint32
 	vmlinux *BTF
 
 	shared int // bytes of shared memory
 	loaded int // size of all loaded instructions and BTF, in bytes
 
-	hooks   []*attachment // in the order of attachment
-	fs      bpffs
-	trace   traceFiles
-	statsOn int
-	noted   map[string]bool
-	groups  map[place]*attachGroup
-	tasks   map[string]*kernel.Object
-	stand   map[fileID]*kernel.Object // objects that stand for files of the host
-	sockets map[filtered]*attachment  // programs of sockets
+	hooks    ordered.List[*attachment] // in the order of attachment
+	lastHook uint32
+	fs       bpffs
+	trace    traceFiles
+	statsOn  int
+	noted    map[string]bool
+	groups   map[place]*attachGroup
+	tasks    map[string]*kernel.Object
+	stand    map[fileID]*kernel.Object // objects that stand for files of the host
+	sockets  map[filtered]*attachment  // programs of sockets
 	// testArgs are what arguments of the kernel's test functions point to, by type.
 	testArgs map[string]*kernel.Object
 	process  process // of the syscall program that runs
@@ -82,7 +86,7 @@ func New(cfg Config) (*System, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bpfsys: %w", err)
 	}
-	s := &System{cfg: cfg, target: t, release: uapi.ReleaseOf(t.Version), kernel: verifier.KernelOf(t), machine: m, noted: map[string]bool{}}
+	s := &System{cfg: cfg, target: t, release: uapi.ReleaseOf(t.Version), rules: since.Of(t.Version).Rules(), kernel: verifier.KernelOf(t), machine: m, noted: map[string]bool{}}
 	s.attrSize = attrSize(t.BTF, s.release)
 	if cfg.Time == 0 {
 		s.cfg.Time = 30 * time.Second
@@ -107,12 +111,15 @@ func New(cfg Config) (*System, error) {
 	return s, nil
 }
 
+// has reports whether the kernel follows a rule.
+func (s *System) has(r since.Rule) bool { return s.rules.Has(r) }
+
 // Close releases the simulated memory.
 func (s *System) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for kind := range s.byID {
-		for _, o := range s.byID[kind] {
+		for o := range s.byID[kind].All() {
 			if m := o.head().mem; m != nil {
 				m.Close()
 				o.head().mem = nil

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/bpftest"
-	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -205,7 +205,7 @@ func reproduce(t *testing.T, file, object, kernel string) string {
 	require.NoError(t, err)
 	obj, err := loader.Open(object)
 	require.NoError(t, err)
-	spec, err := btffile.Load(kernel, nil)
+	spec, err := testbtf.Load(kernel)
 	require.NoError(t, err)
 	r, err := scenario.Open(f, obj, loader.NewTarget(kernel, spec), scenario.Options{})
 	require.NoError(t, err)
@@ -250,7 +250,7 @@ func TestScenarioOfARun(t *testing.T) {
 	require.NoError(t, err)
 	obj, err := loader.Open(execObject)
 	require.NoError(t, err)
-	spec, err := btffile.Load(oldKernel, nil)
+	spec, err := testbtf.Load(oldKernel)
 	require.NoError(t, err)
 	run, err := scenario.Open(f, obj, loader.NewTarget("linux-5.10.262-amd64-cloud", spec), scenario.Options{})
 	require.NoError(t, err, "the file is right")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/ceiling"
+	"github.com/bpfrun/bpfrun/internal/testsize"
 )
 
 func TestInfoHoldsItsParts(t *testing.T) {
@@ -77,8 +78,8 @@ func TestVlenWithoutBytesIsRefused(t *testing.T) {
 }
 
 func TestWidestVlenIsRead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("128 MB")
+	if !testsize.Long() {
+		t.Skip("128 MB; BPFRUN_LONG=1 runs it (make test-long)")
 	}
 	s, err := Parse(rawType(MakeInfo(KindEnum, MaxVlen, false), 8*MaxVlen), nil)
 	require.NoError(t, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -135,7 +136,7 @@ func load(t *testing.T, o *loader.Object, spec *btf.Spec) *loader.Linked {
 	return l
 }
 
-var load510 = sync.OnceValues(func() (*btf.Spec, error) { return btffile.Load(fixtures+"btf/linux-5.10.262-amd64-cloud.btf.xz", nil) })
+var load510 = sync.OnceValues(func() (*btf.Spec, error) { return testbtf.Load(fixtures + "btf/linux-5.10.262-amd64-cloud.btf.xz") })
 
 func kernel510(t *testing.T) *btf.Spec {
 	spec, err := load510()

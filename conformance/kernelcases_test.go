@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -27,7 +27,7 @@ import (
 // caseKernels are the kernels with all types among the test data. Cases run on the types of the release that recorded them, or else on the first
 // that have the kfuncs of the object.
 var caseKernels = sync.OnceValues(func() ([]*btf.Spec, error) {
-	newest, err := btffile.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	newest, err := testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz")
 	if err != nil {
 		return nil, err
 	}

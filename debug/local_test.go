@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/debug/expr"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/schedule"
 	"github.com/bpfrun/bpfrun/traffic"
@@ -160,7 +160,7 @@ func TestExamplesHaveVariables(t *testing.T) {
 	paths, err := filepath.Glob("../examples/*/*.bpf.o")
 	require.NoError(t, err)
 	require.NotEmpty(t, paths)
-	newest, err := btffile.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	newest, err := testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz")
 	require.NoError(t, err)
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -29,7 +29,7 @@ func portable(t testing.TB, path string) *Session {
 	on := func(_ context.Context, name string) (Target, error) {
 		spec, err := embedded.Spec()
 		if name != "embedded" {
-			spec, err = btffile.Load(filepath.Join("..", "testdata", "btf", name), nil)
+			spec, err = testbtf.Load(filepath.Join("..", "testdata", "btf", name))
 		}
 		if err != nil {
 			return Target{}, err

@@ -3,6 +3,7 @@ package decode
 import (
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // spelling is the key that finds an instruction of a form by its text, operand width and size. The map is built from
@@ -14,7 +15,7 @@ type spelling struct {
 	size  uint8
 }
 
-var spellings = newSpellings()
+var spellings = sync.OnceValue(newSpellings)
 
 func newSpellings() map[spelling]Op {
 	m := make(map[spelling]Op, NumOps)
@@ -39,7 +40,7 @@ func newSpellings() map[spelling]Op {
 }
 
 func (p *parser) find(form Form, text string, width, size uint8) (Op, error) {
-	op, ok := spellings[spelling{form, text, width, size}]
+	op, ok := spellings()[spelling{form, text, width, size}]
 	if !ok {
 		return OpInvalid, fmt.Errorf("no such instruction: %q", text)
 	}

@@ -385,7 +385,7 @@ func (r *randomCalls) path() string {
 
 // Random calls of a hostile tool end neither its session nor the supervisor, and leave neither descriptors nor memory behind.
 func TestRandomCallsOfATool(t *testing.T) {
-	n := testsize.Pick(500_000, 20_000, 2_000)
+	n := testsize.Pick(500_000, 5_000, 2_000)
 	if *calls > 0 {
 		n = *calls
 	}

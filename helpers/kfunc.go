@@ -4,6 +4,7 @@ import (
 	stdmaps "maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/helpers/guest"
 	"github.com/bpfrun/bpfrun/helpers/held"
@@ -66,12 +67,16 @@ var basicKfuncs = []kfuncRow{
 	{Name: "bpf_iter_num_destroy", Args: []proto.Arg{argIter}, Do: iterNumDestroy},
 }
 
-// kfuncs lists the topic tables.
-var kfuncs = slices.Concat(schedKfuncs, qdiscKfuncs, basicKfuncs, hidKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
+// kfuncs joins the topic tables.
+func kfuncs() []kfuncRow {
+	return slices.Concat(schedKfuncs(), qdiscKfuncs, basicKfuncs, hidKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
 	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, vmaIterKfuncs, sessionKfuncs, congestionKfuncs, bbrKfuncs, dctcpKfuncs, taskWorkKfuncs,
 	dynptrCopyKfuncs, streamKfuncs, memcgKfuncs, wakeupKfuncs, systemKfuncs, requestKfuncs, slabKfuncs, conntrackKfuncs, flowKfuncs, encapKfuncs, cryptoKfuncs, xattrKfuncs)
+}
 
-var kfuncByName = func() map[string]*Kfunc {
+// kfuncByName is built when first asked for, as the table of helpers.
+var kfuncByName = sync.OnceValue(func() map[string]*Kfunc {
+	kfuncs := kfuncs()
 	m := make(map[string]*Kfunc, len(kfuncs))
 	for _, r := range kfuncs {
 		p, ok := proto.LookupKfunc(r.Name)
@@ -85,7 +90,7 @@ var kfuncByName = func() map[string]*Kfunc {
 		m[r.Name] = &Kfunc{Kfunc: p, Args: r.Args, Fn: do.bind(stepsOf(r.Args, proto.Return{})), Note: r.Note, Wide: r.Wide}
 	}
 	return m
-}()
+})
 
 // narrow truncates the result of a function that returns int.
 func narrow(do Impl) Impl {
@@ -100,13 +105,13 @@ func LookupKfunc(name string) (*Kfunc, bool) {
 	if i := strings.LastIndex(name, "___"); i > 0 {
 		name = name[:i]
 	}
-	k, ok := kfuncByName[name]
+	k, ok := kfuncByName()[name]
 	return k, ok
 }
 
 // Kfuncs returns every simulated kfunc, sorted by name.
 func Kfuncs() []*Kfunc {
-	return slices.SortedFunc(stdmaps.Values(kfuncByName), func(a, b *Kfunc) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(stdmaps.Values(kfuncByName()), func(a, b *Kfunc) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // enterSection and leaveSection count critical sections, which must be left before the program ends.

@@ -2,6 +2,7 @@ package helpers
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -33,9 +34,10 @@ var groups = [][]row{
 	serviceHelpers, showHelpers, syncookieHelpers, syscallHelpers, lwtHelpers,
 }
 
+// The tables are built when first asked for: most commands call no helper.
 var (
-	table = buildTable()
-	byID  = indexTable(table)
+	table = sync.OnceValue(buildTable)
+	byID  = sync.OnceValue(func() map[uapi.FuncID]*Helper { return indexTable(table()) })
 )
 
 func buildTable() []Helper {
@@ -64,10 +66,10 @@ func indexTable(all []Helper) map[uapi.FuncID]*Helper {
 }
 
 // Table returns every simulated helper, sorted by number. The slice must not be modified.
-func Table() []Helper { return table }
+func Table() []Helper { return table() }
 
 // Lookup returns the helper with a number; ok is false if it is not simulated.
 func Lookup(id uapi.FuncID) (*Helper, bool) {
-	h, ok := byID[id]
+	h, ok := byID()[id]
 	return h, ok
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
@@ -48,7 +49,7 @@ func newRig(t testing.TB, version uint32) *rig {
 
 // newestTypes are the types of Linux 7.2, which most tests do without: they take a while to read.
 var newestTypes = sync.OnceValues(func() (*btf.Spec, error) {
-	return btffile.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	return testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz")
 })
 
 // newestRig is newRig of Linux 7.2, with that kernel's types.

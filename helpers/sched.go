@@ -70,9 +70,9 @@ func cpuArg(v uint64) int { return int(int32(uint32(v))) }
 // intRet is an int as a result.
 func intRet(v int) uint64 { return uint64(uint32(int32(v))) }
 
-var schedKfuncs = func() (rows []kfuncRow) {
+func schedKfuncs() (rows []kfuncRow) {
 	for _, topic := range [][]kfuncRow{schedQueueRows(), schedIdleRows(), schedTaskRows(), schedTopologyRows(), schedExitRows()} {
 		rows = append(rows, topic...)
 	}
 	return rows
-}()
+}

@@ -411,7 +411,7 @@ func testInlineCallsShut(t *testing.T) {
 
 // TestInlineRandom joins random pieces to programs, with calls of all kinds and jumps over some of them.
 func TestInlineRandom(t *testing.T) {
-	for seed := range testsize.Pick[uint64](400, 100, 50) {
+	for seed := range testsize.Pick[uint64](400, 50, 50) {
 		native, plain := newWorld(t), newWorld(t)
 		plain.thread.SetEngine(nil)
 		if !randomInline(t, native, plain, seed) {

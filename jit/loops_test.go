@@ -271,11 +271,11 @@ func checkLoops(t testing.TB, r *loopRig, seed uint64) (insns, native uint64) {
 // TestLoops compares loops on native code, which leaves checks out of them, with the interpreter. BPFRUN_LOOPS is the number of
 // programs.
 func TestLoops(t *testing.T) {
-	n := testsize.Pick[uint64](1500, 300, 300)
+	n := testsize.Pick[uint64](1500, 120, 120)
 	if v, err := strconv.ParseUint(os.Getenv("BPFRUN_LOOPS"), 10, 64); err == nil {
 		n = v
 	}
-	const each = 200 // engines do not keep the code of many more
+	const each = 40 // engines do not keep the code of more than some hundred
 	for from := uint64(0); from < n; from += each {
 		t.Run(fmt.Sprint(from), func(t *testing.T) {
 			var insns, native uint64

@@ -220,7 +220,7 @@ func (r *recursionRig) check(t testing.TB, seed uint64) {
 // TestRecursion compares functions that call themselves on native code of both tiers with the interpreter: what an activation of a
 // loop relies on must not be taken from another. BPFRUN_RECURSION is the number of programs.
 func TestRecursion(t *testing.T) {
-	n := testsize.Pick[uint64](2500, 400, 250)
+	n := testsize.Pick[uint64](2500, 150, 150)
 	if v, err := strconv.ParseUint(os.Getenv("BPFRUN_RECURSION"), 10, 64); err == nil {
 		n = v
 	}

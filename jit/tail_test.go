@@ -177,7 +177,7 @@ func TestLinksEnd(t *testing.T) {
 
 // TestTailCallsRandom runs chains of random programs.
 func TestTailCallsRandom(t *testing.T) {
-	for seed := range testsize.Pick[uint64](300, 100, 40) {
+	for seed := range testsize.Pick[uint64](300, 50, 40) {
 		native, plain := newWorld(t), newWorld(t)
 		plain.thread.SetEngine(nil)
 		if !randomTails(t, native, plain, seed) {

@@ -181,12 +181,12 @@ func (r *turnsRig) check(t testing.TB, seed uint64) {
 // TestTurns compares helpers that call functions again and again, in every way that can end or interrupt them, on native code of
 // both tiers with the interpreter.
 func TestTurns(t *testing.T) {
-	n := testsize.Pick[uint64](2500, 400, 200)
+	n := testsize.Pick[uint64](2500, 150, 150)
 	const each = 200
 	for from := uint64(0); from < n; from += each {
 		t.Run(fmt.Sprint(from), func(t *testing.T) {
 			r := newTurnsRig(t)
-			for seed := from; seed < from+each; seed++ {
+			for seed := from; seed < min(from+each, n); seed++ {
 				r.check(t, seed)
 			}
 			for _, s := range r.sides[1:] {
@@ -199,7 +199,7 @@ func TestTurns(t *testing.T) {
 
 // TestTurnsCheckClean: comparing with the interpreter finds nothing.
 func TestTurnsCheckClean(t *testing.T) {
-	for seed := range testsize.Pick[uint64](60, 20, 10) {
+	for seed := range testsize.Pick[uint64](60, 10, 10) {
 		r := newTurnsRig(t)
 		for _, s := range r.sides[1:] {
 			s.engine.Check(func(d string) { t.Errorf("seed %d: %s\n%s", seed, d, turnsProgram(seed)) })

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
@@ -43,7 +43,7 @@ var targets = sync.OnceValue(func() []targetBTF {
 				continue
 			}
 			seen[name] = true
-			s, err := btffile.Load(f, nil)
+			s, err := testbtf.Load(f)
 			if err != nil {
 				panic(err)
 			}

@@ -190,7 +190,22 @@ func offer(lp *LinkedProgram, near []string) string {
 		category, _, _ := strings.Cut(lp.AttachTo, "/")
 		to = category + "/" + to
 	}
-	return fmt.Sprintf("the kernel has %s; retarget with --attach %s=%s", strings.Join(near, ", "), lp.Name, to)
+	text := "the kernel has " + strings.Join(near, ", ")
+	if !sameHook(lp.AttachTo, near[0]) {
+		return text // what merely resembles it does something else
+	}
+	return fmt.Sprintf("%s; retarget with --attach %s=%s", text, lp.Name, to)
+}
+
+// sameHook reports whether two names are likely to be of one hook: a misspelling, or what other releases call the function.
+func sameHook(name, near string) bool {
+	if i := strings.LastIndexAny(name, "/:"); i >= 0 {
+		name = name[i+1:]
+	}
+	core := func(s string) string {
+		return strings.TrimSuffix(strings.TrimPrefix(strings.TrimLeft(s, "_"), "do_"), "_noprof")
+	}
+	return core(name) == core(near) || nearest.Distance(name, near) <= 2 // two letters in the wrong order
 }
 
 // notListed is why BTF may lack a function that the kernel has.
@@ -213,4 +228,42 @@ func missing(lp *LinkedProgram, what string, near []string) *Error {
 		e.hint("%s", text)
 	}
 	return e
+}
+
+// Misspelt returns the hooks that a name of an event may mean if the target has no such hook: a function, a tracepoint ("sched_switch",
+// "sched/sched_switch") or a system call ("syscall/openat"). It returns nothing for a name that may exist, and for one that resembles none.
+func (t *Target) Misspelt(hook string) []string {
+	const closest = 2
+	category, name, dotted := strings.Cut(hook, "/")
+	if !dotted {
+		category, name = "", hook
+	}
+	h, shown := probed, ""
+	switch {
+	case t.reduced() || strings.ContainsAny(name, "/.:+*?") || len(name) < 4:
+		return nil
+	case category == "syscall":
+		h, shown = hookNames{kind: btf.KindFunc, prefix: syscallPrefix[t.Arch]}, "syscall/"
+	case dotted:
+		h, shown = tracepoints, category+"/"
+	default:
+		if _, _, isTrace := t.find(btf.KindTypedef, tracePrefix+name, ""); isTrace {
+			return nil
+		}
+	}
+	if _, symbol := t.Kallsyms[name]; symbol {
+		return nil
+	}
+	if _, _, exists := t.find(h.kind, h.prefix+name, ""); exists {
+		return nil
+	}
+	near := t.hookIndex(h).Near(name, closest)
+	if !dotted {
+		near = append(near, t.hookIndex(tracepoints).Near(name, closest)...)
+	}
+	var out []string
+	for _, n := range near[:min(len(near), 3)] {
+		out = append(out, shown+strings.Clone(n))
+	}
+	return out
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -35,7 +36,7 @@ func kernel(t testing.TB, name string, opts ...TargetOption) *Target {
 	specMu.Lock()
 	defer specMu.Unlock()
 	if specs[name] == nil {
-		spec, err := btffile.Load(filepath.Join("..", "testdata", "btf", name), nil)
+		spec, err := testbtf.Load(filepath.Join("..", "testdata", "btf", name))
 		require.NoError(t, err)
 		specs[name] = spec
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 )
 
 // answer is what became of a relocation; ids of types are not compared.
@@ -121,7 +122,7 @@ func TestMinimizedProbes(t *testing.T) {
 
 // TestMinimizedExamples: all examples and test objects together, on a kernel.
 func TestMinimizedExamples(t *testing.T) {
-	spec, err := btffile.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	spec, err := testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz")
 	require.NoError(t, err)
 	objects := append(openAll(t, "../examples/*/*.o"), openAll(t, "../testdata/objects/clang-14/*.o")...)
 	records, types := checkMinimized(t, spec, objects)

@@ -98,7 +98,7 @@ func (rec *recorder) contents() map[*boundMap][]element {
 	if rec.cfg.Unwatched {
 		return out
 	}
-	for _, b := range rec.reg.maps {
+	for b := range rec.reg.maps.All() {
 		if b.m == nil || uint64(b.m.Spec().MaxEntries)*uint64(b.m.Spec().ValueSize) > watched && isArray(b.def.Type) {
 			continue
 		}
@@ -119,7 +119,7 @@ func isArray(t uapi.MapType) bool { return t == uapi.MapTypeArray || t == uapi.M
 
 func (rec *recorder) changes(before map[*boundMap][]element) []Change {
 	var out []Change
-	for _, b := range rec.reg.maps {
+	for b := range rec.reg.maps.All() {
 		if old, ok := before[b]; ok {
 			if n, large := maps.Large(b.m); large {
 				if rec.run != nil {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -40,7 +40,7 @@ func target(t *testing.T, file string) *loader.Target {
 			spec, err := embedded.Spec()
 			return loader.NewTarget(embedded.Name, spec), err
 		}
-		spec, err := btffile.Load(file, nil)
+		spec, err := testbtf.Load(file)
 		return loader.NewTarget(filepath.Base(file), spec), err
 	}))
 	tgt, err := once.(func() (*loader.Target, error))()

@@ -107,7 +107,7 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 		return nil, nil, fmt.Errorf("%s: %w", name, ErrReplayTraced)
 	}
 	r.least, r.most = kernel.FrameLimits(p.lp.Type, p.lp.Flags&uapi.ProgXDPHasFrags != 0)
-	for _, b := range m.maps {
+	for b := range m.maps.All() {
 		switch b.m.(type) {
 		case maps.RingBuffer, maps.PerfArray:
 			r.buffers = append(r.buffers, b)

@@ -112,7 +112,9 @@ type Change struct {
 
 // KernelAccess is an executed access of kernel memory.
 type KernelAccess struct {
-	Insn int
+	// Program is the one whose instruction it is: after a tail call and in a callback, not the one that was started.
+	Program string
+	Insn    int
 	kernel.Access
 	// Relocated means that CO-RE patched the instruction, or the one that computed the address.
 	Relocated bool

@@ -145,7 +145,7 @@ func (m *Machine) abandon() {
 			_ = m.mem.StoreField(h.Addr, 4, 0) // a lock in freed memory needs no release
 		}
 	}
-	for _, b := range m.maps {
+	for b := range m.maps.All() {
 		if r, ok := b.m.(maps.RingBuffer); ok {
 			for _, addr := range r.Open() {
 				if !m.opened(addr) {

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -77,7 +78,7 @@ func (m *Machine) Attach(a Attachment) error {
 		return ErrTrampoline
 	case row.Target == progtype.OtherProgram:
 		t.by = p
-	case len(t.entry)+len(t.exit) >= MaxTracers(uapi.ReleaseOf(m.linked.Target.Version)):
+	case len(t.entry)+len(t.exit) >= MaxTracers(since.Of(m.linked.Target.Version).Rules()):
 		return ErrTracers
 	case kind == nil || p.lp.SectionFlags.Has(progtype.Session) || row.TargetOf(p.lp.Attach) != progtype.Function || kind.Modifies:
 		return ErrNotAttachable
@@ -95,7 +96,7 @@ func (m *Machine) Attach(a Attachment) error {
 
 // attachAll attaches the object's programs that extend or trace others of it.
 func (m *Machine) attachAll() error {
-	for _, p := range m.programs {
+	for p := range m.programs.All() {
 		t := p.lp.AttachProg
 		if t == nil || p.img == nil {
 			continue
@@ -132,11 +133,11 @@ func (m *Machine) Detach(a Attachment) error {
 }
 
 // MaxTracers is how many programs may trace a function (BPF_MAX_TRAMP_LINKS, until Linux 5.11 BPF_MAX_TRAMP_PROGS with 40).
-func MaxTracers(r uapi.Release) int {
-	if r != 0 && r < uapi.R(5, 12) {
-		return 40
+func MaxTracers(rules *since.Set) int {
+	if rules.Has(since.Tracers38) {
+		return uapi.MaxTrampLinks
 	}
-	return uapi.MaxTrampLinks
+	return 40
 }
 
 // attachable finds the program and the function.
@@ -177,7 +178,7 @@ func (m *Machine) relower(p *program) error {
 
 // unlink makes the engine look at the programs of arrays again: its links lead to the code of a program's former image.
 func (m *Machine) unlink() {
-	for _, b := range m.maps {
+	for b := range m.maps.All() {
 		if array, ok := b.m.(maps.ProgArray); ok {
 			clear(array.Links())
 		}

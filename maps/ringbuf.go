@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // ringbuf implements BPF_MAP_TYPE_RINGBUF (kernel/bpf/ringbuf.c). Positions count bytes since creation, like the
@@ -63,7 +64,7 @@ func (b *base) checkRing(flags uint32) *CreateError {
 
 func newRingbuf(b base) (Map, error) {
 	flags := uint32(ringFlags)
-	if b.env.atLeast(6, 19) {
+	if b.env.has(since.RingOverwrite) {
 		flags |= uapi.MapRbOverwrite
 	}
 	if err := b.checkRing(flags); err != nil {
@@ -144,6 +145,15 @@ func (r *ringbuf) finish(addr uint64, state ringState, flags uint64) uapi.Errno 
 	}
 	r.done(rec, flags)
 	return OK
+}
+
+// regions returns the regions of open records.
+func (r *ringbuf) regions() []*mem.Region {
+	var out []*mem.Region
+	for addr, i := range r.byAddr {
+		out = append(out, r.region0(addr, r.at(i).size))
+	}
+	return out
 }
 
 // region0 finds the region of an open record; one of size 0 contains no address, so it is found through its neighbour.

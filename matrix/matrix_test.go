@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -26,7 +26,7 @@ func kernels(names ...string) []Kernel {
 	for _, name := range names {
 		path := filepath.Join("../testdata/btf", name+".btf.xz")
 		out = append(out, Kernel{Name: name, Source: path, Open: func() (*loader.Target, error) {
-			spec, err := btffile.Load(path, nil)
+			spec, err := testbtf.Load(path)
 			if err != nil {
 				return nil, err
 			}

@@ -12,31 +12,25 @@ import (
 
 // words returns consecutive 4-byte fields that start at off.
 func words(off int, narrow bool, names ...string) []Field {
-	var out []Field
+	out := make([]Field, len(names))
 	for i, n := range names {
-		out = append(out, Field{Name: n, Off: off + 4*i, Size: 4, Narrow: narrow})
+		out[i] = Field{Name: n, Off: off + 4*i, Size: 4, Narrow: narrow}
 	}
 	return out
 }
 
 // array returns the fields of an array of n 4-byte elements at off, with the other properties of like.
 func array(name string, off, n int, like Field) []Field {
-	var out []Field
-	for i := range n {
+	out := make([]Field, n)
+	for i := range out {
 		f := like
 		f.Name, f.Off, f.Size = name+"["+strconv.Itoa(i)+"]", off+4*i, 4
-		out = append(out, f)
+		out[i] = f
 	}
 	return out
 }
 
-func join(parts ...[]Field) []Field {
-	var out []Field
-	for _, p := range parts {
-		out = append(out, p...)
-	}
-	return out
-}
+func join(parts ...[]Field) []Field { return slices.Concat(parts...) }
 
 func one(f Field) []Field { return []Field{f} }
 

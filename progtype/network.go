@@ -1,6 +1,8 @@
 package progtype
 
 import (
+	"slices"
+
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -22,13 +24,7 @@ var (
 	}()
 )
 
-func list(parts ...[]string) []string {
-	var out []string
-	for _, p := range parts {
-		out = append(out, p...)
-	}
-	return out
-}
+func list(parts ...[]string) []string { return slices.Concat(parts...) }
 
 // tcAccess lists the accesses of traffic control programs to __sk_buff (tc_cls_act_is_valid_access).
 var tcAccess = Access{

@@ -2,6 +2,7 @@ package progtype
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -167,8 +168,8 @@ type Address struct {
 	Local   bool   // the address is the socket's own, not the peer's
 }
 
-// rows is the table, indexed by type.
-var rows = func() []*Row {
+// rows returns the table, indexed by type. It is compiled when first asked for.
+var rows = sync.OnceValue(func() []*Row {
 	out := make([]*Row, len(tracingRows)+len(networkRows)+len(cgroupRows)+1)
 	out[uapi.ProgTypeUnspec] = &Row{Type: uapi.ProgTypeUnspec, Context: noContext}
 	for _, table := range [...][]Row{tracingRows, networkRows, cgroupRows} {
@@ -184,11 +185,12 @@ var rows = func() []*Row {
 		}
 	}
 	return out
-}()
+})
 
 // Of returns the row of a type. For unknown types, it returns the row of [uapi.ProgTypeUnspec], which
 // allows nothing.
 func Of(t uapi.ProgType) *Row {
+	rows := rows()
 	if int(t) < len(rows) {
 		return rows[t]
 	}
@@ -196,7 +198,7 @@ func Of(t uapi.ProgType) *Row {
 }
 
 // All returns the rows of all types, sorted by number.
-func All() []*Row { return slices.Clone(rows[1:]) }
+func All() []*Row { return slices.Clone(rows()[1:]) }
 
 // Attached returns the description of an attach type, or nil if it does not differ from its program type.
 func (r *Row) Attached(a uapi.AttachType) *Attach {

@@ -2,6 +2,7 @@ package progtype
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -38,7 +39,7 @@ func (f SectionFlags) Has(what SectionFlags) bool { return f&what == what }
 // Sections lists the section names of all program types, by type.
 func Sections() []Section {
 	var out []Section
-	for _, r := range rows {
+	for _, r := range rows() {
 		for _, s := range r.Sections {
 			s.Type = r.Type
 			out = append(out, s)
@@ -47,13 +48,13 @@ func Sections() []Section {
 	return out
 }
 
-var byName = func() map[string]*Section {
+var byName = sync.OnceValue(func() map[string]*Section {
 	m := map[string]*Section{}
 	for _, s := range Sections() {
 		m[s.Name] = &s
 	}
 	return m
-}()
+})
 
 // ParseSection finds the kind of program that a section name denotes, and the target in it. The longest match wins:
 // "cgroup/sock_create" over "cgroup/sock". Names without a target may be followed by "/anything", because libbpf
@@ -64,12 +65,12 @@ func ParseSection(name string) (s *Section, target string) {
 	// No name has more than one slash.
 	first := strings.IndexByte(name, '/')
 	if first < 0 {
-		s = byName[name]
+		s = byName()[name]
 	} else {
 		second := first + 1 + strings.IndexByte(name[first+1:]+"/", '/')
-		if s = byName[name[:second]]; s != nil {
+		if s = byName()[name[:second]]; s != nil {
 			target = strings.TrimPrefix(name[second:], "/")
-		} else if s = byName[name[:first]]; s != nil {
+		} else if s = byName()[name[:first]]; s != nil {
 			target = name[first+1:]
 		}
 	}
@@ -89,7 +90,7 @@ func ParseSection(name string) (s *Section, target string) {
 func SectionByPrefix(name string) *Section {
 	name = strings.TrimPrefix(name, "?")
 	for n := len(name) - 1; n > 0; n-- {
-		if s := byName[name[:n]]; s != nil && !s.Flags.Has(HasTarget) {
+		if s := byName()[name[:n]]; s != nil && !s.Flags.Has(HasTarget) {
 			return s
 		}
 	}

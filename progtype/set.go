@@ -22,7 +22,7 @@ func (s Set) Has(t uapi.ProgType) bool { return t < 64 && s>>t&1 != 0 }
 // Where returns the set of types whose rows satisfy a condition: Where(func(r *Row) bool { return r.Packet != NoPacket }).
 func Where(is func(*Row) bool) Set {
 	var s Set
-	for _, r := range rows[1:] {
+	for _, r := range rows()[1:] {
 		if is(r) {
 			s |= SetOf(r.Type)
 		}

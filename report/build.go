@@ -213,6 +213,15 @@ func (d *RunDocument) Explain(prog string, lines []string) {
 	}
 }
 
+// Changed adds to the last run of a program which inputs were changed for it.
+func (d *RunDocument) Changed(prog string, inputs []string) {
+	for i := range d.Programs {
+		if p := &d.Programs[i]; p.Name == prog && len(p.Runs) > 0 {
+			p.Runs[len(p.Runs)-1].Changed = inputs
+		}
+	}
+}
+
 // reached changes the verdict on a poisoned instruction to BREAK, since a run executed it.
 func (p *Program) reached(insn int) {
 	for i := range p.Poisoned {
@@ -228,7 +237,7 @@ func (p *Program) reached(insn int) {
 func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 	lp, _ := m.Linked().Program(res.Program)
 	r := Run{
-		Name: res.Program, Ret: Hex64(res.Ret), CPU: res.CPU, Insns: res.Insns, Helpers: res.Helpers,
+		Name: res.Program, program: res.Program, Ret: Hex64(res.Ret), CPU: res.CPU, Insns: res.Insns, Helpers: res.Helpers,
 		DataOut: HexBytes(res.DataOut), CtxOut: HexBytes(res.CtxOut), Trace: list(res.Trace), Events: []Event{}, MapChanges: make([]Change, 0, len(res.Changes)),
 		PacketChanges: PacketDiff(res.PacketIn, res.PacketOut),
 		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Findings: newFindings(res.Findings), Expectations: []Expectation{},
@@ -267,7 +276,7 @@ func list(s []string) []string {
 func accesses(in []machine.KernelAccess) []Access {
 	out := []Access{}
 	for _, a := range in {
-		out = append(out, Access{Insn: a.Insn, Type: a.Type, Path: a.Path, Set: a.Set && !a.Default, Relocated: a.Relocated})
+		out = append(out, Access{Program: a.Program, Insn: a.Insn, Type: a.Type, Path: a.Path, Set: a.Set && !a.Default, Relocated: a.Relocated})
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // Schema is the schema name of every document.
@@ -208,8 +209,11 @@ type Run struct {
 	// WhyNot explains why the run had no effect, or did not reach the requested place: the branch that decided, what it compared, and what
 	// would change it.
 	WhyNot []string `json:"why_not,omitempty"`
+	// Changed are the inputs that --reach changed to get further than the plain run did.
+	Changed []string `json:"changed,omitempty"`
 
-	titled bool // shown under its own name
+	titled  bool   // shown under its own name
+	program string // the one that was started
 }
 
 // Fault is a run-time fault.
@@ -285,6 +289,7 @@ type Effect struct {
 
 // Access is one access to kernel memory.
 type Access struct {
+	Program   string `json:"program"`
 	Insn      int    `json:"insn"`
 	Type      string `json:"type"`
 	Path      string `json:"path"`
@@ -339,7 +344,7 @@ func WriteJSON(w io.Writer, doc any) error {
 	if d, ok := doc.(interface{ document() any }); ok {
 		doc = d.document()
 	}
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(visible.JSON{W: w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(doc)

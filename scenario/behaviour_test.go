@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -207,7 +207,7 @@ func TestSkeletonNamesKeys(t *testing.T) {
 	f, err := Parse("bykey.yaml", []byte(b.String()))
 	require.NoError(t, err)
 	for _, kernel := range []string{"linux-5.10.262-amd64-cloud", "linux-7.2.13-amd64"} {
-		spec, err := btffile.Load("../testdata/btf/"+kernel+".btf.xz", nil)
+		spec, err := testbtf.Load("../testdata/btf/" + kernel + ".btf.xz")
 		require.NoError(t, err)
 		r, err := Open(f, obj, loader.NewTarget(kernel, spec), Options{Config: machine.Config{Seed: 1}})
 		require.NoError(t, err)

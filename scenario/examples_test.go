@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -29,7 +29,7 @@ func exampleTargets(t testing.TB) []*loader.Target {
 		full = append(full, more...)
 	}
 	for _, path := range full {
-		spec, err := btffile.Load(path, nil)
+		spec, err := testbtf.Load(path)
 		require.NoError(t, err)
 		targets = append(targets, loader.NewTarget(filepath.Base(path), spec))
 	}

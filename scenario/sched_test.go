@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -31,7 +31,7 @@ runs:
 		require.NoError(t, err)
 		obj, err := loader.Open("../testdata/objects/clang-14/schedcid.o")
 		require.NoError(t, err)
-		spec, err := btffile.Load(kernel, nil)
+		spec, err := testbtf.Load(kernel)
 		require.NoError(t, err)
 		r, err := Open(f, obj, loader.NewTarget(kernel, spec), Options{Config: machine.Config{Seed: 1, Schedules: true}})
 		require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -20,7 +20,7 @@ func byCid(t *testing.T, kernel string, cpus int, globals map[string]string) *ma
 	t.Helper()
 	obj, err := loader.Open("../testdata/objects/clang-14/schedcid.o")
 	require.NoError(t, err)
-	spec, err := btffile.Load(kernel, nil)
+	spec, err := testbtf.Load(kernel)
 	require.NoError(t, err)
 	l, err := obj.Load(loader.NewTarget(kernel, spec), loader.LoadOptions{Globals: globals})
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -22,7 +22,7 @@ func on(t *testing.T, name, kernel string, cfg machine.Config) *machine.Machine 
 	t.Helper()
 	obj, err := loader.Open(filepath.Join("../examples", name, name+".bpf.o"))
 	require.NoError(t, err)
-	spec, err := btffile.Load(kernel, nil)
+	spec, err := testbtf.Load(kernel)
 	require.NoError(t, err)
 	l, err := obj.Load(loader.NewTarget(kernel, spec), loader.LoadOptions{})
 	require.NoError(t, err)

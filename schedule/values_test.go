@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/machine"
@@ -17,7 +17,7 @@ import (
 
 // TestValuesOfReleases: the enumerators of Linux 7.2 are the defaults, and what a kernel does not have is 0.
 func TestValuesOfReleases(t *testing.T) {
-	spec, err := btffile.Load(kernel72, nil)
+	spec, err := testbtf.Load(kernel72)
 	require.NoError(t, err)
 	want := sched.DefaultValues
 	want.Cids = false
@@ -57,7 +57,7 @@ func TestFlagsOfTheKernel(t *testing.T) {
 			"SCX_REENQ_ANY": done, "__SCX_REENQ_FILTER_MASK": done, "__SCX_REENQ_USER_MASK": done, "SCX_REENQ_TSR_RQ_OPEN": kernel, "SCX_REENQ_TSR_NOT_FIRST": kernel, "__SCX_REENQ_TSR_MASK": kernel,
 		},
 	}
-	spec, err := btffile.Load(kernel72, nil)
+	spec, err := testbtf.Load(kernel72)
 	require.NoError(t, err)
 	for enum, flags := range known {
 		id, ok := spec.FindID(btf.KindEnum64, enum)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel/qdisc"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -24,7 +24,7 @@ func on(t *testing.T, name, kernel string, cfg machine.Config, globals map[strin
 	t.Helper()
 	obj, err := loader.Open(filepath.Join("../examples", name, name+".bpf.o"))
 	require.NoError(t, err)
-	spec, err := btffile.Load(kernel, nil)
+	spec, err := testbtf.Load(kernel)
 	require.NoError(t, err)
 	l, err := obj.Load(loader.NewTarget(kernel, spec), loader.LoadOptions{Globals: globals})
 	require.NoError(t, err)

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Flags are in anonymous enumerations.
 func TestFlagsAreThoseOfBTF(t *testing.T) {
-	spec, err := btffile.Load(filepath.Join("..", "testdata", "btf", "linux-7.2.13-amd64.btf.xz"), nil)
+	spec, err := testbtf.Load(filepath.Join("..", "testdata", "btf", "linux-7.2.13-amd64.btf.xz"))
 	require.NoError(t, err)
 	for name, ours := range map[string]uint64{
 		"BPF_F_NO_PREALLOC": uapi.MapNoPrealloc, "BPF_F_NO_COMMON_LRU": uapi.MapNoCommonLRU, "BPF_F_NUMA_NODE": uapi.MapNumaNode, "BPF_F_RDONLY": uapi.MapRdonly,

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 	"sync"
 
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Checker computes the verdicts of a target's kernel on the programs of an object linked for it, each program once. It is
@@ -36,8 +36,8 @@ func (c *Checker) WhyNot() string {
 	switch {
 	case c.kernel.Release == 0:
 		return fmt.Sprintf("the release of %s is unknown: set it with --kernel-version", c.linked.Target.Name)
-	case c.kernel.Release < loader.FirstVerified:
-		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", loader.FirstVerified, c.linked.Target.Name, c.kernel.Release)
+	case !since.Verified(c.kernel.Release):
+		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", since.Oldest, c.linked.Target.Name, c.kernel.Release)
 	}
 	return ""
 }
@@ -90,6 +90,11 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	if errors.Is(err, ErrProgram) {
 		return unknown("%v", err)
 	}
+	if err == nil && v.Outcome == Refused {
+		own := *v // the cache's is shared
+		own.Lacks = lp.PoisonText(v.Insn)
+		v = &own
+	}
 	return v, err
 }
 
@@ -108,14 +113,7 @@ func (v *Verdict) Of(lp *loader.LinkedProgram) loader.Verified {
 	case v == nil || v.Outcome == Unknown:
 		return loader.Verified{}
 	case v.Outcome == Refused:
-		e := &RefusedError{Program: lp.Name, Verdict: v}
-		if r, ok := lp.RelocAt(v.Insn); ok && r.Poisoned() {
-			e.Lacks = r.Local.Field()
-			if hint := lp.Linked().Explain(r); hint != "" {
-				e.Lacks += " (" + strings.ReplaceAll(hint, "\n", "; ") + ")"
-			}
-		}
-		return loader.Verified{Decided: true, Insn: v.Insn, Refusal: e}
+		return loader.Verified{Decided: true, Insn: v.Insn, Refusal: &RefusedError{Program: lp.Name, Verdict: v}}
 	}
 	return loader.Verified{Decided: true, Insn: -1, Reached: v.Reached}
 }
@@ -137,15 +135,10 @@ func (c *Checker) History(ctx context.Context, lp *loader.LinkedProgram) ([]Caus
 type RefusedError struct {
 	Program string
 	Verdict *Verdict
-	// Lacks is what a CO-RE relocation did not find, where the verdict is about the instruction that it replaced; with a hint.
-	Lacks string
 }
 
 // Error contains the kernel's message, the source position, and the command that shows more.
 func (e *RefusedError) Error() string {
-	if e.Lacks != "" {
-		return fmt.Sprintf("the verifier refuses it: it reads what the kernel lacks: %s; bpfrun verify -p %s explains it", e.Lacks, e.Program)
-	}
 	return fmt.Sprintf("the verifier refuses it: %s; bpfrun verify -p %s explains it", e.Verdict.Summary(), e.Program)
 }
 
@@ -157,7 +150,10 @@ func (v *Verdict) Summary() string {
 	if v.Outcome == Accepted {
 		return fmt.Sprintf("accepted, %d instructions processed, %d states", v.ProcessedInsns, v.TotalStates)
 	}
-	text := v.Message
+	text := v.Lacks
+	if text == "" {
+		text = v.Message
+	}
 	if text == "" {
 		text = v.Reason
 	}

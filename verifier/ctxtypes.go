@@ -2,11 +2,13 @@ package verifier
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // isCtxType reports whether a pointer type is the type of the program's context (btf_is_prog_ctx_type).
@@ -25,8 +27,8 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	if t.Kind != btf.KindStruct || t.Name == "" {
 		return false
 	}
-	want := ctxNames[typ]
-	if t.Name == want || u.rel >= since.R(6, 4) && (want == "__sk_buff" && t.Name == "sk_buff" || want == "xdp_md" && t.Name == "xdp_buff") {
+	want := ctxNames()[typ]
+	if t.Name == want || u.has(since.CtxByKernelType) && (want == "__sk_buff" && t.Name == "sk_buff" || want == "xdp_md" && t.Name == "xdp_buff") {
 		return true
 	}
 	if typ == uapi.ProgTypeKprobe && t.Name == "bpf_user_pt_regs_t" {
@@ -39,7 +41,7 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 }
 
 // ctxNames are the user API structs that BPF_PROG_TYPE in include/linux/bpf_types.h names as contexts.
-var ctxNames = func() map[uapi.ProgType]string {
+var ctxNames = sync.OnceValue(func() map[uapi.ProgType]string {
 	m := map[uapi.ProgType]string{}
 	for _, r := range progtype.All() {
 		m[r.Type] = r.Context.User
@@ -47,14 +49,14 @@ var ctxNames = func() map[uapi.ProgType]string {
 	m[uapi.ProgTypeKprobe] = "pt_regs"
 	m[uapi.ProgTypePerfEvent] = "bpf_perf_event_data"
 	return m
-}()
+})
 
 // kernelCtx returns the kernel's internal struct for the context.
 func (u *subject) kernelCtx() uint32 {
 	row := progtype.Of(u.prog.typ)
 	name := row.Context.Kernel
 	if name == "" {
-		u.refuse(uapi.EINVAL, "")
+		u.refuse(refusal.NoKernelContext)
 	}
 	name = strings.TrimPrefix(name, "struct ")
 	if id, ok := u.kernelType(name); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier"
@@ -18,7 +18,7 @@ import (
 // write, which may sleep, and which arguments may be null.
 func TestSchedulersByCid(t *testing.T) {
 	const kernel = "../testdata/btf/linux-7.2.13-amd64.btf.xz"
-	spec, err := btffile.Load(kernel, nil)
+	spec, err := testbtf.Load(kernel)
 	require.NoError(t, err)
 	k := verifier.KernelOf(loader.NewTarget(kernel, spec))
 	field := func(typ, path string) int {

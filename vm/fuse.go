@@ -1,6 +1,9 @@
 package vm
 
-import "github.com/bpfrun/bpfrun/decode"
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"sync"
+)
 
 // Superinstructions: one handler executes a sequence of instructions. Its op is in the first slot; all other fields and
 // slots are unchanged. Jumps into the middle work, because every slot keeps an op for the rest of the sequence from
@@ -27,7 +30,7 @@ type fuseRule struct {
 }
 
 // fuseIndex finds rules by the first two ops.
-var fuseIndex = func() map[[2]decode.Op][]*fuseRule {
+var fuseIndex = sync.OnceValue(func() map[[2]decode.Op][]*fuseRule {
 	m := make(map[[2]decode.Op][]*fuseRule, len(fuseRules))
 	for i := range fuseRules {
 		r := &fuseRules[i]
@@ -35,7 +38,7 @@ var fuseIndex = func() map[[2]decode.Op][]*fuseRule {
 		m[k] = append(m[k], r)
 	}
 	return m
-}()
+})
 
 // matches reports whether the rule fits the code at its start. c holds at least three slots.
 func (r *fuseRule) matches(c []inst) bool {
@@ -54,12 +57,12 @@ func (r *fuseRule) matches(c []inst) bool {
 
 // fuse returns the code with superinstructions. plain ends with two end markers.
 func fuse(plain []inst) []inst {
-	code := append([]inst(nil), plain...)
+	code, index := append([]inst(nil), plain...), fuseIndex()
 	for i := 0; i+2 < len(plain); i++ {
 		if plain[i].op >= uint16(decode.NumOps) || plain[i+1].op >= uint16(decode.NumOps) {
 			continue
 		}
-		for _, r := range fuseIndex[[2]decode.Op{decode.Op(plain[i].op), decode.Op(plain[i+1].op)}] {
+		for _, r := range index[[2]decode.Op{decode.Op(plain[i].op), decode.Op(plain[i+1].op)}] {
 			if r.matches(plain[i : i+3]) {
 				code[i].op = r.op
 				break

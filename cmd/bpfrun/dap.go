@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/debug/dap"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // dapOptions are the flags of the dap command.
@@ -73,7 +74,8 @@ func dapLauncher() dap.Launcher {
 	root := newApp(nil, nil).rootCommand()
 	if cmd, _, err := root.Find([]string{"debug"}); err == nil {
 		add := func(f *pflag.Flag) {
-			if !slices.Contains(notForEditors, f.Name) && !slices.Contains(l.Options, f.Name) {
+			global := root.PersistentFlags().Lookup(f.Name) == f
+			if !slices.Contains(notForEditors, f.Name) && !slices.Contains(l.Options, f.Name) && (!global || usesFlag(cmd, f.Name)) {
 				l.Options = append(l.Options, f.Name)
 			}
 		}
@@ -130,7 +132,7 @@ func (c *dapCommand) dapListen() error {
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	defer context.AfterFunc(ctx, func() { ln.Close() })()
-	fmt.Fprintf(c.stdout, "DAP server listening at: %s\n", ln.Addr())
+	visible.Fprintf(c.stdout, "DAP server listening at: %s\n", ln.Addr())
 	l := dapLauncher()
 	room := make(chan struct{}, c.sessions)
 	var clients sync.WaitGroup
@@ -149,7 +151,7 @@ func (c *dapCommand) dapListen() error {
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			if err := l.Serve(ctx, conn); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(c.stderr, "bpfrun: %s: %v\n", conn.RemoteAddr(), err)
+				visible.Fprintf(c.stderr, "bpfrun: %s: %v\n", conn.RemoteAddr(), err)
 			}
 		})
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 	bpfexec "github.com/bpfrun/bpfrun/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/visible"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -97,6 +99,9 @@ func (c *execCommand) exec(args []string) error {
 		if cfg.Events, err = readEvents(c.events); err != nil {
 			return err
 		}
+		if err := checkHooks(c.events, cfg.Events, target); err != nil {
+			return err
+		}
 	}
 	if c.log != "" {
 		log, err := os.Create(c.log)
@@ -110,6 +115,8 @@ func (c *execCommand) exec(args []string) error {
 	switch {
 	case errors.Is(err, bpfexec.ErrUnsupported):
 		return codeError{exitNotSimulated, err}
+	case errors.Is(err, bpfexec.ErrGuard):
+		return codeError{exitBug, fmt.Errorf("internal error: %w: unless someone killed it, this is a bug in bpfrun; please report it with the command line", err)}
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return usageError{err}
 	case err != nil:
@@ -134,6 +141,19 @@ func readEvents(path string) (*bpfexec.Events, error) {
 		return nil, usageError{fmt.Errorf("%s: %w", path, err)}
 	}
 	return ev, nil
+}
+
+// checkHooks refuses events of hooks that the kernel lacks, if they look like mistyped names: no tool would ever be attached to them.
+func checkHooks(path string, ev *bpfexec.Events, target *loader.Target) error {
+	var errs []error
+	for _, step := range ev.Steps {
+		for _, l := range step {
+			if near := target.Misspelt(l.Event.Hook); l.Pass == 0 && len(near) > 0 {
+				errs = append(errs, usagef("%s: line %d: the kernel has no hook %s (nearest: %s)", path, l.Number, l.Event.Hook, strings.Join(near, ", ")))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // fireDocument is the JSON of fire: the number of programs that ran at the hook.
@@ -175,7 +195,7 @@ func (f *fireCommand) fire(socket string, words []string) error {
 		return usagef("%s: no session listens there (start one with bpfrun exec --socket %s -- TOOL): %w", socket, socket, err)
 	}
 	defer conn.Close()
-	if _, err := fmt.Fprintln(conn, line); err != nil {
+	if _, err := visible.Fprintln(conn, line); err != nil {
 		return codeError{exitNotSimulated, err}
 	}
 	if c, ok := conn.(*net.UnixConn); ok {
@@ -196,6 +216,6 @@ func (f *fireCommand) fire(socket string, words []string) error {
 	if f.json {
 		return report.WriteJSON(f.stdout, doc)
 	}
-	_, err = fmt.Fprintln(f.stdout, text)
+	_, err = visible.Fprintln(f.stdout, text)
 	return err
 }

@@ -26,7 +26,12 @@ func newInfoCommand(a *app) *cobra.Command {
 		Example: `  bpfrun info prog.o
   bpfrun info prog.o --btf kernel.btf`,
 		Args: oneObject,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(c.kernels.btf) == 0 {
+				if err := noKernelFlags(cmd); err != nil {
+					return err
+				}
+			}
 			obj, err := c.objects.open(args[0])
 			if err != nil {
 				return err

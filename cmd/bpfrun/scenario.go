@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
@@ -198,7 +198,7 @@ func (c *runCommand) runScenario(objects []string, path string) error {
 
 func (c *runCommand) showScenario(doc *report.RunDocument, table report.TableOptions, another bool) error {
 	if another {
-		fmt.Fprintln(c.stdout)
+		visible.Fprintln(c.stdout)
 	}
 	return report.WriteTable(c.stdout, doc, table)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/conformance/libbpf"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -27,7 +28,7 @@ func kernels(t testing.TB, pattern string) []Kernel {
 	var out []Kernel
 	for _, f := range files {
 		out = append(out, Kernel{Name: filepath.Base(f), Open: func() (*loader.Target, error) {
-			spec, err := btffile.Load(f, nil)
+			spec, err := testbtf.Load(f)
 			if err != nil {
 				return nil, err
 			}

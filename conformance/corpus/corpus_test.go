@@ -15,6 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -56,7 +57,7 @@ func TestEveryExampleIsSound(t *testing.T) {
 	files = slices.DeleteFunc(files, schedules)
 	target := embeddedTarget(t)
 	var rows []*Row
-	newest, err := btffile.Load("../../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	newest, err := testbtf.Load("../../testdata/btf/linux-7.2.13-amd64.btf.xz")
 	require.NoError(t, err)
 	for _, f := range files {
 		on := target

@@ -134,7 +134,7 @@ func nativeCoverage(t *testing.T, interp *Interpreter, mode Mode, cfg generate.C
 	require.NoError(t, err)
 	defer native.Close()
 	native.Limit = fuzzLimit
-	for i := range testsize.Pick[uint64](1000, 300, 300) {
+	for i := range testsize.Pick[uint64](1000, 100, 100) {
 		c := generate.New(5, cfg).Case(i)
 		if i%4 < 2 {
 			mutate(c)

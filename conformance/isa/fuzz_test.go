@@ -101,7 +101,7 @@ func FuzzGenerated(f *testing.F) {
 // TestMutatedPrograms is FuzzProgram with a fixed source of mutations: fields of valid programs are changed, which makes most of
 // them do what no verifier would allow.
 func TestMutatedPrograms(t *testing.T) {
-	count := testsize.Pick(15_000, 3_000, 3_000)
+	count := testsize.Pick(15_000, 1_500, 1_000)
 	v := newFuzzVoices(t)
 	ran, faults := 0, map[string]int{}
 	for i := range count {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/testsize"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -178,7 +179,11 @@ func TestHugePrograms(t *testing.T) {
 	insns = append(insns, decode.OpExit.Encode(0, 0, 0, 0))
 	require.NoError(t, decode.Check(insns, decode.CheckConfig{}))
 	v := newFuzzVoices(t)
-	for _, it := range v.interp {
+	voices := v.interp
+	if !testsize.Long() { // the interpreter, and native code with all it can do
+		voices = []*Interpreter{voices[0], voices[len(voices)-1]}
+	}
+	for _, it := range voices {
 		it.Limit = 2 * decode.MaxInsns
 		require.NoError(t, it.Load(&Program{Name: "huge", Insns: insns}))
 		o := it.Run(&Value{})

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -33,9 +33,9 @@ func target(release string) (*loader.Target, error) {
 	var err error
 	switch release {
 	case "5.10.262-amd64":
-		spec, err = btffile.Load(root+"/testdata/btf/linux-5.10.262-amd64-cloud.btf.xz", nil)
+		spec, err = testbtf.Load(root + "/testdata/btf/linux-5.10.262-amd64-cloud.btf.xz")
 	case "7.2.13-amd64":
-		spec, err = btffile.Load(root+"/testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+		spec, err = testbtf.Load(root + "/testdata/btf/linux-7.2.13-amd64.btf.xz")
 	default: // generated programs use no types of the kernel
 		spec, err = embedded.Spec()
 	}

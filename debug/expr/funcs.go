@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
@@ -44,7 +45,7 @@ func swap(size int) func(binary.ByteOrder, uint64) uint64 {
 }
 
 // functions are the functions of expressions, by name without a leading __.
-var functions = func() map[string]function {
+var functions = sync.OnceValue(func() map[string]function {
 	out := map[string]function{}
 	for size, typ := range map[int]string{2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"} {
 		letter := map[int]string{2: "s", 4: "l", 8: "ll"}[size]
@@ -60,15 +61,15 @@ var functions = func() map[string]function {
 		out[fmt.Sprintf("bswap%d", n)] = function{typ, swap(size)}
 	}
 	return out
-}()
+})
 
 // FunctionNames lists the functions that expressions can call.
 func FunctionNames() []string {
-	return append(slices.Sorted(maps.Keys(functions)), "container_of", "list_for_each", "offsetof", "sizeof")
+	return append(slices.Sorted(maps.Keys(functions())), "container_of", "list_for_each", "offsetof", "sizeof")
 }
 
 func findFunction(name string) (function, bool) {
-	f, ok := functions[strings.TrimPrefix(name, "__")]
+	f, ok := functions()[strings.TrimPrefix(name, "__")]
 	return f, ok
 }
 

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/internal/ceiling"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -67,7 +67,7 @@ func targetOf(kernel string) (*loader.Target, error) {
 		}
 		return loader.NewTarget(embedded.Name, spec), nil
 	}
-	spec, err := btffile.Load(filepath.Join(root, filepath.FromSlash(kernel)), nil)
+	spec, err := testbtf.Load(filepath.Join(root, filepath.FromSlash(kernel)))
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func Declare(sets []KfuncSet) *Declared {
 				row = &Kfunc{Name: name, Topic: "declared"}
 				d.rows[name] = row
 			}
-			switch known, ok := kfuncs[name]; {
+			switch known, ok := kfuncs()[name]; {
 			case ok:
 				*row = *known
 			case sure:
@@ -73,7 +73,7 @@ func (s *KfuncSet) model() (model *Kfunc, sure bool) {
 		return model, true
 	}
 	for name := range s.Flags {
-		k, ok := kfuncs[name]
+		k, ok := kfuncs()[name]
 		if !ok {
 			continue
 		}
@@ -102,7 +102,7 @@ func (d *Declared) Contradictions(release uapi.Release) []Contradiction {
 	}
 	var out []Contradiction
 	for name, f := range d.flags {
-		k, ok := kfuncs[name]
+		k, ok := kfuncs()[name]
 		if !ok {
 			continue
 		}

@@ -3,6 +3,7 @@ package proto
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -19,6 +20,7 @@ type Kfunc struct {
 	Later []FlagChange
 	Uses  []Use
 	Only  KfuncOnly
+	Role  Role
 	// Group lists the sets of sched_ext functions it is in ("dispatch unlocked"), or the functions of struct
 	// Qdisc_ops that may call it ("kernel": none), "" for one that all callbacks may call.
 	Group string
@@ -100,7 +102,8 @@ const (
 	QdiscOps
 )
 
-var kfuncs = func() map[string]*Kfunc {
+// kfuncs is indexed when first asked for.
+var kfuncs = sync.OnceValue(func() map[string]*Kfunc {
 	m := map[string]*Kfunc{}
 	for _, g := range [][]Kfunc{coreKfuncs, cpumaskKfuncs, systemKfuncs, schedextKfuncs, networkKfuncs, deviceKfuncs} {
 		for i := range g {
@@ -108,12 +111,13 @@ var kfuncs = func() map[string]*Kfunc {
 		}
 	}
 	return m
-}()
+})
 
 // Kfuncs returns every kfunc, sorted by name.
 func Kfuncs() []*Kfunc {
-	out := make([]*Kfunc, 0, len(kfuncs))
-	for _, k := range kfuncs {
+	all := kfuncs()
+	out := make([]*Kfunc, 0, len(all))
+	for _, k := range all {
 		out = append(out, k)
 	}
 	slices.SortFunc(out, func(a, b *Kfunc) int { return strings.Compare(a.Name, b.Name) })
@@ -123,7 +127,7 @@ func Kfuncs() []*Kfunc {
 // LookupKfunc returns the kfunc with a name; ok is false if no release in the table has it. The name must not have a
 // flavor suffix (___x).
 func LookupKfunc(name string) (*Kfunc, bool) {
-	k, ok := kfuncs[name]
+	k, ok := kfuncs()[name]
 	return k, ok
 }
 

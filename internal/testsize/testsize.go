@@ -2,7 +2,7 @@
 //
 //	go test ./...                a sample: seconds
 //	go test -short ./...         a smaller one, for the race detector and emulated processors
-//	make test-long               all, as CI runs them (BPFRUN_LONG=1)
+//	make test-long               all, as .ci/run --all runs them (BPFRUN_LONG=1)
 package testsize
 
 import (

@@ -51,7 +51,9 @@ type Sockopt struct {
 	Retval int32
 }
 
-var sockoptFields = net.Bind(progtype.Of(uapi.ProgTypeCgroupSockopt).Context, map[string]net.Source{"sk": {Kind: net.WideField, From: net.Selected}})
+var sockoptFields = fieldsOf(uapi.ProgTypeCgroupSockopt, func() map[string]net.Source {
+	return map[string]net.Source{"sk": {Kind: net.WideField, From: net.Selected}}
+})
 
 // Socket options (asm-generic/socket.h).
 const (
@@ -145,7 +147,7 @@ type Sysctl struct {
 	Replaced bool
 }
 
-var sysctlFields = net.Bind(progtype.Of(uapi.ProgTypeCgroupSysctl).Context, nil)
+var sysctlFields = fieldsOf(uapi.ProgTypeCgroupSysctl, nil)
 
 func (h *Hooks) sysctlContext(c *Context) error {
 	s := Sysctl{Name: "net/ipv4/ip_forward", Value: []byte("0\n")}
@@ -176,7 +178,7 @@ func (c *Context) Sysctl() *Sysctl {
 	return c.sysctl
 }
 
-var deviceFields = net.Bind(progtype.Of(uapi.ProgTypeCgroupDevice).Context, nil)
+var deviceFields = fieldsOf(uapi.ProgTypeCgroupDevice, nil)
 
 // Device access (BPF_DEVCG_ACC_*, BPF_DEVCG_DEV_*).
 const (

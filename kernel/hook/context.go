@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/net"
@@ -223,9 +224,20 @@ func (h *Hooks) contextMaker(t uapi.ProgType) func(*Context) error {
 }
 
 // newView creates the view of a program's context.
-func (h *Hooks) newView(c *Context, fields []net.Field, who string) *net.View {
+func (h *Hooks) newView(c *Context, fields func() []net.Field, who string) *net.View {
 	row := progtype.Of(c.spec.ProgType)
-	return &net.View{Host: h.Host, Who: who, Layout: row.Context, Rules: row.AccessOf(c.spec.Attach), Fields: fields}
+	return &net.View{Host: h.Host, Who: who, Layout: row.Context, Rules: row.AccessOf(c.spec.Attach), Fields: fields()}
+}
+
+// fieldsOf binds the fields of a program type's context to their values when they are first asked for.
+func fieldsOf(t uapi.ProgType, sources func() map[string]net.Source) func() []net.Field {
+	return sync.OnceValue(func() []net.Field {
+		var m map[string]net.Source
+		if sources != nil {
+			m = sources()
+		}
+		return net.Bind(progtype.Of(t).Context, m)
+	})
 }
 
 // NewContext creates the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF

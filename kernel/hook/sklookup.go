@@ -5,14 +5,15 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/kernel/net"
-	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // skLookupSize is sizeof(struct bpf_sk_lookup).
 const skLookupSize = 72
 
-var skLookupFields = net.Bind(progtype.Of(uapi.ProgTypeSkLookup).Context, map[string]net.Source{"sk": {Kind: net.WideField, From: net.Selected}})
+var skLookupFields = fieldsOf(uapi.ProgTypeSkLookup, func() map[string]net.Source {
+	return map[string]net.Source{"sk": {Kind: net.WideField, From: net.Selected}}
+})
 
 // skLookupContext creates a bpf_sk_lookup: from the bytes passed to a test run (bpf_prog_test_run_sk_lookup), or from
 // the default packet's addresses.

@@ -7,9 +7,11 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-var sockAddrFields = net.Bind(progtype.Of(uapi.ProgTypeCgroupSockAddr).Context, map[string]net.Source{
-	"family": net.OfSocket(net.SockFamily), "type": net.OfSocket(net.SockType), "protocol": net.OfSocket(net.SockProtocol),
-	"sk": {Kind: net.WideField, From: net.Selected},
+var sockAddrFields = fieldsOf(uapi.ProgTypeCgroupSockAddr, func() map[string]net.Source {
+	return map[string]net.Source{
+		"family": net.OfSocket(net.SockFamily), "type": net.OfSocket(net.SockType), "protocol": net.OfSocket(net.SockProtocol),
+		"sk": {Kind: net.WideField, From: net.Selected},
+	}
 })
 
 // sockAddrContext creates a bpf_sock_addr: the address of a bind, connect, sendmsg, recvmsg, getpeername or

@@ -3,7 +3,6 @@ package hook
 import (
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/mem"
-	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -16,7 +15,7 @@ const (
 )
 
 // sockOpsFields show the connection: fields of the TCP socket read as 0 for a request socket.
-var sockOpsFields = net.Bind(progtype.Of(uapi.ProgTypeSockOps).Context, func() map[string]net.Source {
+var sockOpsFields = fieldsOf(uapi.ProgTypeSockOps, func() map[string]net.Source {
 	m := map[string]net.Source{
 		"family": net.OfSocket(net.SockFamily), "remote_ip4": net.OfSocket(net.SockDstIP4), "local_ip4": net.OfSocket(net.SockSrcIP4),
 		"local_port":  net.OfSocket(net.SockSrcPort),
@@ -46,7 +45,7 @@ var sockOpsFields = net.Bind(progtype.Of(uapi.ProgTypeSockOps).Context, func() m
 		m[n.Name] = ofFullSocket(n.Val)
 	}
 	return m
-}())
+})
 
 // ofFullSocket binds a field to a value that request sockets lack.
 func ofFullSocket(val net.Value) net.Source {

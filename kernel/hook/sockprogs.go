@@ -12,7 +12,7 @@ import (
 )
 
 // skMsgFields are the bytes of a message that a socket is about to send, and the socket's addresses.
-var skMsgFields = net.Bind(progtype.Of(uapi.ProgTypeSkMsg).Context, func() map[string]net.Source {
+var skMsgFields = fieldsOf(uapi.ProgTypeSkMsg, func() map[string]net.Source {
 	m := map[string]net.Source{
 		"data": {Kind: net.DataField}, "data_end": {Kind: net.DataEndField}, "size": {Kind: net.LenField}, "sk": {Kind: net.SocketField},
 		"family": net.OfSocket(net.SockFamily), "remote_ip4": net.OfSocket(net.SockDstIP4), "local_ip4": net.OfSocket(net.SockSrcIP4),
@@ -24,11 +24,11 @@ var skMsgFields = net.Bind(progtype.Of(uapi.ProgTypeSkMsg).Context, func() map[s
 		m["remote_ip6["+n+"]"], m["local_ip6["+n+"]"] = net.OfSocket(net.SockDstIP6+i), net.OfSocket(net.SockSrcIP6+i)
 	}
 	return m
-}())
+})
 
-var reuseportFields = net.Bind(progtype.Of(uapi.ProgTypeSkReuseport).Context, packetWords)
+var reuseportFields = fieldsOf(uapi.ProgTypeSkReuseport, packetWords)
 
-var netfilterFields = net.Bind(progtype.Of(uapi.ProgTypeNetfilter).Context, nil)
+var netfilterFields = fieldsOf(uapi.ProgTypeNetfilter, nil)
 
 // beyond creates an sk_buff for the part of the frame from a layer on. The bytes before it count as a removed link
 // header.

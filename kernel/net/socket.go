@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
@@ -219,12 +220,12 @@ func (s *Socket) view(at **mem.Region, layout *progtype.Context, fields []Field,
 
 // Addr returns the address of the socket as a struct bpf_sock of unknown kind (PTR_TO_SOCK_COMMON).
 func (s *Socket) Addr() uint64 {
-	return s.view(&s.common, progtype.Sock, SockFields, progtype.CommonSock)
+	return s.view(&s.common, progtype.Sock, SockFields(), progtype.CommonSock)
 }
 
 // FullAddr returns the address of the socket as a struct bpf_sock (PTR_TO_SOCKET).
 func (s *Socket) FullAddr() uint64 {
-	return s.view(&s.full, progtype.Sock, SockFields, progtype.FullSock)
+	return s.view(&s.full, progtype.Sock, SockFields(), progtype.FullSock)
 }
 
 // Key returns the address that identifies the socket, that of its struct sock if it has one.
@@ -241,7 +242,7 @@ func (s *Socket) Key() uint64 {
 
 // TCPAddr returns the address of the socket as a struct bpf_tcp_sock.
 func (s *Socket) TCPAddr() uint64 {
-	return s.view(&s.tcp, progtype.TCPSock, tcpSockFields, progtype.FullTCPSock)
+	return s.view(&s.tcp, progtype.TCPSock, tcpSockFields(), progtype.FullTCPSock)
 }
 
 // Object returns the struct sock, which is created if necessary. The error means that the target's BTF has no such
@@ -480,7 +481,7 @@ func (s *Socket) SetOption(o SockOption, value []byte) {
 // Number returns a value of a socket by its name in struct bpf_sock ("mark") or bpf_tcp_sock ("snd_cwnd"). ok is false
 // for an unknown name.
 func (s *Socket) Number(name string) (v uint64, ok bool) {
-	if i, ok := sockNames[name]; ok {
+	if i, ok := sockNames()[name]; ok {
 		return s.vals[i], true
 	}
 	return 0, false
@@ -488,13 +489,13 @@ func (s *Socket) Number(name string) (v uint64, ok bool) {
 
 // SetNumber changes a value by name, in the kernel's struct as well.
 func (s *Socket) SetNumber(name string, v uint64) {
-	if i, ok := sockNames[name]; ok {
+	if i, ok := sockNames()[name]; ok {
 		s.Set(i, v)
 	}
 }
 
 // sockNames are the values that helpers and options access by name.
-var sockNames = func() map[string]Value {
+var sockNames = sync.OnceValue(func() map[string]Value {
 	m := map[string]Value{
 		"bound_dev_if": SockBoundDev, "mark": SockMark, "priority": SockPriority, "reuseport": sockReuseport, "state": SockState,
 		"txhash": SockTxhash, "snd_cwnd_clamp": tcpSndCwndClamp, "src_port": SockSrcPort,
@@ -503,7 +504,7 @@ var sockNames = func() map[string]Value {
 		m[n.Name] = n.Val
 	}
 	return m
-}()
+})
 
 // PortWord returns a port in network byte order in the upper half of a number, as in __sk_buff and bpf_sock_ops.
 func (h *Host) PortWord(v uint64) uint64 {

@@ -1,6 +1,9 @@
 package net
 
-import "github.com/bpfrun/bpfrun/progtype"
+import (
+	"github.com/bpfrun/bpfrun/progtype"
+	"sync"
+)
 
 // Value identifies a value of a socket. Programs read them as fields of struct bpf_sock, bpf_tcp_sock, bpf_sock_ops and
 // __sk_buff; the kernel stores them in struct sock and the structs that contain it.
@@ -107,7 +110,7 @@ func OfSocket(v Value) Source {
 }
 
 // SockFields are the values of struct bpf_sock.
-var SockFields = Bind(progtype.Sock, func() map[string]Source {
+var SockFields = sync.OnceValue(func() []Field {
 	m := map[string]Source{
 		"bound_dev_if": OfSocket(SockBoundDev), "family": OfSocket(SockFamily), "type": OfSocket(SockType), "protocol": OfSocket(SockProtocol),
 		"mark": OfSocket(SockMark), "priority": OfSocket(SockPriority), "src_ip4": OfSocket(SockSrcIP4), "src_port": OfSocket(SockSrcPort),
@@ -117,10 +120,10 @@ var SockFields = Bind(progtype.Sock, func() map[string]Source {
 		n := string(rune('0' + i))
 		m["src_ip6["+n+"]"], m["dst_ip6["+n+"]"] = OfSocket(SockSrcIP6+i), OfSocket(SockDstIP6+i)
 	}
-	return m
-}())
+	return Bind(progtype.Sock, m)
+})
 
-var tcpSockFields = Bind(progtype.TCPSock, func() map[string]Source {
+var tcpSockFields = sync.OnceValue(func() []Field {
 	m := map[string]Source{
 		"bytes_received": OfSocket(TCPBytesReceived), "bytes_acked": OfSocket(TCPBytesAcked), "dsack_dups": OfSocket(tcpDsackDups),
 		"delivered": OfSocket(tcpDelivered), "delivered_ce": OfSocket(tcpDeliveredCE), "icsk_retransmits": OfSocket(tcpRetransmits),
@@ -128,8 +131,8 @@ var tcpSockFields = Bind(progtype.TCPSock, func() map[string]Source {
 	for _, n := range TCPNumbers {
 		m[n.Name] = OfSocket(n.Val)
 	}
-	return m
-}())
+	return Bind(progtype.TCPSock, m)
+})
 
 // tcpNumber is a value of a connection with its name in programs.
 type tcpNumber struct {

@@ -172,7 +172,8 @@ func (g *Generator) Case(index uint64) *Case {
 		p.cs.Form = op.String()
 		p.form(op)
 	case Sequence:
-		seq := sequences[n%uint64(len(sequences))]
+		all := sequences()
+		seq := all[n%uint64(len(all))]
 		p.cs.Form = sequenceName(seq)
 		p.sequenceForm(seq)
 	case Walk:

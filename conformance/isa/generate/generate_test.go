@@ -69,7 +69,7 @@ func TestKinds(t *testing.T) {
 	g := New(2, Config{})
 	count := map[string]int{}
 	forms := map[string]bool{}
-	n := uint64(6 * len(sequences))
+	n := uint64(6 * len(sequences()))
 	for i := range n {
 		c := g.Case(i)
 		count[c.Cat]++
@@ -78,7 +78,7 @@ func TestKinds(t *testing.T) {
 	assert.EqualValues(t, n/2, count[Random])
 	assert.EqualValues(t, n/3, count[Form])
 	assert.EqualValues(t, n/6, count[Sequence])
-	for _, seq := range sequences {
+	for _, seq := range sequences() {
 		assert.True(t, forms[sequenceName(seq)], sequenceName(seq))
 	}
 	for _, op := range g.Forms() {

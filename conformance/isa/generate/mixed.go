@@ -91,7 +91,7 @@ func (p *program) randomOp(forms ...decode.Form) decode.Op {
 
 // pair emits a sequence whose instructions mostly depend on each other.
 func (p *program) pair() {
-	seq := pick(p, sequences)
+	seq := pick(p, sequences())
 	a := p.dst()
 	p.sequence(seq, a)
 	if p.chance(20) {

@@ -1,9 +1,13 @@
 package generate
 
-import "github.com/bpfrun/bpfrun/decode"
+import (
+	"sync"
+
+	"github.com/bpfrun/bpfrun/decode"
+)
 
 // sequences lists sequences of instructions that compilers emit often and that fast interpreters therefore fuse.
-var sequences = allSequences()
+var sequences = sync.OnceValue(allSequences)
 
 func allSequences() [][]decode.Op {
 	out := [][]decode.Op{

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) allocs$`)
+
+// Every command pays for what packages set up before main. Tables that only some commands need are
+// built when first asked for.
+func TestPackagesSetUpLittleBeforeMain(t *testing.T) {
+	cmd := exec.Command("bpfrun", "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	total := 0
+	for _, m := range initLine.FindAllStringSubmatch(string(out), -1) {
+		if !strings.HasPrefix(m[1], "github.com/bpfrun/bpfrun/") || strings.HasSuffix(m[1], "/cmd/bpfrun") {
+			continue // the standard library, what only tests link, and these tests themselves
+		}
+		n, err := strconv.Atoi(m[2])
+		require.NoError(t, err)
+		assert.LessOrEqual(t, n, 400, "%s: make its tables literals, or build them on first use", m[1])
+		total += n
+	}
+	assert.Positive(t, total, "%s", out)
+	assert.LessOrEqual(t, total, 1800)
+}
