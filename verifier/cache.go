@@ -107,6 +107,10 @@ func (d *digest) add(v reflect.Value) {
 		for i := range v.Len() {
 			d.add(v.Index(i))
 		}
+	case reflect.Array:
+		for i := range v.Len() {
+			d.add(v.Index(i))
+		}
 	case reflect.Map:
 		d.number(uint64(v.Len()))
 		keys := v.MapKeys()
