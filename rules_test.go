@@ -56,3 +56,30 @@ func testExists(t *testing.T, name string) bool {
 	}
 	return false
 }
+
+// Names reach the terminal through internal/visible only: what these packages write with it cannot be forged by a name.
+func TestTextIsWrittenVisibly(t *testing.T) {
+	raw := regexp.MustCompile(`\bfmt\.Fprint|\bjson\.NewEncoder\((?:w|\w+\.std\w+|os\.Std\w+)\)`)
+	allowed := map[string]string{
+		"cmd/bpfrun/main.go":   "the report of a panic, and of output that cannot be written",
+		"exec/dir_linux.go":    "a hash",
+		"report/jsonschema.go": "writes no names of users",
+	}
+	for _, dir := range []string{"cmd/bpfrun", "cover", "debug/repl", "exec", "report", "testrun"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") || allowed[filepath.ToSlash(file)] != "" {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for i, line := range strings.Split(string(text), "\n") {
+				if raw.MatchString(line) {
+					t.Errorf("%s:%d: use internal/visible: %s", file, i+1, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}

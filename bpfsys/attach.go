@@ -100,7 +100,7 @@ func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (i
 		if flags&attachLink != 0 {
 			kind = KindLink
 		}
-		if o = s.byID[kind][rel]; o == nil {
+		if o, _ = s.byID[kind].Get(rel); o == nil {
 			return 0, uapi.ENOENT
 		}
 	case flags&attachLink != 0:

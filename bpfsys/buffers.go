@@ -238,13 +238,13 @@ func (s *System) push(m *Map) {
 
 // pullAll runs before programs; pushAll runs after them.
 func (s *System) pullAll() {
-	for _, o := range s.byID[KindMap] {
+	for o := range s.byID[KindMap].All() {
 		s.pull(o.(*Map))
 	}
 }
 
 func (s *System) pushAll() {
-	for _, o := range s.byID[KindMap] {
+	for o := range s.byID[KindMap].All() {
 		s.push(o.(*Map))
 	}
 }

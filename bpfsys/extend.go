@@ -37,7 +37,7 @@ func (s *System) canExtend(p, tgt *Prog, fn btf.ID, explicit bool) uapi.Errno {
 }
 
 func (s *System) inProgArray(p *Prog) bool {
-	for _, o := range s.byID[KindMap] {
+	for o := range s.byID[KindMap].All() {
 		if m := o.(*Map); m.def.Type == uapi.MapTypeProgArray {
 			for _, x := range m.slots {
 				if x == Object(p) {
@@ -51,7 +51,7 @@ func (s *System) inProgArray(p *Prog) bool {
 
 // isExtended reports whether an extension replaces a function of a program.
 func (s *System) isExtended(p *Prog) bool {
-	for _, o := range s.byID[KindLink] {
+	for o := range s.byID[KindLink].All() {
 		if l := o.(*Link); l.tgtProg == p && !l.detached && l.prog.typ == uapi.ProgTypeExt {
 			return true
 		}
@@ -62,7 +62,7 @@ func (s *System) isExtended(p *Prog) bool {
 // canTrace checks the trampoline of a kernel function: a program is on it once, and it has a limited number of programs.
 func (s *System) canTrace(p *Prog, obj *BTF, fn btf.ID) uapi.Errno {
 	n := 0
-	for _, o := range s.byID[KindLink] {
+	for o := range s.byID[KindLink].All() {
 		l := o.(*Link)
 		if l.detached || l.obj != obj || !l.traces(fn) {
 			continue

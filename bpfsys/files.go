@@ -41,23 +41,21 @@ var tracingDirs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 func (s *System) ReadFile(path string) ([]byte, Found) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, dir := range tracingDirs {
-		if path == dir || strings.HasPrefix(path, dir+"/") {
-			return s.tracefs(strings.TrimPrefix(path[len(dir):], "/"))
-		}
+	if rest, ok := inTracefs(path); ok {
+		return s.tracefs(rest)
 	}
 	if name, ok := strings.CutPrefix(path, "/sys/kernel/btf/"); ok {
-		for _, o := range s.objects(KindBTF) {
+		for o := range s.byID[KindBTF].All() {
 			if b := o.(*BTF); b.kernel && b.name == name {
 				return b.raw, IsFile
 			}
 		}
 		return nil, Absent
 	}
-	if rest, ok := strings.CutPrefix(path, "/sys/bus/event_source/devices/"); ok {
+	if rest, ok := strings.CutPrefix(path, pmuDir); ok {
 		return s.pmu(rest)
 	}
-	if strings.HasPrefix(path, "/boot/config-") || strings.HasPrefix(path, "/lib/modules/") && strings.Contains(path, s.target.Release) && s.target.Release != "" {
+	if s.ofHost(path) {
 		return nil, Absent
 	}
 	if f := s.plainFile(path); f != nil {
@@ -70,6 +68,29 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 		return nil, Absent
 	}
 	return nil, NotOurs
+}
+
+// Covers reports whether nothing at a clean absolute path or below it is the host's: the tree is simulated as a whole. It makes no contents.
+func (s *System) Covers(path string) bool {
+	_, tracing := inTracefs(path)
+	rest, device := strings.CutPrefix(path, pmuDir)
+	return tracing || device && IsPMU(rest) || path == "/sys/kernel/btf" || strings.HasPrefix(path, "/sys/kernel/btf/") || s.ofHost(path)
+}
+
+// inTracefs returns the path below tracefs's mount point.
+func inTracefs(path string) (rest string, ok bool) {
+	for _, dir := range tracingDirs {
+		if path == dir || strings.HasPrefix(path, dir+"/") {
+			return strings.TrimPrefix(path[len(dir):], "/"), true
+		}
+	}
+	return "", false
+}
+
+// ofHost reports whether a path is a file about the host's kernel that no simulated kernel has: its configuration, and modules of the simulated release.
+func (s *System) ofHost(path string) bool {
+	return strings.HasPrefix(path, "/boot/config-") ||
+		s.target.Release != "" && strings.HasPrefix(path, "/lib/modules/") && strings.Contains(path, s.target.Release)
 }
 
 // plainFile returns files with short fixed contents.
@@ -85,6 +106,11 @@ func (s *System) plainFile(path string) []byte {
 		return s.kallsyms()
 	case "/proc/config.gz":
 		return s.kconfig()
+	case "/proc/version":
+		if s.target.Release == "" {
+			return nil
+		}
+		return []byte("Linux version " + s.target.Release + " (bpfrun) #1 SMP\n")
 	case "/proc/sys/kernel/osrelease":
 		if s.target.Release == "" {
 			return nil
@@ -113,10 +139,21 @@ func (s *System) plainFile(path string) []byte {
 	return nil
 }
 
+// pmuDir has the PMUs, and pmuTypes the types of those that are simulated.
+const pmuDir = "/sys/bus/event_source/devices/"
+
+var pmuTypes = map[string]int{"kprobe": perfKprobe, "uprobe": perfUprobe, "software": perfSoftware, "tracepoint": perfTracepoint}
+
+// IsPMU reports whether a path below the directory of PMUs belongs to one that is simulated.
+func IsPMU(path string) bool {
+	name, _, _ := strings.Cut(path, "/")
+	return pmuTypes[name] != 0
+}
+
 // pmu returns the files of the probes' PMUs.
 func (s *System) pmu(path string) ([]byte, Found) {
 	name, file, _ := strings.Cut(path, "/")
-	typ := map[string]int{"kprobe": perfKprobe, "uprobe": perfUprobe, "software": perfSoftware, "tracepoint": perfTracepoint}[name]
+	typ := pmuTypes[name]
 	if typ == 0 {
 		return nil, NotOurs
 	}
@@ -171,7 +208,7 @@ func (s *System) kallsyms() []byte {
 		s.trace.kall = b.Bytes()
 	}
 	out := slices.Clone(s.trace.kall)
-	for _, o := range s.objects(KindProg) {
+	for o := range s.byID[KindProg].All() {
 		p := o.(*Prog)
 		out = fmt.Appendf(out, "%016x t bpf_prog_%x_%s\t[bpf]\n", k.SymbolAddr("bpf_prog_"+p.unique), p.tag, p.name)
 	}

@@ -115,7 +115,7 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	s.closedSockets()
 	counted := s.countHits(e, fits)
 	var entry, ret []*attachment
-	for _, h := range s.hooks {
+	for h := range s.hooks.All() {
 		if h.event != nil && !h.event.enabled || !fits(h, e.Hook) {
 			continue
 		}
@@ -151,7 +151,7 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	slices.SortStableFunc(entry, func(a, b *attachment) int { return cmp.Compare(s.rank(a), s.rank(b)) })
 	decided := map[place]bool{}
 	for _, h := range slices.Concat(entry, ret) {
-		if !slices.Contains(s.hooks, h) || decided[h.place] {
+		if !s.isAttached(h) || decided[h.place] {
 			continue
 		}
 		hook := h.hook
@@ -298,7 +298,7 @@ func (s *System) Pass(d time.Duration) error {
 func (s *System) Attached() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.hooks) > 0 || s.counting()
+	return s.hooks.Len() > 0 || s.counting()
 }
 
 // Hooks lists the hooks that have programs, in the order of attachment.
@@ -306,7 +306,7 @@ func (s *System) Hooks() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
-	for _, h := range s.hooks {
+	for h := range s.hooks.All() {
 		name := h.hook.Section
 		if name == "" {
 			name = h.place.at.String()

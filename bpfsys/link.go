@@ -1,7 +1,6 @@
 package bpfsys
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -48,6 +47,7 @@ type multi struct {
 
 // attachment is a program at a hook.
 type attachment struct {
+	order  uint32
 	prog   *Prog
 	hook   machine.Hook
 	cookie uint64
@@ -76,12 +76,21 @@ const (
 )
 
 func (s *System) attach(a *attachment) *attachment {
-	s.hooks = append(s.hooks, a)
+	s.lastHook++
+	a.order = s.lastHook
+	s.hooks.Add(a.order, a)
 	return a
 }
 
+func (s *System) isAttached(a *attachment) bool {
+	found, _ := s.hooks.Get(a.order)
+	return found == a
+}
+
 func (s *System) detach(a *attachment) {
-	s.hooks = slices.DeleteFunc(s.hooks, func(o *attachment) bool { return o == a })
+	if a != nil && s.isAttached(a) {
+		s.hooks.Remove(a.order)
+	}
 }
 
 // newLink creates a link and its descriptor.
@@ -502,7 +511,7 @@ func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 		if flags&^uint32(0x1e) != 0 { // XDP_FLAGS_MODES | REPLACE
 			return fail(uapi.EINVAL)
 		}
-		for _, h := range s.hooks {
+		for h := range s.hooks.All() {
 			if h.place == pl {
 				return fail(uapi.EBUSY)
 			}
@@ -536,7 +545,7 @@ func (s *System) linkNetns(c Caller, a *attr, p *Prog, at uapi.AttachType) Resul
 	}
 	pl := place{kind: onNetns, id: f.Inode, at: at}
 	if at == uapi.AttachFlowDissector {
-		for _, h := range s.hooks {
+		for h := range s.hooks.All() {
 			if h.place == pl {
 				return fail(uapi.EEXIST)
 			}

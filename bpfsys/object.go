@@ -1,7 +1,6 @@
 package bpfsys
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/uapi"
@@ -79,14 +78,11 @@ func (s *System) add(o Object, kind Kind, name string, free func()) {
 		s.last[kind]++
 		h.id = s.last[kind]
 	}
-	if s.byID[kind] == nil {
-		s.byID[kind] = map[uint32]Object{}
-	}
-	s.byID[kind][h.id] = o
+	s.byID[kind].Add(h.id, o)
 }
 
 // full reports whether no more objects of a kind can be created.
-func (s *System) full(kind Kind) bool { return len(s.byID[kind]) >= maxObjects }
+func (s *System) full(kind Kind) bool { return s.byID[kind].Len() >= maxObjects }
 
 func (s *System) hold(o Object) { o.head().refs++ }
 
@@ -96,10 +92,10 @@ func (s *System) put(o Object) {
 	if h.refs--; h.refs > 0 {
 		return
 	}
-	if s.byID[h.kind][h.id] != o {
+	if found, _ := s.byID[h.kind].Get(h.id); found != o {
 		return
 	}
-	delete(s.byID[h.kind], h.id)
+	s.byID[h.kind].Remove(h.id)
 	if h.free != nil {
 		h.free()
 	}
@@ -136,30 +132,16 @@ func (s *System) Keep(o Object) {
 func (s *System) Objects(kind Kind) []Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.objects(kind)
-}
-
-func (s *System) objects(kind Kind) []Object {
-	out := make([]Object, 0, len(s.byID[kind]))
-	for _, o := range s.byID[kind] {
-		out = append(out, o)
-	}
-	slices.SortFunc(out, func(a, b Object) int { return cmp.Compare(a.ID(), b.ID()) })
-	return out
+	return slices.Collect(s.byID[kind].All())
 }
 
 // nextID implements BPF_*_GET_NEXT_ID.
 func (s *System) nextID(a *attr, kind Kind) Result {
-	start, best := a.u32(0), uint32(0)
-	for id := range s.byID[kind] {
-		if id > start && (best == 0 || id < best) {
-			best = id
-		}
-	}
-	if best == 0 {
+	id, _, ok := s.byID[kind].Next(a.u32(0))
+	if !ok {
 		return fail(uapi.ENOENT)
 	}
-	if !a.put32(4, best) {
+	if !a.put32(4, id) {
 		return fail(uapi.EFAULT)
 	}
 	return Result{}
@@ -184,8 +166,8 @@ func (s *System) byIDFile(a *attr, kind Kind) Result {
 			return fail(e)
 		}
 	}
-	o := s.byID[kind][a.u32(0)]
-	if o == nil {
+	o, ok := s.byID[kind].Get(a.u32(0))
+	if !ok {
 		return fail(uapi.ENOENT)
 	}
 	return s.newFile(o, access)

@@ -322,7 +322,7 @@ func (s *System) queryEvent(c Caller, e *PerfEvent, arg uint64) Result {
 	}
 	var ids []byte
 	n := uint32(0)
-	for _, h := range s.hooks {
+	for h := range s.hooks.All() {
 		if h.event != nil && h.event.typ == perfTracepoint && h.event.config == e.config {
 			if n < room {
 				ids = le.AppendUint32(ids, h.prog.id)

@@ -85,7 +85,7 @@ func (e *PerfEvent) countedHook() (string, bool) {
 
 // counting reports whether an event waits for the firing of a hook.
 func (s *System) counting() bool {
-	for _, o := range s.byID[KindPerf] {
+	for o := range s.byID[KindPerf].All() {
 		if e := o.(*PerfEvent); e.enabled {
 			if _, ok := e.countedHook(); ok {
 				return true
@@ -98,7 +98,7 @@ func (s *System) counting() bool {
 // countHits counts the firing of a hook in the events that are about it, and reports whether there are any.
 func (s *System) countHits(ev Event, fits func(*attachment, string) bool) bool {
 	counted := false
-	for _, o := range s.byID[KindPerf] {
+	for o := range s.byID[KindPerf].All() {
 		e := o.(*PerfEvent)
 		name, ok := e.countedHook()
 		if !ok || !e.enabled || e.cpu >= 0 && e.cpu != ev.CPU || e.counts.task != 0 && !isTask(ev.Task, e.counts.task) {

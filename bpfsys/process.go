@@ -113,7 +113,7 @@ func (p *process) Close(fd uint32) uapi.Errno {
 // OpenBTF opens the types of a module.
 func (p *process) OpenBTF(module *btf.Spec) (uint32, uapi.Errno) {
 	defer p.lock()()
-	for _, o := range p.s.objects(KindBTF) {
+	for o := range p.s.byID[KindBTF].All() {
 		if b := o.(*BTF); b.kernel && b.spec == module {
 			r := p.s.newFile(b, ReadWrite)
 			fd, errno := p.open(*r.File)

@@ -85,7 +85,7 @@ func (s *System) betweenRuns(c Caller) error {
 
 // byUnique returns the program with a name in the machine.
 func (s *System) byUnique(name string) *Prog {
-	for _, o := range s.byID[KindProg] {
+	for o := range s.byID[KindProg].All() {
 		if p := o.(*Prog); p.unique == name {
 			return p
 		}
@@ -231,7 +231,7 @@ func give(a *attr, data []byte, to uint64, room uint32, count int) uapi.Errno {
 func (s *System) finished(e uapi.Errno) (int64, uapi.Errno) {
 	const name = "bpf_test_finish"
 	fits := func(h *attachment, _ string) bool { return exactly(h, name) }
-	if !slices.ContainsFunc(s.hooks, func(h *attachment) bool { return fits(h, name) }) {
+	if !slices.ContainsFunc(slices.Collect(s.hooks.All()), func(h *attachment) bool { return fits(h, name) }) {
 		return 0, e
 	}
 	o, err := s.machine.Kernel().NewBuffer("result of the test run", le.AppendUint32(nil, uint32(-int32(e))))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/bpfsys/network"
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/ordered"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -52,22 +53,23 @@ type System struct {
 	machine  *machine.Machine
 	attrSize int
 
-	byID    [numKinds]map[uint32]Object
+	byID    [numKinds]ordered.List[Object]
 	last    [numKinds]uint32
 	vmlinux *BTF
 
 	shared int // bytes of shared memory
 	loaded int // size of all loaded instructions and BTF, in bytes
 
-	hooks   []*attachment // in the order of attachment
-	fs      bpffs
-	trace   traceFiles
-	statsOn int
-	noted   map[string]bool
-	groups  map[place]*attachGroup
-	tasks   map[string]*kernel.Object
-	stand   map[fileID]*kernel.Object // objects that stand for files of the host
-	sockets map[filtered]*attachment  // programs of sockets
+	hooks    ordered.List[*attachment] // in the order of attachment
+	lastHook uint32
+	fs       bpffs
+	trace    traceFiles
+	statsOn  int
+	noted    map[string]bool
+	groups   map[place]*attachGroup
+	tasks    map[string]*kernel.Object
+	stand    map[fileID]*kernel.Object // objects that stand for files of the host
+	sockets  map[filtered]*attachment  // programs of sockets
 	// testArgs are what arguments of the kernel's test functions point to, by type.
 	testArgs map[string]*kernel.Object
 	process  process // of the syscall program that runs
@@ -112,7 +114,7 @@ func (s *System) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for kind := range s.byID {
-		for _, o := range s.byID[kind] {
+		for o := range s.byID[kind].All() {
 			if m := o.head().mem; m != nil {
 				m.Close()
 				o.head().mem = nil

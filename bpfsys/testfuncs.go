@@ -101,7 +101,7 @@ func (s *System) call(c Caller, f *testFunction) (ret int32, ran bool, err error
 		return 0, false, err
 	}
 	e.Args["ret"] = 0
-	for _, m := range slices.Clone(s.hooks) {
+	for _, m := range slices.Collect(s.hooks.All()) {
 		if !at(m) || !modifies(m) || ret != 0 {
 			continue
 		}

@@ -12,9 +12,9 @@ import (
 // out. Names with control characters are escaped: a line break would begin another record.
 func (p *Profile) WriteLCOV(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, "TN:")
+	visible.Fprintln(b, "TN:")
 	for _, f := range p.Source("").Files {
-		fmt.Fprintf(b, "SF:%s\n", visible.Text(f.Path))
+		visible.Fprintf(b, "SF:%s\n", visible.Text(f.Path))
 		found, hit := 0, 0
 		seen := map[string]bool{}
 		var names []SourceFunction
@@ -24,16 +24,16 @@ func (p *Profile) WriteLCOV(w io.Writer) error {
 			}
 			seen[fn.Name] = true
 			names = append(names, fn)
-			fmt.Fprintf(b, "FN:%d,%s\n", fn.Line, visible.Text(fn.Name))
+			visible.Fprintf(b, "FN:%d,%s\n", fn.Line, visible.Text(fn.Name))
 		}
 		for _, fn := range names {
 			found++
 			if fn.Count > 0 {
 				hit++
 			}
-			fmt.Fprintf(b, "FNDA:%d,%s\n", fn.Count, visible.Text(fn.Name))
+			visible.Fprintf(b, "FNDA:%d,%s\n", fn.Count, visible.Text(fn.Name))
 		}
-		fmt.Fprintf(b, "FNF:%d\nFNH:%d\n", found, hit)
+		visible.Fprintf(b, "FNF:%d\nFNH:%d\n", found, hit)
 		found, hit = 0, 0
 		for _, n := range f.Numbers() {
 			l := f.Lines[n]
@@ -53,11 +53,11 @@ func (p *Profile) WriteLCOV(w io.Writer) error {
 					if l.Count == 0 {
 						text = "-" // the line was not executed
 					}
-					fmt.Fprintf(b, "BRDA:%d,%d,%d,%s\n", n, i, way, text)
+					visible.Fprintf(b, "BRDA:%d,%d,%d,%s\n", n, i, way, text)
 				}
 			}
 		}
-		fmt.Fprintf(b, "BRF:%d\nBRH:%d\n", found, hit)
+		visible.Fprintf(b, "BRF:%d\nBRH:%d\n", found, hit)
 		found, hit = 0, 0
 		for _, n := range f.Numbers() {
 			l := f.Lines[n]
@@ -68,9 +68,9 @@ func (p *Profile) WriteLCOV(w io.Writer) error {
 			if l.Count > 0 {
 				hit++
 			}
-			fmt.Fprintf(b, "DA:%d,%d\n", n, l.Count)
+			visible.Fprintf(b, "DA:%d,%d\n", n, l.Count)
 		}
-		fmt.Fprintf(b, "LF:%d\nLH:%d\nend_of_record\n", found, hit)
+		visible.Fprintf(b, "LF:%d\nLH:%d\nend_of_record\n", found, hit)
 	}
 	return b.Flush()
 }

@@ -24,7 +24,7 @@ func (c *call) findArenas() {
 		}
 		if text == nil {
 			var err error
-			if text, err = os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.process().tgid)); err != nil {
+			if text, err = os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.n.PID)); err != nil {
 				return
 			}
 		}

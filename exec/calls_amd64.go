@@ -13,19 +13,9 @@ const sysUprobe = 336
 
 // Calls that newer architectures lack.
 const (
-	sysOpen      = unix.SYS_OPEN
-	sysAccess    = unix.SYS_ACCESS
-	sysStat      = unix.SYS_STAT
-	sysLstat     = unix.SYS_LSTAT
-	sysReadlink  = unix.SYS_READLINK
-	sysMkdir     = unix.SYS_MKDIR
-	sysUnlink    = unix.SYS_UNLINK
-	sysRmdir     = unix.SYS_RMDIR
-	sysRename    = unix.SYS_RENAME
-	sysRenameat  = unix.SYS_RENAMEAT
 	sysPoll      = unix.SYS_POLL
 	sysSetrlimit = unix.SYS_SETRLIMIT
-	sysFstatat   = unix.SYS_NEWFSTATAT
+	sysGetrlimit = unix.SYS_GETRLIMIT
 	sysFork      = unix.SYS_FORK
 	sysVfork     = unix.SYS_VFORK
 )

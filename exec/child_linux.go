@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // childWord is the first argument of a child process, which the supervisor starts from its own executable.
@@ -23,7 +25,7 @@ func Child(args []string) bool {
 	if len(args) < 4 || args[0] != childWord {
 		return false
 	}
-	fmt.Fprintln(os.Stderr, "bpfrun exec:", child(strings.HasPrefix(args[1], "root"), strings.HasSuffix(args[1], "+live"), args[2], args[3:]))
+	visible.Fprintln(os.Stderr, "bpfrun exec:", child(strings.HasPrefix(args[1], "root"), strings.HasSuffix(args[1], "+live"), args[2], args[3:]))
 	os.Exit(126)
 	return true
 }
@@ -36,6 +38,7 @@ var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_AD
 func child(asRoot, live bool, path string, argv []string) error {
 	// The filter applies to this thread alone, which therefore starts the tool.
 	runtime.LockOSThread()
+	coverHost()
 	for _, c := range dropped {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // fails without CAP_SETPCAP, when there is nothing to drop
 	}

@@ -10,6 +10,9 @@ import (
 // ErrUnsupported is returned on systems that cannot run tools under a supervisor.
 var ErrUnsupported = errors.New("bpfrun exec needs Linux 5.14 or later on amd64 or arm64")
 
+// ErrGuard means that the process that starts the tool and ends what it leaves was killed. What the tool did until then is not known.
+var ErrGuard = errors.New("the guard process of the tool was killed")
+
 // Config describes the tool to run and the kernel it sees.
 type Config struct {
 	// System configures the simulated kernel. Run sets its callbacks.

@@ -91,11 +91,21 @@ func (s *supervisor) newFile(name string) (*file, error) {
 		name = name[:200]
 	}
 	name = strings.ReplaceAll(name, "\x00", "") // of a bpffs instance
-	fd, err := unix.MemfdCreate("bpfrun:"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := s.memfd(name)
 	if err != nil {
 		return nil, err
 	}
 	return s.adopt(fd)
+}
+
+// memfd creates a memfd for something of the simulated kernel.
+func (s *supervisor) memfd(name string) (int, error) {
+	fd, err := unix.MemfdCreate("bpfrun:"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		s.note(fmt.Sprintf("memfd_create(2): %v: a call of the tool fails", err))
+		return -1, fmt.Errorf("memfd_create: %w", err)
+	}
+	return fd, nil
 }
 
 // adopt makes a file of an existing memfd.
@@ -108,7 +118,8 @@ func (s *supervisor) adopt(fd int) (*file, error) {
 	wd, err := unix.InotifyAddWatch(s.inotify, fmt.Sprintf("/proc/self/fd/%d", fd), unix.IN_CLOSE)
 	if err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("inotify: %w", err)
+		s.note(fmt.Sprintf("inotify_add_watch(2): %v: a call of the tool fails; if no space is left, raise the limit (sysctl fs.inotify.max_user_watches)", err))
+		return nil, fmt.Errorf("inotify_add_watch: %w", err)
 	}
 	f := &file{fd: fd, ino: st.Ino, wd: wd, event: -1}
 	s.dev = st.Dev

@@ -32,16 +32,13 @@ const maxWords = 512
 func rules(asRoot bool) []rule {
 	list := []rule{
 		{nr: unix.SYS_BPF}, {nr: unix.SYS_PERF_EVENT_OPEN}, {nr: sysUprobe},
-		{nr: unix.SYS_OPENAT}, {nr: sysOpen}, {nr: unix.SYS_OPENAT2},
-		{nr: sysAccess}, {nr: unix.SYS_FACCESSAT}, {nr: unix.SYS_FACCESSAT2},
-		{nr: sysStat}, {nr: sysLstat}, {nr: sysFstatat}, {nr: unix.SYS_STATX}, {nr: unix.SYS_FSTAT}, {nr: unix.SYS_STATFS}, {nr: unix.SYS_FSTATFS},
-		{nr: sysReadlink}, {nr: unix.SYS_READLINKAT}, {nr: unix.SYS_GETDENTS64},
-		{nr: sysMkdir}, {nr: unix.SYS_MKDIRAT}, {nr: sysUnlink}, {nr: sysRmdir}, {nr: unix.SYS_UNLINKAT},
-		{nr: sysRename}, {nr: sysRenameat}, {nr: unix.SYS_RENAMEAT2},
-		{nr: unix.SYS_MOUNT}, {nr: unix.SYS_UMOUNT2}, {nr: unix.SYS_FSOPEN}, {nr: unix.SYS_FSCONFIG}, {nr: unix.SYS_FSMOUNT}, {nr: unix.SYS_MOVE_MOUNT},
+		{nr: unix.SYS_FSTAT}, {nr: unix.SYS_FSTATFS}, {nr: unix.SYS_FCHDIR}, {nr: unix.SYS_GETCWD}, {nr: unix.SYS_GETDENTS64},
+		{nr: unix.SYS_FSOPEN}, {nr: unix.SYS_FSCONFIG}, {nr: unix.SYS_FSMOUNT},
 		{nr: unix.SYS_UNAME},
 		{nr: unix.SYS_PRLIMIT64, when: equal, arg: 1, val: unix.RLIMIT_MEMLOCK},
-		{nr: sysSetrlimit, when: equal, arg: 0, val: unix.RLIMIT_MEMLOCK},
+		{nr: unix.SYS_PRLIMIT64, when: equal, arg: 1, val: limitLocks},
+		{nr: sysSetrlimit, when: equal, arg: 0, val: unix.RLIMIT_MEMLOCK}, {nr: sysSetrlimit, when: equal, arg: 0, val: limitLocks},
+		{nr: sysGetrlimit, when: equal, arg: 0, val: limitLocks},
 		{nr: unix.SYS_READ, when: words, arg: 2}, {nr: unix.SYS_PREAD64, when: words, arg: 2}, {nr: unix.SYS_READV}, {nr: unix.SYS_PREADV}, {nr: unix.SYS_PREADV2},
 		{nr: unix.SYS_IOCTL, when: byte1, arg: 1, val: '$'},
 		{nr: unix.SYS_MMAP, when: sharedMap},
@@ -58,10 +55,8 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_CLONE3, when: refused, val: uint32(unix.ENOSYS)},
 		// A supervisor of the tool's own could let calls through once this one has ended.
 		{nr: unix.SYS_SECCOMP, when: bits, arg: 1, val: filterNewListener},
-		// Its operations would bypass the filter.
-		{nr: unix.SYS_IO_URING_SETUP, when: refused, val: uint32(unix.ENOSYS)},
 	}
-	list = append(list, archRules...)
+	list = append(append(list, pathRules()...), archRules...)
 	if asRoot {
 		for _, nr := range []int{unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID} {
 			list = append(list, rule{nr: nr, when: refused, val: 0}) // errno 0: the result is 0
@@ -122,5 +117,7 @@ func filter(list []rule, rest uint32) []unix.SockFilter {
 		f = append(f, unix.SockFilter{Code: jeq, Jf: uint8(len(body)), K: uint32(r.nr)})
 		f = append(f, body...)
 	}
-	return append(f, unix.SockFilter{Code: ret, K: rest})
+	last, _ := sysNumber(lastCall)
+	return append(f, unix.SockFilter{Code: jgt, Jf: 1, K: uint32(last)}, unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		unix.SockFilter{Code: ret, K: rest})
 }

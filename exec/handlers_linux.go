@@ -17,27 +17,11 @@ var handlers map[int]func(*call)
 func init() {
 	handlers = map[int]func(*call){
 		unix.SYS_BPF: (*call).bpf, unix.SYS_PERF_EVENT_OPEN: (*call).perfOpen, sysUprobe: (*call).uprobe,
-		unix.SYS_OPENAT:    func(c *call) { c.open(c.fd(0), c.arg(1), c.arg(2)) },
-		sysOpen:            func(c *call) { c.open(unix.AT_FDCWD, c.arg(0), c.arg(1)) },
-		unix.SYS_OPENAT2:   (*call).openat2,
-		sysAccess:          func(c *call) { c.access(unix.AT_FDCWD, c.arg(0)) },
-		unix.SYS_FACCESSAT: func(c *call) { c.access(c.fd(0), c.arg(1)) }, unix.SYS_FACCESSAT2: func(c *call) { c.access(c.fd(0), c.arg(1)) },
-		sysStat: func(c *call) { c.stat(unix.AT_FDCWD, c.arg(0), c.arg(1)) }, sysLstat: func(c *call) { c.stat(unix.AT_FDCWD, c.arg(0), c.arg(1)) },
-		sysFstatat: func(c *call) { c.stat(c.fd(0), c.arg(1), c.arg(2)) }, unix.SYS_STATX: (*call).statx, unix.SYS_FSTAT: (*call).fstat,
-		unix.SYS_STATFS: (*call).statfs, unix.SYS_FSTATFS: (*call).fstatfs,
-		sysReadlink:         func(c *call) { c.readlink(unix.AT_FDCWD, c.arg(0), c.arg(1), c.arg(2)) },
-		unix.SYS_READLINKAT: func(c *call) { c.readlink(c.fd(0), c.arg(1), c.arg(2), c.arg(3)) },
+		unix.SYS_FSTAT: (*call).fstat, unix.SYS_FSTATFS: (*call).fstatfs, unix.SYS_FCHDIR: (*call).fchdir, unix.SYS_GETCWD: (*call).getcwd,
 		unix.SYS_GETDENTS64: (*call).getdents,
-		sysMkdir:            func(c *call) { c.mkdir(unix.AT_FDCWD, c.arg(0)) }, unix.SYS_MKDIRAT: func(c *call) { c.mkdir(c.fd(0), c.arg(1)) },
-		sysUnlink: func(c *call) { c.unlink(unix.AT_FDCWD, c.arg(0), false) }, sysRmdir: func(c *call) { c.unlink(unix.AT_FDCWD, c.arg(0), true) },
-		unix.SYS_UNLINKAT:  func(c *call) { c.unlink(c.fd(0), c.arg(1), c.arg(2)&unix.AT_REMOVEDIR != 0) },
-		sysRename:          func(c *call) { c.rename(unix.AT_FDCWD, c.arg(0), unix.AT_FDCWD, c.arg(1), 0) },
-		sysRenameat:        func(c *call) { c.rename(c.fd(0), c.arg(1), c.fd(2), c.arg(3), 0) },
-		unix.SYS_RENAMEAT2: func(c *call) { c.rename(c.fd(0), c.arg(1), c.fd(2), c.arg(3), c.arg(4)) },
-		unix.SYS_MOUNT:     (*call).mount, unix.SYS_FSOPEN: (*call).fsopen,
-		unix.SYS_UMOUNT2: (*call).umount, unix.SYS_FSCONFIG: (*call).fsconfig, unix.SYS_FSMOUNT: (*call).fsmount, unix.SYS_MOVE_MOUNT: (*call).moveMount,
+		unix.SYS_FSOPEN:     (*call).fsopen, unix.SYS_FSCONFIG: (*call).fsconfig, unix.SYS_FSMOUNT: (*call).fsmount,
 		unix.SYS_UNAME: (*call).uname, unix.SYS_UNSHARE: (*call).newNetwork, unix.SYS_CLONE: (*call).newNetwork, unix.SYS_SETNS: (*call).setns,
-		unix.SYS_PRLIMIT64: (*call).prlimit, sysSetrlimit: func(c *call) { c.s.reply(c.n, 0, 0) },
+		unix.SYS_PRLIMIT64: (*call).prlimit, sysSetrlimit: func(c *call) { c.s.reply(c.n, 0, 0) }, sysGetrlimit: func(c *call) { c.locksLimit(c.arg(1)) },
 		unix.SYS_READ: (*call).read, unix.SYS_READV: (*call).readv, unix.SYS_PREAD64: (*call).pread,
 		unix.SYS_PREADV: (*call).pread, unix.SYS_PREADV2: (*call).preadv2,
 		unix.SYS_IOCTL: (*call).ioctl, unix.SYS_MMAP: (*call).mmap,
@@ -51,6 +35,7 @@ func init() {
 		unix.SYS_SETSOCKOPT: (*call).setsockopt, unix.SYS_CAPGET: (*call).capget, unix.SYS_CAPSET: (*call).capset,
 		unix.SYS_SECCOMP: func(c *call) { c.s.reply(c.n, 0, unix.EBUSY) }, // as the kernel: one listener at a time
 	}
+	pathHandlers(handlers)
 }
 
 func (c *call) arg(i int) uint64 { return c.n.Args[i] }
@@ -66,6 +51,7 @@ const ask, answer = 0xb9f1, 0x5e11
 func (c *call) bpf() {
 	s := c.s
 	if uint32(c.arg(0)) == ask {
+		c.metGuard()
 		s.reply(c.n, answer, 0)
 		return
 	}
@@ -197,6 +183,10 @@ func (c *call) capset() {
 }
 
 func (c *call) prlimit() {
+	if uint32(c.arg(1)) == limitLocks {
+		c.locksLimit(c.arg(3))
+		return
+	}
 	if c.arg(2) == 0 { // a query
 		c.s.host(c.n)
 		return

@@ -5,7 +5,6 @@ package exec
 import (
 	"fmt"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,21 +16,36 @@ import (
 
 // mountPoint is a bpffs that the tool mounted.
 type mountPoint struct {
-	ns   uint64 // the mount namespace, which is the only one to see it; 0 means this process's, which its children see too
+	ns   uint64 // the mount namespace, which is the only one to see it; 0 means the tool's first, which its children see too
 	path string
 	root string // in package bpfsys
 }
 
-// namespace returns the inode of a namespace of the caller, or 0 if this process is in the same one.
+// namespace returns the inode of a namespace of the caller, or 0 if the guard, which starts the tool, is in the same one.
 func (c *call) namespace(name string) uint64 {
-	var own, theirs unix.Stat_t
-	if unix.Stat(fmt.Sprintf("/proc/%d/ns/%s", c.n.PID, name), &theirs) != nil || unix.Stat("/proc/self/ns/"+name, &own) == nil && own.Ino == theirs.Ino {
+	theirs := c.namespaceIno(name)
+	if theirs == 0 || theirs == c.s.guardNS[name] {
 		return 0
 	}
-	return theirs.Ino
+	return theirs
 }
 
-// UserNS implements [bpfsys.Caller]: this process's user namespace is the initial one of the simulated kernel.
+func (c *call) namespaceIno(name string) uint64 {
+	var st unix.Stat_t
+	if unix.Stat(fmt.Sprintf("/proc/%d/ns/%s", c.n.PID, name), &st) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
+// metGuard remembers the namespaces of the guard, which makes the first call.
+func (c *call) metGuard() {
+	if c.s.guardNS == nil {
+		c.s.guardNS = map[string]uint64{"mnt": c.namespaceIno("mnt"), "user": c.namespaceIno("user")}
+	}
+}
+
+// UserNS implements [bpfsys.Caller]: the guard's user namespace is the initial one of the simulated kernel.
 func (c *call) UserNS() (ns, capabilities uint64) {
 	if ns = c.namespace("user"); ns == 0 {
 		return 0, ^uint64(0)
@@ -73,7 +87,7 @@ func (c *call) addMount(root, at string, moved bool) unix.Errno {
 	if len(c.s.mounts) >= maxMounts {
 		return unix.ENOSPC
 	}
-	st, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", c.n.PID, at))
+	st, err := os.Stat(c.hostName(at, c.walker().root))
 	switch {
 	case at == bpfsys.BPFFS: // which the host may lack
 	case err != nil:
@@ -88,17 +102,23 @@ func (c *call) addMount(root, at string, moved bool) unix.Errno {
 }
 
 // mount serves mount(2) of a bpffs, reports success for tracing file systems, which are already there, and lets the host serve the rest.
-func (c *call) mount() {
+func (c *call) mount(list []place) {
 	typ, _ := c.text(c.arg(2), 256)
-	target, _ := c.text(c.arg(1), 4096)
+	target := list[0]
+	at := target.at
 	const changes = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_MOVE | unix.MS_SHARED | unix.MS_PRIVATE | unix.MS_SLAVE | unix.MS_UNBINDABLE
-	at := c.where(unix.AT_FDCWD, target)
 	switch {
-	case c.arg(3)&changes != 0 && bpfsys.InBPFFS(c.mounted(at)):
-		c.s.note("mount(2) of a bpffs with flags that change or copy a mount is not served: " + target)
-		c.s.reply(c.n, 0, unix.EPERM)
 	case c.arg(3)&changes != 0:
-		c.s.host(c.n)
+		list := list[:1:1]
+		if c.arg(3)&(unix.MS_BIND|unix.MS_MOVE) != 0 {
+			from, errno := c.placeOf(plainPath(0).whole())
+			if errno != 0 {
+				c.s.reply(c.n, 0, errno)
+				return
+			}
+			list = append(list, from)
+		}
+		c.unlessOurs("mount", list...)
 	case typ == "bpf":
 		var grants bpfsys.Delegation
 		options := ""
@@ -130,39 +150,33 @@ func (c *call) mount() {
 	case (typ == "tracefs" || typ == "debugfs") && strings.HasPrefix(at, "/sys/kernel/"):
 		c.s.reply(c.n, 0, 0)
 	case typ == "tracefs" || typ == "debugfs":
-		c.s.note("mounting a " + typ + " at " + target + " is not served: the simulated one is at /sys/kernel")
+		c.s.note("mounting a " + typ + " at " + target.String() + " is not served: the simulated one is at /sys/kernel")
 		c.s.reply(c.n, 0, unix.EPERM)
 	default:
-		c.s.host(c.n)
+		c.unlessOurs("mount", target)
 	}
 }
 
-// where makes a path absolute and clean without looking at mounts.
-func (c *call) where(dirfd int32, p string) string {
-	if !path.IsAbs(p) {
-		dir := fmt.Sprintf("/proc/%d/cwd", c.n.PID)
-		if dirfd != unix.AT_FDCWD {
-			dir = fmt.Sprintf("/proc/%d/fd/%d", c.n.PID, dirfd)
+// unlessOurs has the host answer a call unless one of its places is simulated.
+func (c *call) unlessOurs(name string, list ...place) {
+	for _, p := range list {
+		if kind, _, _ := c.look(p); kind != hostPath || p.file != nil {
+			c.s.note(name + "(2) of " + p.String() + " is refused: it is simulated, and its mounts cannot be changed or copied")
+			c.s.reply(c.n, 0, unix.EPERM)
+			return
 		}
-		d, err := os.Readlink(dir)
-		if err != nil {
-			return p
-		}
-		p = path.Join(d, p)
 	}
-	return path.Clean(p)
+	c.s.host(c.n)
 }
 
 // umount removes the last mount at a path; an instance is gone with its last mount.
-func (c *call) umount() {
-	p, ok := c.text(c.arg(0), 4096)
-	if !ok || len(c.s.mounts) == 0 {
-		c.s.host(c.n)
-		return
+func (c *call) umount(list []place) {
+	ns := uint64(0)
+	if len(c.s.mounts) > 0 {
+		ns = c.namespace("mnt")
 	}
-	at, ns := c.where(unix.AT_FDCWD, p), c.namespace("mnt")
 	for i, m := range slices.Backward(c.s.mounts) {
-		if m.path != at || m.ns != ns {
+		if m.path != list[0].at || m.ns != ns {
 			continue
 		}
 		c.s.mounts = slices.Delete(c.s.mounts, i, i+1)
@@ -172,7 +186,7 @@ func (c *call) umount() {
 		c.s.reply(c.n, 0, 0)
 		return
 	}
-	c.s.host(c.n)
+	c.unlessOurs("umount2", list...)
 }
 
 // fsContext is what fsopen(2) of a bpffs opened.
@@ -210,7 +224,7 @@ func (c *call) fsopen() {
 func (c *call) fsconfig() {
 	f := c.s.fileAt(c.n, c.fd(0))
 	if f == nil || f.context == nil {
-		c.s.host(c.n)
+		c.fsconfigHost()
 		return
 	}
 	x, cmd, key, value, aux := f.context, uint32(c.arg(1)), c.arg(2), c.arg(3), c.fd(4)
@@ -270,6 +284,28 @@ func (c *call) fsconfig() {
 	c.s.reply(c.n, 0, e)
 }
 
+// fsconfigHost has the host set an option of another file system, unless its value is a simulated place: an overlay would show the host's.
+func (c *call) fsconfigHost() {
+	const setString, setPath, setPathEmpty = 1, 3, 4
+	value := dirPath(4, 3).whole()
+	switch uint32(c.arg(1)) {
+	case setString:
+		value = plainPath(3).whole()
+	case setPath:
+	case setPathEmpty:
+		value.null = true
+	default:
+		c.s.host(c.n)
+		return
+	}
+	p, errno := c.placeOf(value)
+	if errno != 0 {
+		c.s.host(c.n) // text that is no path
+		return
+	}
+	c.unlessOurs("fsconfig", p)
+}
+
 // option reads a key or value (strndup_user).
 func (c *call) option(addr uint64) (string, unix.Errno) {
 	text, ok := c.text(addr, 256)
@@ -308,48 +344,28 @@ func (c *call) fsmount() {
 }
 
 // moveMount mounts what fsmount(2) made.
-func (c *call) moveMount() {
-	root, ok := c.s.dirOf(c.n, c.fd(0))
-	from, readable := c.text(c.arg(1), 4096)
-	to, readable2 := c.text(c.arg(3), 4096)
+func (c *call) moveMount(list []place) {
+	from, to := list[0], list[1]
+	root := from.path
 	switch {
-	case !ok:
-		if readable2 && bpfsys.InBPFFS(c.mounted(c.where(c.fd(2), to))) {
-			c.s.note("move_mount(2) onto the simulated bpffs is not served: " + to)
-			c.s.reply(c.n, 0, unix.EPERM)
-			return
-		}
-		c.s.host(c.n)
-	case !readable || !readable2:
-		c.s.reply(c.n, 0, unix.EFAULT)
-	case from == "" && c.arg(4)&unix.MOVE_MOUNT_F_EMPTY_PATH == 0:
-		c.s.reply(c.n, 0, unix.ENOENT)
-	case from != "" || c.arg(4)&^uint64(unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_F_SYMLINKS|unix.MOVE_MOUNT_T_SYMLINKS|unix.MOVE_MOUNT_T_AUTOMOUNTS) != 0,
+	case from.file == nil || !bpfsys.InBPFFS(root):
+		c.unlessOurs("move_mount", list...)
+	case c.arg(4)&unix.MOVE_MOUNT_F_EMPTY_PATH == 0,
+		c.arg(4)&^uint64(unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_F_SYMLINKS|unix.MOVE_MOUNT_T_SYMLINKS|unix.MOVE_MOUNT_T_AUTOMOUNTS) != 0,
 		!bpfsys.IsBPFFSRoot(root), slices.ContainsFunc(c.s.mounts, func(m mountPoint) bool { return m.root == root }):
 		c.s.reply(c.n, 0, unix.EINVAL)
 	default:
-		c.s.reply(c.n, 0, c.addMount(root, c.where(c.fd(2), to), true))
+		c.s.reply(c.n, 0, c.addMount(root, to.at, true))
 	}
 }
 
 // mountList returns the contents of a list of mounts: the host's as keptMounts has them, and the simulated ones.
 func (c *call) mountList(p string) ([]byte, bool) {
-	rest, ok := strings.CutPrefix(p, "/proc/")
-	if !ok {
+	list, ok := c.ownFile(p)
+	if !ok || list != "mounts" && list != "mountinfo" {
 		return nil, false
 	}
-	who, name, _ := strings.Cut(rest, "/")
-	switch {
-	case rest == "mounts", who == "self" && (name == "mounts" || name == "mountinfo"), who == "thread-self" && (name == "mounts" || name == "mountinfo"),
-		who == strconv.Itoa(c.process().tgid) && (name == "mounts" || name == "mountinfo"):
-	default:
-		return nil, false
-	}
-	info := name == "mountinfo"
-	list := "mounts"
-	if info {
-		list = name
-	}
+	info := list == "mountinfo"
 	host, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", c.n.PID, list))
 	if err != nil {
 		return nil, false
@@ -377,17 +393,20 @@ func (c *call) mountList(p string) ([]byte, bool) {
 }
 
 // keptMounts returns the host's list of mounts, in the form of /proc/PID/mountinfo if info, else of /proc/PID/mounts, without what is the host kernel's own: its
-// bpffs and tracefs, and debugfs that is not at /sys/kernel/debug. Loaders take tracefs from any place of the list, and would read the host's events there.
+// bpffs and tracefs, and debugfs that is not at /sys/kernel/debug, and without what covers them. Loaders take tracefs from any place of the list, and would read the host's events there.
 func keptMounts(list string, info bool) []byte {
 	var out []byte
 	for l := range strings.Lines(list) {
 		f := strings.Fields(l)
-		typ, at := "", ""
+		typ, at, source := "", "", ""
 		switch i := slices.Index(f, "-"); {
-		case info && i > 4 && i+1 < len(f):
-			typ, at = f[i+1], f[4]
+		case info && i > 4 && i+2 < len(f):
+			typ, at, source = f[i+1], f[4], f[i+2]
 		case !info && len(f) > 2:
-			typ, at = f[2], f[1]
+			typ, at, source = f[2], f[1], f[0]
+		}
+		if typ == "tmpfs" && source == coverSource {
+			continue
 		}
 		if typ == "bpf" || typ == "tracefs" || typ == "debugfs" && at != "/sys/kernel/debug" {
 			continue

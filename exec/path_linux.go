@@ -4,6 +4,7 @@ package exec
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"path"
 	"strconv"
@@ -25,9 +26,12 @@ const (
 	pinned
 )
 
-// look returns what the simulated kernel has at a path. File contents are generated on each call.
-func (c *call) look(p string) (pathKind, []byte, bpfsys.Object) {
-	s := c.s
+// look returns what the simulated kernel has at a place. File contents are generated on each call.
+func (c *call) look(at place) (pathKind, []byte, bpfsys.Object) {
+	s, p := c.s, at.path
+	if !at.ours() {
+		return hostPath, nil, nil
+	}
 	if s.cgroups[p] != 0 {
 		return directory, nil, nil
 	}
@@ -54,72 +58,38 @@ func (c *call) look(p string) (pathKind, []byte, bpfsys.Object) {
 	return hostPath, nil, nil
 }
 
-// simulated is a cheap check whether a path may be simulated, so that most files cost nothing more.
-func simulated(p string) bool {
-	for _, prefix := range [...]string{"/sys/", "/proc/", "/boot/config-", "/lib/modules/"} {
-		if strings.HasPrefix(p, prefix) {
-			return true
-		}
-	}
-	return false
+// covers reports whether the host has nothing at a place and below it: the tree is simulated as a whole.
+func (s *supervisor) covers(p string) bool {
+	return s.cgroups[p] != 0 || bpfsys.InBPFFS(p) || s.sys.Covers(p)
 }
 
-// pathAt reads a path argument; ok is false when the call has been replied to.
-func (c *call) pathAt(dir int32, addr uint64) (string, bool) {
-	p, ok := c.text(addr, 4096)
-	if !ok || p == "" {
-		c.s.host(c.n) // the host reports what is wrong with the path
-		return "", false
-	}
-	if !path.IsAbs(p) && dir == unix.AT_FDCWD && len(c.s.mounts) == 0 {
-		// Relative to a directory of the host: simulated directories cannot be a working directory.
-		c.s.host(c.n)
-		return "", false
-	}
-	return c.Path(dir, p), true
-}
-
-func (c *call) open(dir int32, addr, flags uint64) {
-	c.s.version(c)
-	p, ok := c.pathAt(dir, addr)
-	if !ok {
-		return
-	}
-	c.openPath(p, flags)
-}
-
-func (c *call) openat2() {
+func (c *call) openat2(at place) {
 	b := make([]byte, 24)
 	if !c.Read(c.arg(2), b) || c.arg(3) < 24 {
-		c.s.host(c.n)
+		c.s.reply(c.n, 0, unix.EINVAL)
 		return
 	}
-	c.open(c.fd(0), c.arg(1), le.Uint64(b))
+	c.open(at, le.Uint64(b))
 }
 
-func (c *call) openPath(p string, flags uint64) {
-	s := c.s
-	if f, ok := c.fdinfo(p); ok {
-		s.logf("[%d] open %s", c.n.PID, p)
-		c.giveText(p, f, flags)
-		return
-	}
-	if b, ok := c.mountList(p); ok {
-		c.giveText(p, b, flags)
-		return
-	}
-	if b, ok := c.memoryMaps(p); ok {
-		c.giveText(p, b, flags)
-		return
+func (c *call) open(at place, flags uint64) {
+	s, p := c.s, at.path
+	s.version(c)
+	for _, read := range [...]func(*call, string) ([]byte, bool){(*call).fdinfo, (*call).mountList, (*call).memoryMaps} {
+		if b, ok := read(c, p); ok {
+			s.logf("[%d] open %s", c.n.PID, p)
+			c.giveText(p, b, flags)
+			return
+		}
 	}
 	if c.openIDMap(p, flags) || c.openNetns(p, flags) {
 		return
 	}
-	if !simulated(p) {
+	if !at.ours() {
 		s.host(c.n)
 		return
 	}
-	kind, b, o := c.look(p)
+	kind, b, o := c.look(at)
 	if kind != hostPath {
 		s.logf("[%d] open %s", c.n.PID, p)
 	}
@@ -233,12 +203,8 @@ func (c *call) giveText(p string, b []byte, flags uint64) {
 	s.give(c.n, f, int(flags)&(unix.O_CLOEXEC|unix.O_ACCMODE))
 }
 
-func (c *call) access(dir int32, addr uint64) {
-	p, ok := c.pathAt(dir, addr)
-	if !ok {
-		return
-	}
-	switch kind, _, _ := c.lookIf(p); kind {
+func (c *call) access(at []place) {
+	switch kind, _, _ := c.look(at[0]); kind {
 	case hostPath:
 		c.s.host(c.n)
 	case absent:
@@ -248,25 +214,18 @@ func (c *call) access(dir int32, addr uint64) {
 	}
 }
 
-func (c *call) lookIf(p string) (pathKind, []byte, bpfsys.Object) {
-	if !simulated(p) {
-		return hostPath, nil, nil
-	}
-	return c.look(p)
-}
-
 // attributes returns what stat(2) reports of a simulated file.
-func (c *call) attributes(p string) (unix.Stat_t, pathKind) {
-	kind, b, _ := c.lookIf(p)
+func (c *call) attributes(at place) (unix.Stat_t, pathKind) {
+	kind, b, _ := c.look(at)
 	h := fnv.New64a()
-	h.Write([]byte(p))
+	h.Write([]byte(at.path))
 	st := unix.Stat_t{Dev: 0x4d, Ino: h.Sum64() >> 16, Nlink: 1, Blksize: 4096}
 	switch kind {
 	case plain:
 		st.Mode, st.Size = unix.S_IFREG|0o444, int64(len(b))
 	case directory:
 		st.Mode, st.Nlink = unix.S_IFDIR|0o755, 2
-		if id := c.s.cgroups[p]; id != 0 {
+		if id := c.s.cgroups[at.path]; id != 0 {
 			st.Ino = id
 		}
 	case pinned:
@@ -275,19 +234,8 @@ func (c *call) attributes(p string) (unix.Stat_t, pathKind) {
 	return st, kind
 }
 
-func (c *call) stat(dir int32, pathAddr, to uint64) {
-	if p, ok := c.s.dirOf(c.n, dir); ok {
-		if name, ok := c.text(pathAddr, 4096); ok && name == "" { // AT_EMPTY_PATH
-			st, kind := c.attributes(p)
-			c.answer(kind, to, &st)
-			return
-		}
-	}
-	p, ok := c.pathAt(dir, pathAddr)
-	if !ok {
-		return
-	}
-	st, kind := c.attributes(p)
+func (c *call) stat(at place, to uint64) {
+	st, kind := c.attributes(at)
 	c.answer(kind, to, &st)
 }
 
@@ -298,8 +246,7 @@ func (c *call) fstat() {
 		c.s.host(c.n)
 		return
 	}
-	st, kind := c.attributes(p)
-	c.answer(kind, c.arg(1), &st)
+	c.stat(place{path: p}, c.arg(1))
 }
 
 // answer replies with struct v unless there is nothing at the path.
@@ -320,12 +267,8 @@ func (c *call) answer(kind pathKind, to uint64, v any) {
 	c.s.reply(c.n, 0, 0)
 }
 
-func (c *call) statx() {
-	p, ok := c.pathAt(c.fd(0), c.arg(1))
-	if !ok {
-		return
-	}
-	st, kind := c.attributes(p)
+func (c *call) statx(at []place) {
+	st, kind := c.attributes(at[0])
 	x := unix.Statx_t{Mask: unix.STATX_BASIC_STATS, Blksize: 4096, Nlink: uint32(st.Nlink), Mode: uint16(st.Mode), Ino: st.Ino, Size: uint64(st.Size)}
 	c.answer(kind, c.arg(4), &x)
 }
@@ -344,12 +287,9 @@ func magicOf(p string) int64 {
 	return magicSysfs
 }
 
-func (c *call) statfs() {
-	p, ok := c.pathAt(unix.AT_FDCWD, c.arg(0))
-	if !ok {
-		return
-	}
-	kind, _, _ := c.lookIf(p)
+func (c *call) statfs(at []place) {
+	p := at[0].path
+	kind, _, _ := c.look(at[0])
 	if kind == absent && bpfsys.InBPFFS(p) {
 		c.s.reply(c.n, 0, unix.ENOENT)
 		return
@@ -405,49 +345,68 @@ func (c *call) fdinfo(p string) ([]byte, bool) {
 	return c.s.sys.FDInfo(o), true
 }
 
-// ownFD returns the descriptor that a path under the caller's /proc/PID/dir names.
-func (c *call) ownFD(p, dir string) (int32, bool) {
-	rest, ok := strings.CutPrefix(p, "/proc/")
+// ownFile returns the name of a file in the caller's own directory of /proc, as a resolved path has it.
+func (c *call) ownFile(p string) (name string, ok bool) {
+	rest, ok := strings.CutPrefix(p, "/proc/self/")
 	if !ok {
-		return 0, false
+		return "", false
 	}
-	who, rest, _ := strings.Cut(rest, "/")
-	if who != "self" && who != strconv.Itoa(c.s.processOf(c.n.PID).tgid) && who != "thread-self" {
-		return 0, false
+	if task, found := strings.CutPrefix(rest, "task/"); found {
+		tid, name, _ := strings.Cut(task, "/")
+		_, own := c.ids()
+		return name, tid == own
 	}
-	rest, ok = strings.CutPrefix(rest, dir+"/")
-	n, err := strconv.ParseInt(rest, 10, 32)
-	return int32(n), ok && err == nil
+	return rest, true
 }
 
-func (c *call) readlink(dir int32, addr, to, size uint64) {
-	p, ok := c.text(addr, 4096)
-	if !ok || !strings.HasPrefix(p, "/proc/") {
-		c.s.host(c.n)
-		return
+// ownFD returns the descriptor that a path in dir of the caller's directory in /proc names.
+func (c *call) ownFD(p, dir string) (int32, bool) {
+	name, ok := c.ownFile(p)
+	name, found := strings.CutPrefix(name, dir+"/")
+	if !ok || !found {
+		return 0, false
 	}
-	fd, ok := c.ownFD(path.Clean(p), "fd")
+	n, err := strconv.ParseInt(name, 10, 32)
+	return int32(n), err == nil
+}
+
+// objectLinks are the texts of the links in /proc/self/fd of objects.
+var objectLinks = map[bpfsys.Kind]string{
+	bpfsys.KindMap: "anon_inode:bpf-map", bpfsys.KindProg: "anon_inode:bpf-prog", bpfsys.KindBTF: "anon_inode:btf", bpfsys.KindLink: "anon_inode:bpf-link",
+	bpfsys.KindPerf: "anon_inode:[perf_event]", bpfsys.KindIter: "anon_inode:bpf_iter",
+}
+
+// linkText returns the text of a link of the caller that the simulated kernel knows better than the host.
+func (c *call) linkText(p string) string {
+	if name, ok := c.ownFile(p); ok && name == "cwd" {
+		dir, _ := c.s.workDir(int(c.n.PID))
+		return dir
+	}
+	fd, ok := c.ownFD(p, "fd")
 	if !ok {
-		c.s.host(c.n)
-		return
+		return ""
 	}
-	var text string
-	switch o := c.File(fd).Object.(type) {
-	case *bpfsys.Map:
-		text = "anon_inode:bpf-map"
-	case *bpfsys.Prog:
-		text = "anon_inode:bpf-prog"
-	case *bpfsys.BTF:
-		text = "anon_inode:btf"
-	case *bpfsys.Link:
-		text = "anon_inode:bpf-link"
-	case *bpfsys.PerfEvent:
-		text = "anon_inode:[perf_event]"
-	case *bpfsys.Iter:
-		text = "anon_inode:bpf_iter"
-	default:
-		_ = o
-		c.s.host(c.n)
+	f := c.s.fileAt(c.n, fd)
+	switch {
+	case f == nil:
+		return ""
+	case f.object != nil:
+		return objectLinks[f.object.Kind()]
+	}
+	return c.s.unmounted(f.path)
+}
+
+func (c *call) readlink(at place, to, size uint64) {
+	text := c.linkText(at.path)
+	if text == "" {
+		switch kind, _, _ := c.look(at); kind {
+		case hostPath:
+			c.s.host(c.n)
+		case absent:
+			c.s.reply(c.n, 0, unix.ENOENT)
+		default:
+			c.s.reply(c.n, 0, unix.EINVAL)
+		}
 		return
 	}
 	b := []byte(text)
@@ -459,85 +418,70 @@ func (c *call) readlink(dir int32, addr, to, size uint64) {
 	c.s.reply(c.n, int64(len(b)), 0)
 }
 
-// inFS reads a path and reports whether it is in the simulated bpffs; otherwise it lets the host serve the call.
-func (c *call) inFS(dir int32, addr uint64) (string, bool) {
-	p, ok := c.pathAt(dir, addr)
-	if !ok {
-		return "", false
-	}
-	if !bpfsys.InBPFFS(p) {
-		c.s.host(c.n)
-		return "", false
-	}
-	return p, true
-}
-
-func (c *call) mkdir(dir int32, addr uint64) {
-	s := c.s
-	p, ok := c.pathAt(dir, addr)
+func (c *call) mkdir(at []place) {
+	s, p := c.s, at[0].path
 	switch {
-	case !ok:
+	case !at[0].ours():
+		s.host(c.n)
 	case bpfsys.InBPFFS(p):
 		s.reply(c.n, 0, errnoOf(s.sys.Mkdir(p)))
 	case strings.HasPrefix(p, cgroupRoot+"/"):
-		s.reply(c.n, 0, c.makeCgroup(p))
+		s.reply(c.n, 0, c.makeCgroup(at[0]))
 	default:
-		s.host(c.n)
+		c.change(at[0], "mkdir", true)
 	}
 }
 
-// cgroupRoot is where the host mounts cgroups. The cgroups that the tool creates there are simulated: they are empty and serve as attach targets.
-const cgroupRoot = "/sys/fs/cgroup"
-
-// maxCgroups limits the cgroups that the tool can create.
-const maxCgroups = 4096
-
-func (c *call) makeCgroup(p string) unix.Errno {
-	s := c.s
-	_, exists := c.IsFile(p)
-	_, parent := c.IsFile(path.Dir(p))
+// change answers a call that would create or remove a simulated place outside of bpffs, or has the host answer if the place is its own.
+func (c *call) change(at place, name string, creates bool) {
+	kind, _, _ := c.look(at)
 	switch {
-	case exists || s.cgroups[p] != 0:
-		return unix.EEXIST
-	case !parent && s.cgroups[path.Dir(p)] == 0:
-		return unix.ENOENT
-	case len(s.cgroups) >= maxCgroups:
-		return unix.EAGAIN
+	case kind == hostPath:
+		c.s.host(c.n)
+	case kind == absent && !creates:
+		c.s.reply(c.n, 0, unix.ENOENT)
+	case kind != absent && name == "mkdir":
+		c.s.reply(c.n, 0, unix.EEXIST)
+	default:
+		c.s.note(fmt.Sprintf("%s(2) of %s is refused: it is simulated, and this call is not served there", name, at))
+		c.s.reply(c.n, 0, unix.EPERM)
 	}
-	s.lastCgroup++
-	s.cgroups[p] = 1<<32 + s.lastCgroup // above the ids of the host's cgroups
-	return 0
 }
 
-func (c *call) unlink(dir int32, addr uint64, isDir bool) {
-	p, ok := c.pathAt(dir, addr)
-	switch {
-	case !ok:
+func (c *call) unlink(at place, isDir bool) {
+	name := "unlink"
+	if isDir {
+		name = "rmdir"
+	}
+	switch p := at.path; {
+	case !at.ours():
+		c.s.host(c.n)
 	case c.s.cgroups[p] != 0 && !isDir:
 		c.s.reply(c.n, 0, unix.EISDIR)
 	case c.s.cgroups[p] != 0:
 		delete(c.s.cgroups, p)
 		c.s.reply(c.n, 0, 0)
-	case !bpfsys.InBPFFS(p):
-		c.s.host(c.n)
-	default:
+	case bpfsys.InBPFFS(p):
 		c.s.reply(c.n, 0, errnoOf(c.s.sys.Unlink(p, isDir)))
+	default:
+		c.change(at, name, false)
 	}
 }
 
-func (c *call) rename(fromDir int32, from uint64, toDir int32, to uint64, flags uint64) {
-	p, ok := c.inFS(fromDir, from)
-	if !ok {
-		return
-	}
-	q, ok := c.text(to, 4096)
-	if !ok {
-		c.s.reply(c.n, 0, unix.EFAULT)
-		return
-	}
-	if flags&^uint64(unix.RENAME_NOREPLACE) != 0 {
+func (c *call) rename(at []place, flags uint64) {
+	from, to := at[0], at[1]
+	switch {
+	case !bpfsys.InBPFFS(from.path) && !bpfsys.InBPFFS(to.path):
+		if kind, _, _ := c.look(from); kind == hostPath {
+			c.change(to, "rename", true)
+			return
+		}
+		c.change(from, "rename", false)
+	case flags&^uint64(unix.RENAME_NOREPLACE) != 0:
 		c.s.reply(c.n, 0, unix.EINVAL)
-		return
+	case !bpfsys.InBPFFS(from.path):
+		c.s.reply(c.n, 0, unix.EXDEV)
+	default:
+		c.s.reply(c.n, 0, errnoOf(c.s.sys.Rename(from.path, to.path, flags&unix.RENAME_NOREPLACE != 0)))
 	}
-	c.s.reply(c.n, 0, errnoOf(c.s.sys.Rename(p, c.Path(toDir, q), flags&unix.RENAME_NOREPLACE != 0)))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -14,22 +13,12 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// ownFile reports whether a path is a file of the caller's own directory in /proc.
-func (c *call) ownFile(p, name string) bool {
-	rest, ok := strings.CutPrefix(p, "/proc/")
-	if !ok || path.Base(p) != name {
-		return false
-	}
-	who, rest, _ := strings.Cut(rest, "/")
-	return rest == name && (who == "self" || who == "thread-self" || who == strconv.Itoa(c.process().tgid))
-}
-
 // memoryMaps returns the caller's /proc/self/maps, in which mappings of simulated files and objects have the names that a kernel shows.
 func (c *call) memoryMaps(p string) ([]byte, bool) {
-	if !c.ownFile(p, "maps") {
+	if name, ok := c.ownFile(p); !ok || name != "maps" {
 		return nil, false
 	}
-	host, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.process().tgid))
+	host, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.n.PID))
 	if err != nil {
 		return nil, false
 	}
@@ -64,7 +53,7 @@ func (c *call) openIDMap(p string, flags uint64) bool {
 	}
 	if dir, ok := strings.CutPrefix(path.Dir(p), "/proc/"); !ok || strings.Contains(dir, "/") {
 		return false
-	} else if dir == "self" || dir == "thread-self" {
+	} else if dir == "self" {
 		p = fmt.Sprintf("/proc/%d/%s", c.process().tgid, name)
 	}
 	if !samePIDs(c.n.PID) {

@@ -142,7 +142,7 @@ func supervise(tool string) {
 		panic(err)
 	}
 	self, _ := os.Executable()
-	code, err := Run(Config{System: bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec)}, Args: []string{self, "tool", tool}, Stdout: os.Stdout, Stderr: os.Stderr})
+	code, err := Run(Config{System: bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec)}, Args: []string{self, "tool", tool}, Stdout: os.Stdout, Stderr: os.Stderr, Notes: os.Stderr})
 	fmt.Println(code, err)
 }
 
@@ -180,7 +180,8 @@ func TestNoProcessOutlivesAKilledSupervisor(t *testing.T) {
 
 // confine refuses a system call as the profile of a container does.
 func confine(name string) {
-	nr := map[string]uint32{"bpf": unix.SYS_BPF, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "pidfd_getfd": unix.SYS_PIDFD_GETFD}[name]
+	nr := map[string]uint32{"bpf": unix.SYS_BPF, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "pidfd_getfd": unix.SYS_PIDFD_GETFD,
+		"process_vm_readv": unix.SYS_PROCESS_VM_READV, "process_vm_writev": unix.SYS_PROCESS_VM_WRITEV, "memfd_create": unix.SYS_MEMFD_CREATE, "inotify_add_watch": unix.SYS_INOTIFY_ADD_WATCH}[name]
 	f := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: nr},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}, {Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
@@ -198,11 +199,11 @@ func TestAContainersFilterIsNamed(t *testing.T) {
 	start(t, "exit7", "") // skips where there is no supervision
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for _, name := range []string{"bpf", "perf_event_open", "pidfd_getfd"} {
+	for _, name := range []string{"bpf", "perf_event_open", "pidfd_getfd", "process_vm_readv", "process_vm_writev", "memfd_create", "inotify_add_watch"} {
 		out, err := osexec.Command(self, "confined", "exit7", name).CombinedOutput()
 		require.NoError(t, err)
 		assert.Contains(t, string(out), "seccomp=unconfined", name)
-		assert.Regexp(t, `\n(126 <nil>|0 pidfd_getfd.*)\n`, "\n"+string(out), name)
+		assert.Regexp(t, `\n(126 <nil>|0 `+name+`: .*)\n`, "\n"+string(out), name)
 	}
 }
 

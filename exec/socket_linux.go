@@ -5,11 +5,12 @@ package exec
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // listen serves bpfrun fire on a Unix socket: it reads a line of an events file and answers "N programs ran" or an error. Only the same user can connect.
@@ -49,9 +50,9 @@ func (s *supervisor) session(conn net.Conn) {
 			s.mu.Unlock()
 		}
 		if err != nil {
-			fmt.Fprintf(conn, "error: %v\n", err)
+			visible.Fprintf(conn, "error: %v\n", err)
 			continue
 		}
-		fmt.Fprintf(conn, "%d programs ran\n", n)
+		visible.Fprintf(conn, "%d programs ran\n", n)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -54,7 +55,13 @@ type supervisor struct {
 	routeSockets map[uint64]uint32
 	told         map[string]bool // notes already written
 	callNames    map[int32]string
-	mounts       []mountPoint // of bpffs, in the order in which the tool mounted them
+	mounts       []mountPoint      // of bpffs, in the order in which the tool mounted them
+	started      bool              // the guard has made the execve(2) that starts the tool
+	guardNS      map[string]uint64 // inodes of the guard's namespaces, once it has made a call
+	mountTables  map[mountKey]*mountTable
+	tables       map[uint32]threadTable // of threads other than the first of their process
+	workDirs     []workDir
+	workDirIDs   map[workDir]int
 
 	quiet quiet
 	lives lives
@@ -78,6 +85,7 @@ func Run(cfg Config) (int, error) {
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
 		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, xdpModes: map[bpfsys.Device]uint32{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
+		mountTables: map[mountKey]*mountTable{}, tables: map[uint32]threadTable{}, workDirIDs: map[workDir]int{},
 		listener: -1, inotify: -1, quit: -1,
 	}
 	defer s.close()
@@ -126,6 +134,8 @@ func (s *supervisor) close() {
 		p.close()
 	}
 	clear(s.procs)
+	s.dropMountTables()
+	s.dropTables()
 	for _, fd := range []*int{&s.listener, &s.inotify, &s.quit} {
 		if *fd >= 0 {
 			unix.Close(*fd)
@@ -180,7 +190,7 @@ func (s *supervisor) run(path string) (int, error) {
 	}
 	theirs.Close()
 	s.guard = cmd.Process.Pid
-	if s.listener, err = receive(pair[0], s.guard); err != nil {
+	if s.listener, err = s.receive(pair[0], s.guard); err != nil {
 		guard.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -228,7 +238,7 @@ func (s *supervisor) run(path string) (int, error) {
 	if errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode(), nil // the child has written why
 	}
-	return 0, fmt.Errorf("start the guard process: %w", err)
+	return 0, fmt.Errorf("%w: %w", ErrGuard, err)
 }
 
 // follow receives from the guard the tool's process id, then its wait status; ok is false when the guard was killed or could not start the tool.
@@ -261,20 +271,24 @@ func (s *supervisor) killLeft() {
 	}
 }
 
-// receive copies the filter's listener from the child, which sends its descriptor's number.
-func receive(fd, pid int) (int, error) {
+// receive copies the filter's listener from the child, which sends its descriptor's number and waits.
+func (s *supervisor) receive(fd, pid int) (int, error) {
 	theirs, ok := readWord(fd)
 	if !ok {
 		return 0, errors.New("the child process ended before the supervisor could attach")
 	}
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return 0, fmt.Errorf("pidfd_open: %w", err)
+		return -1, fmt.Errorf("pidfd_open: %w", err)
 	}
 	defer unix.Close(pidfd)
 	l, err := unix.PidfdGetfd(pidfd, int(theirs), 0)
 	if err != nil {
-		return 0, fmt.Errorf("pidfd_getfd: %w: a container's seccomp profile may forbid it (docker run --security-opt seccomp=unconfined)", err)
+		return 0, fmt.Errorf("pidfd_getfd: %w: %s", err, advice)
+	}
+	if err := s.usable(pid); err != nil {
+		unix.Close(l)
+		return -1, err
 	}
 	return l, nil
 }
@@ -308,7 +322,7 @@ func (s *supervisor) logf(format string, args ...any) {
 	}
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	fmt.Fprintf(s.cfg.Log, format+"\n", args...)
+	visible.Fprintf(s.cfg.Log, format+"\n", args...)
 }
 
 // maxNotes limits the notes of a session.
@@ -331,7 +345,7 @@ func (s *supervisor) note(text string) {
 	if s.notes++; s.notes > maxNotes {
 		text = "further notes are suppressed"
 	}
-	fmt.Fprintf(s.cfg.Notes, "bpfrun exec: %s\n", strings.TrimRight(text, "\n"))
+	visible.Fprintf(s.cfg.Notes, "bpfrun exec: %s\n", strings.TrimRight(text, "\n"))
 }
 
 // freed closes the descriptor of an object that was freed.
@@ -346,7 +360,7 @@ func (s *supervisor) newShared(name string, size int) (bpfsys.Memory, error) {
 	if f := s.sharing; f != nil {
 		return newMemory(f.fd, size)
 	}
-	fd, err := unix.MemfdCreate("bpfrun:"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := s.memfd(name)
 	if err != nil {
 		return nil, err
 	}

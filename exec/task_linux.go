@@ -87,9 +87,69 @@ func alive(pidfd int) bool {
 	return pidfd >= 0 && !ready(pidfd, unix.POLLIN)
 }
 
+// pidfdThread is PIDFD_THREAD, since Linux 6.9.
+const pidfdThread = unix.O_EXCL
+
+// maxThreadFDs limits the descriptors of threads that are kept.
+const maxThreadFDs = 256
+
+// tableOf returns a pidfd with which pidfd_getfd(2) takes descriptors from a thread's own table. Threads may have tables of their own (CLONE_FILES, unshare(2)), and
+// the first thread, which a process's pidfd stands for, may have ended. The descriptor is kept.
+func (s *supervisor) tableOf(pid uint32) (int, error) {
+	p := s.processOf(pid)
+	if int(pid) == p.tgid {
+		return p.pidfd, nil
+	}
+	if t, ok := s.tables[pid]; ok {
+		if alive(t.pidfd) && t.process == p {
+			return t.pidfd, nil
+		}
+		unix.Close(t.pidfd)
+		delete(s.tables, pid)
+	}
+	fd, err := unix.PidfdOpen(int(pid), pidfdThread)
+	if err == unix.EINVAL { // before Linux 6.9
+		const kcmpFiles = 2
+		if r, _, e := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(p.tgid), kcmpFiles, 0, 0, 0); e == 0 && r == 0 {
+			return p.pidfd, nil
+		}
+		s.note("a thread has descriptors of its own, or the first thread of its process has ended: bpfrun needs Linux 6.9 or later to serve their calls")
+		return -1, unix.EBADF
+	}
+	if err != nil {
+		return -1, err
+	}
+	if len(s.tables) >= maxThreadFDs {
+		s.dropTables()
+	}
+	s.tables[pid] = threadTable{fd, p}
+	return fd, nil
+}
+
+// threadTable is the pidfd of a thread.
+type threadTable struct {
+	pidfd   int
+	process *process
+}
+
+func (s *supervisor) dropTables() {
+	for _, t := range s.tables {
+		unix.Close(t.pidfd)
+	}
+	clear(s.tables)
+}
+
 // grab duplicates a descriptor of the caller into this process.
 func (s *supervisor) grab(n *notif, fd int32) (int, error) {
-	return unix.PidfdGetfd(s.processOf(n.PID).pidfd, int(fd), 0)
+	table, err := s.tableOf(n.PID)
+	if err != nil {
+		return -1, err
+	}
+	g, err := unix.PidfdGetfd(table, int(fd), 0)
+	if err != nil {
+		s.denied(n.PID, "pidfd_getfd", err)
+	}
+	return g, err
 }
 
 // call is one notified call. It implements [bpfsys.Caller].
@@ -97,6 +157,8 @@ type call struct {
 	s *supervisor
 	n *notif
 	p *process // the caller's process, nil until looked up
+	// barred is the errno with which the host forbids to read the caller's memory.
+	barred unix.Errno
 }
 
 // process returns the caller's process.
@@ -118,6 +180,9 @@ func (c *call) Read(addr uint64, p []byte) bool {
 		return false
 	}
 	k, err := unix.ProcessVMReadv(int(c.n.PID), []unix.Iovec{{Base: &p[0], Len: uint64(len(p))}}, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(p)}}, 0)
+	if err != nil {
+		c.barred = c.s.denied(c.n.PID, "process_vm_readv", err)
+	}
 	return err == nil && k == len(p) && c.s.valid(c.n.ID)
 }
 
@@ -130,6 +195,9 @@ func (c *call) Write(addr uint64, p []byte) bool {
 		return false
 	}
 	k, err := unix.ProcessVMWritev(int(c.n.PID), []unix.Iovec{{Base: &p[0], Len: uint64(len(p))}}, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(p)}}, 0)
+	if err != nil {
+		c.s.denied(c.n.PID, "process_vm_writev", err)
+	}
 	return err == nil && k == len(p)
 }
 
@@ -156,7 +224,7 @@ func (c *call) Interrupted() bool {
 
 // IsFile resolves path in the caller's root directory.
 func (c *call) IsFile(path string) (regular, exists bool) {
-	st, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", c.n.PID, path))
+	st, err := os.Stat(c.hostName(path, c.walker().root))
 	return err == nil && st.Mode().IsRegular(), err == nil
 }
 
@@ -186,24 +254,21 @@ func (c *call) text(addr uint64, limit int) (string, bool) {
 	return "", false
 }
 
-// Path makes a path absolute and clean without following links: the simulated file systems have none. In a bpffs that the tool mounted it begins with
-// the path of that instance's root.
-func (c *call) Path(dirfd int32, path string) string {
-	if !filepath.IsAbs(path) {
-		dir := fmt.Sprintf("/proc/%d/cwd", c.n.PID)
-		if dirfd != unix.AT_FDCWD {
-			if d, ok := c.s.dirOf(c.n, dirfd); ok {
-				return filepath.Join(d, path)
-			}
-			dir = fmt.Sprintf("/proc/%d/fd/%d", c.n.PID, dirfd)
-		}
-		d, err := os.Readlink(dir)
-		if err != nil {
-			return path
-		}
-		path = filepath.Join(d, path)
+// Path implements [bpfsys.Caller]. A place of the host keeps its spelling, made absolute and clean: events name probed files by it.
+func (c *call) Path(dirfd int32, p string) string {
+	at := c.resolve(dirfd, p, true, false)
+	if at.drifts && !c.s.covers(at.path) {
+		c.s.note("a path relative to a simulated directory leads to the host's " + at.String() + ", and is not found: use an absolute path")
 	}
-	return c.mounted(filepath.Clean(path))
+	if at.ours() || at.drifts {
+		return at.path
+	}
+	if !filepath.IsAbs(p) {
+		if dir, _, ok := c.directory(dirfd); ok {
+			p = filepath.Join(dir, p)
+		}
+	}
+	return filepath.Clean(p)
 }
 
 // Magic numbers of file systems (statfs(2)).
@@ -214,13 +279,14 @@ const (
 	magicTracefs = 0x74726163
 	magicDebugfs = 0x64626720
 	magicSysfs   = 0x62656572
+	magicProc    = 0x9fa0
 )
 
 func (c *call) File(fd int32) bpfsys.File {
 	if fd < 0 {
 		return bpfsys.File{}
 	}
-	g, err := unix.PidfdGetfd(c.process().pidfd, int(fd), 0)
+	g, err := c.s.grab(c.n, fd)
 	if err != nil {
 		return bpfsys.File{}
 	}

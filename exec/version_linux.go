@@ -53,7 +53,7 @@ func (s *supervisor) version(c *call) {
 		return
 	}
 	p.vdso = 0
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.tgid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.n.PID))
 	if err != nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (s *supervisor) version(c *call) {
 			return
 		}
 		at := lo + uint64(i+len(versionNote))
-		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", p.tgid), os.O_RDWR, 0)
+		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", c.n.PID), os.O_RDWR, 0)
 		if err != nil {
 			return
 		}

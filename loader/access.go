@@ -1,35 +1,67 @@
 package loader
 
 import (
+	"math/bits"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// AccessRelocs returns the CO-RE relocations that may determine the offset of the load, store or helper call at pc:
-// that of the instruction itself, or those in the computation of the address on some path to it. The address is the
-// third argument of a probe read helper, and the second argument of other calls. The search ends at an address loaded
-// from memory.
-func (lp *LinkedProgram) AccessRelocs(pc int) []*Reloc {
+// Address describes how a program computed the address of an access: what it added to the pointer that it began with.
+// A pointer begins where it is loaded from memory, returned by a call, or passed to the program. What explains how
+// that pointer was found does not explain the place of the access.
+type Address struct {
+	// Relocs are the CO-RE relocations of fields whose offsets were added, the one next to the access first. Different
+	// paths to the access may add different ones.
+	Relocs []*Reloc
+	// Fixed means that on some path a constant that no relocation explains was added.
+	Fixed bool
+	// Bare means that on some path nothing was added, Moved that it was a number computed at run time: an index, a length. Constants added
+	// to a pointer that is known to lead to numbers or characters count as such.
+	Bare, Moved bool
+	// Mixed means that on some path it was such a number and a constant: a member of an element, or another element.
+	Mixed bool
+	// Struct means that the pointer of a path that counts for Bare was loaded from a field that points to a struct.
+	Struct bool
+	// Partial means that the search had to stop before it saw all paths.
+	Partial bool
+}
+
+// AccessRelocs returns the CO-RE relocations that may determine the offset of the load, store or helper call at pc.
+func (lp *LinkedProgram) AccessRelocs(pc int) []*Reloc { return lp.AddressAt(pc).Relocs }
+
+// AddressAt describes the address of the load, store or helper call at pc. The address is the third argument of a probe
+// read helper, and the second argument of other calls.
+func (lp *LinkedProgram) AddressAt(pc int) Address {
 	if pc < 0 || pc >= len(lp.Insns) {
-		return nil
+		return Address{}
 	}
 	if r, ok := lp.fieldReloc(pc); ok {
-		return []*Reloc{r}
+		return Address{Relocs: []*Reloc{r}}
 	}
-	info := lp.Insns[pc].Info()
+	in := lp.Insns[pc]
+	flags := in.Info().Flags
+	from := slice{pc: pc}
+	if in.Off != 0 {
+		from.added = addedFixed
+	}
 	switch {
-	case info.Flags&decode.FlagCall != 0:
-		if found := lp.addressRelocs(pc, 3); found != nil {
-			return found
+	case flags&decode.FlagCall != 0:
+		from.added = 0
+		from.wanted = 1 << 3
+		if a := lp.address(from); a.Relocs != nil || lp.copies(pc) {
+			return a
 		}
-		return lp.addressRelocs(pc, 2)
-	case info.Flags&decode.FlagLoad != 0:
-		return lp.addressRelocs(pc, lp.Insns[pc].Src)
-	case info.Flags&decode.FlagStore != 0:
-		return lp.addressRelocs(pc, lp.Insns[pc].Dst)
+		from.wanted = 1 << 2
+	case flags&decode.FlagLoad != 0:
+		from.wanted = 1 << in.Src
+	case flags&decode.FlagStore != 0:
+		from.wanted = 1 << in.Dst
+	default:
+		return Address{}
 	}
-	return nil
+	return lp.address(from)
 }
 
 // fieldReloc returns the relocation of an instruction if it is for a field that the target has.
@@ -41,77 +73,333 @@ func (lp *LinkedProgram) fieldReloc(pc int) (*Reloc, bool) {
 	return r, true
 }
 
+// added says what a path added to a pointer, and what is known about the pointer.
+type added uint8
+
+const (
+	addedReloc  added = 1 << iota
+	addedFixed        // a constant
+	addedNumber       // a number that is known only at run time
+	begun             // one of the registers that were added together was followed to its origin
+	toStruct          // the pointer was loaded from a field that points to a struct or union
+	toElements        // from a field that points to a number, a character or a pointer
+)
+
+// slice is a position of the backward search: the registers, and stack slots of 8 bytes, whose values are followed.
+type slice struct {
+	pc     int
+	wanted uint16
+	slots  uint64
+	added  added
+}
+
+func (s slice) single() bool { return bits.OnesCount16(s.wanted)+bits.OnesCount64(s.slots) == 1 }
+
 // sliceStates limits the states that one search visits.
 const sliceStates = 4096
 
-// slicePlace is a position of the backward search, with the set of registers whose values are followed.
-type slicePlace struct {
-	pc     int
-	wanted uint16
+// slicer searches backward from an access along all paths that lead there.
+type slicer struct {
+	lp    *LinkedProgram
+	out   Address
+	seen  map[slice]bool
+	queue []slice
+	ways  map[int][][]int // by start of the function
+	// untyped searches do not determine where pointers lead.
+	untyped bool
 }
 
-// addressRelocs finds the relocations in the computation of a register's value at pc, backward along all paths that
-// lead there.
-func (lp *LinkedProgram) addressRelocs(pc int, reg uint8) []*Reloc {
-	f, ok := lp.FuncAt(pc)
-	if !ok {
-		return nil
-	}
-	ways := lp.predecessors(f)
-	var found []*Reloc
-	start := slicePlace{pc, 1 << reg}
-	seen := map[slicePlace]bool{start: true}
-	queue := []slicePlace{start}
-	for len(queue) > 0 && len(seen) < sliceStates {
-		at := queue[0]
-		queue = queue[1:]
-		for _, prev := range ways[at.pc-f.Start] {
-			wanted, r := lp.backward(prev, at.wanted)
-			if r != nil {
-				if !slices.Contains(found, r) {
-					found = append(found, r)
-				}
-				continue
-			}
-			next := slicePlace{prev, wanted}
-			if wanted != 0 && !seen[next] {
-				seen[next] = true
-				queue = append(queue, next)
-			}
-		}
-	}
-	return found
+func (lp *LinkedProgram) address(from slice) Address {
+	x := slicer{lp: lp, seen: map[slice]bool{}, ways: map[int][][]int{}}
+	x.run(from)
+	return x.out
 }
 
-// backward steps back over one instruction: it returns the registers to follow before it, or the relocation that ends
-// the search.
-func (lp *LinkedProgram) backward(pc int, wanted uint16) (uint16, *Reloc) {
-	const frame = 1 << 10 // r10 is never written
-	in := lp.Insns[pc]
-	info := in.Info()
-	if info.Flags&decode.FlagCall != 0 {
-		return wanted &^ 0x3f, nil // a call overwrites r0 to r5
+func (x *slicer) run(from slice) {
+	for x.before(from); len(x.queue) > 0; {
+		at := x.queue[0]
+		x.queue = x.queue[1:]
+		x.step(at)
 	}
-	dst := uint16(1) << in.Dst
-	if wanted&dst == 0 || info.Flags&(decode.FlagJump|decode.FlagBranch|decode.FlagStore|decode.FlagExit) != 0 {
-		return wanted, nil
+}
+
+// push queues the instruction s.pc, which is the next one to go back over.
+func (x *slicer) push(s slice) {
+	if len(x.seen) >= sliceStates {
+		x.out.Partial = true
+		return
 	}
-	if r, ok := lp.fieldReloc(pc); ok {
-		return 0, r
+	if !x.seen[s] {
+		x.seen[s] = true
+		x.queue = append(x.queue, s)
 	}
-	fromRegister := in.Code&8 != 0
+}
+
+// end records what a path added.
+func (x *slicer) end(s slice) {
 	switch {
-	case info.Flags&decode.FlagLoad != 0, in.Code == 0x18:
-		wanted &^= dst
-	case in.Code&0xf0 == 0xb0: // mov
-		wanted &^= dst
-		if fromRegister {
-			wanted |= 1 << in.Src
-		}
-	case fromRegister:
-		wanted |= 1 << in.Src
+	case s.added&addedReloc != 0:
+	case s.added&toElements != 0:
+		x.out.Moved = true
+	case s.added&addedNumber != 0 && s.added&addedFixed != 0:
+		x.out.Mixed = true
+	case s.added&addedNumber != 0:
+		x.out.Moved = true
+	case s.added&addedFixed != 0:
+		x.out.Fixed = true
+	default:
+		x.out.Bare = true
+		x.out.Struct = x.out.Struct || s.added&toStruct != 0
 	}
-	return wanted &^ frame, nil
+}
+
+// before continues at the instructions that may precede s.pc, or ends the path if nothing is left to follow.
+func (x *slicer) before(s slice) {
+	const frame = 1 << 10 // r10 is never written
+	s.wanted &^= frame
+	f, ok := x.lp.FuncAt(s.pc)
+	if !ok || s.wanted == 0 && s.slots == 0 {
+		x.end(s)
+		return
+	}
+	ways := x.ways[f.Start]
+	if ways == nil {
+		ways = x.lp.predecessors(f)
+		x.ways[f.Start] = ways
+	}
+	if s.pc == f.Start {
+		x.callers(f, s)
+	}
+	for _, prev := range ways[s.pc-f.Start] {
+		next := s
+		next.pc = prev
+		x.push(next)
+	}
+}
+
+// callers continues with the arguments of a function where it is called. In the main program and in callbacks, the
+// kernel passes them.
+func (x *slicer) callers(f Func, s slice) {
+	const arguments = 0x3e
+	called := false
+	for pc, in := range x.lp.Insns {
+		if to, ok := in.Target(pc); ok && in.Op() == decode.OpCallLocal && to == f.Start && s.wanted&arguments != 0 {
+			called = true
+			x.before(slice{pc: pc, wanted: s.wanted & arguments, added: s.added})
+		}
+	}
+	if !called {
+		x.end(s)
+	}
+}
+
+// step goes back over the instruction s.pc.
+func (x *slicer) step(s slice) {
+	in := x.lp.Insns[s.pc]
+	flags := in.Info().Flags
+	dst := uint16(1) << in.Dst
+	switch {
+	case flags&decode.FlagCall != 0:
+		x.call(s, in)
+	case flags&decode.FlagStore != 0:
+		x.store(s, in)
+	case s.wanted&dst == 0 || flags&(decode.FlagJump|decode.FlagBranch|decode.FlagExit) != 0:
+		x.before(s)
+	case flags&decode.FlagLoad != 0:
+		x.load(s, in)
+	default:
+		x.alu(s, in)
+	}
+}
+
+// store follows a wanted stack slot to the register that was stored there. Atomic operations return what memory held.
+func (x *slicer) store(s slice, in decode.Insn) {
+	info := in.Info()
+	var loaded uint16
+	if info.Writes&decode.RegSrc != 0 {
+		loaded |= 1 << in.Src
+	}
+	if info.Writes&decode.RegR0 != 0 {
+		loaded |= 1
+	}
+	if s.wanted&loaded != 0 {
+		s.wanted &^= loaded
+		x.origin(s, nil)
+		return
+	}
+	if slot, ok := slotAt(in.Dst, int64(in.Off)); ok && s.slots&slot != 0 && info.Size == 8 {
+		s.slots &^= slot
+		if info.Form == decode.FormStoreReg {
+			s.wanted |= 1 << in.Src
+		}
+	}
+	x.before(s)
+}
+
+// slotAt returns the bit of the stack slot at an offset from r10.
+func slotAt(base uint8, off int64) (uint64, bool) {
+	if base != 10 || off >= 0 || off < -512 || off%8 != 0 {
+		return 0, false
+	}
+	return 1 << (-off/8 - 1), true
+}
+
+// origin ends the search for one register or slot, which has been removed from s.
+func (x *slicer) origin(s slice, pointers []*Reloc) {
+	if s.added&begun != 0 {
+		s.added |= addedNumber // of two numbers that were added, one is no pointer
+	}
+	s.added |= begun
+	if len(pointers) > 0 && s.added&(toStruct|toElements) == 0 {
+		s.added |= leadsTo(pointers)
+	}
+	x.before(s)
+}
+
+// leadsTo returns where the pointers in relocated fields lead, 0 if that is unknown or differs.
+func leadsTo(relocs []*Reloc) added {
+	var all added
+	for _, r := range relocs {
+		last := r.Local.Last()
+		if r.Local.BTF == nil || last.Name == "" {
+			return 0
+		}
+		t, err := r.Local.BTF.Type(last.Type)
+		if err != nil || last.Index >= len(t.Members) {
+			return 0
+		}
+		p := r.Local.BTF.SkipMods(t.Members[last.Index].Type)
+		if p.Kind == btf.KindArray {
+			p = r.Local.BTF.SkipMods(p.Ref)
+		}
+		if p.Kind != btf.KindPtr {
+			return 0
+		}
+		switch to := r.Local.BTF.SkipMods(p.Ref); {
+		case to.Kind == btf.KindVoid || to.Kind == btf.KindFwd:
+			return 0
+		case to.Kind.IsComposite():
+			all |= toStruct
+		default:
+			all |= toElements
+		}
+	}
+	if all == toStruct|toElements {
+		return 0
+	}
+	return all
+}
+
+// load ends or follows a wanted register that was loaded: from the stack, it has the value that was stored there.
+func (x *slicer) load(s slice, in decode.Insn) {
+	s.wanted &^= 1 << in.Dst
+	if slot, ok := slotAt(in.Src, int64(in.Off)); ok && in.Info().Size == 8 {
+		s.slots |= slot
+		x.before(s)
+		return
+	}
+	if in.Info().Size < 8 {
+		s.added |= addedNumber
+		x.before(s)
+		return
+	}
+	var pointers []*Reloc
+	if !x.untyped {
+		if r, ok := x.lp.fieldReloc(s.pc); ok {
+			pointers = []*Reloc{r}
+		} else {
+			pointers = x.relocsOf(s.pc, in.Src)
+		}
+	}
+	x.origin(s, pointers)
+}
+
+// relocsOf returns the relocations of a register's value before pc.
+func (x *slicer) relocsOf(pc int, reg uint8) []*Reloc {
+	y := slicer{lp: x.lp, seen: map[slice]bool{}, ways: x.ways, untyped: true}
+	y.run(slice{pc: pc, wanted: 1 << reg})
+	return y.out.Relocs
+}
+
+// call goes back over a call, which may have returned a wanted register, or have written wanted slots of the stack.
+func (x *slicer) call(s slice, in decode.Insn) {
+	const overwritten = 0x3f
+	for slots := s.slots; slots != 0; slots &= slots - 1 {
+		slot := slots & -slots
+		if !x.lp.writes(s.pc, -8*int64(bits.TrailingZeros64(slot)+1)) {
+			continue
+		}
+		s.slots &^= slot
+		var pointers []*Reloc
+		if !x.untyped && x.lp.copies(s.pc) {
+			pointers = x.relocsOf(s.pc, 3)
+		}
+		x.origin(s, pointers)
+		return
+	}
+	if s.wanted&1 == 0 {
+		s.wanted &^= overwritten
+		x.before(s)
+		return
+	}
+	s.wanted &^= overwritten
+	to, ok := in.Target(s.pc)
+	f, known := x.lp.FuncAt(to)
+	if !ok || in.Op() != decode.OpCallLocal || !known {
+		x.origin(s, nil)
+		return
+	}
+	for pc := f.Start; pc < min(f.Start+f.Len, len(x.lp.Insns)); pc++ {
+		if x.lp.Insns[pc].Info().Flags&decode.FlagExit != 0 {
+			x.before(slice{pc: pc, wanted: 1, added: s.added})
+		}
+	}
+	if s.wanted != 0 || s.slots != 0 {
+		s.added |= addedNumber
+		x.before(s)
+	}
+}
+
+// alu goes back over an operation on a wanted register.
+func (x *slicer) alu(s slice, in decode.Insn) {
+	const mov, add, sub = 0xb0, 0, 0x10
+	dst := uint16(1) << in.Dst
+	r, field := x.lp.fieldReloc(s.pc)
+	_, relocated := x.lp.RelocAt(s.pc)
+	op, fromRegister := in.Code&0xf0, in.Code&8 != 0
+	if field {
+		if !slices.Contains(x.out.Relocs, r) {
+			x.out.Relocs = append(x.out.Relocs, r)
+		}
+		s.added |= addedReloc
+		if in.Code == 0x18 || op == mov {
+			s.wanted &^= dst
+		}
+		x.before(s)
+		return
+	}
+	switch {
+	case in.Code == 0x18:
+		s.wanted &^= dst
+		x.origin(s, nil)
+		return
+	case op == mov && fromRegister:
+		s.wanted = s.wanted&^dst | 1<<in.Src
+	case op == mov:
+		s.wanted &^= dst
+		if in.Imm != 0 && !relocated {
+			s.added |= addedFixed
+		}
+	case op == add && fromRegister:
+		s.wanted |= 1 << in.Src
+	case (op == add || op == sub) && !fromRegister && !relocated:
+		if s.added |= addedFixed; !s.single() {
+			s.added |= addedNumber // it may be a step of an index
+		}
+	default: // what was subtracted, or scales, names no field
+		s.added |= addedNumber
+	}
+	x.before(s)
 }
 
 // predecessors lists, for each instruction of a function, those that may execute immediately before it.

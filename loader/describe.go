@@ -80,9 +80,3 @@ func (o *Object) Relocations(fn *Function) int {
 	}
 	return n
 }
-
-// RelocatedAccess reports whether the load, store or helper call at pc uses an offset that CO-RE
-// patched: in the instruction itself, or in the computation of the address; see [LinkedProgram.AccessRelocs].
-func (lp *LinkedProgram) RelocatedAccess(pc int) bool {
-	return len(lp.AccessRelocs(pc)) > 0
-}

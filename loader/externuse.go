@@ -1,6 +1,9 @@
 package loader
 
-import "github.com/bpfrun/bpfrun/decode"
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+)
 
 // Instruction classes and modes (RFC 9669).
 const (
@@ -55,10 +58,19 @@ func usesAddress(insns []decode.Insn, reg uint8) bool {
 	return false
 }
 
-// externHint is what to do about an undefined symbol besides defining it.
+// externHint is what to do about an undefined symbol.
 func (o *Object) externHint(e *Extern) string {
-	if o.inMemory(e) {
-		return "; the program accesses it in memory, where --extern writes nothing"
+	const link = "link the object that defines it (bpftool gen object)"
+	switch {
+	case o.isFunction(e):
+		return link + ", or declare it __ksym if it is a kernel function"
+	case o.inMemory(e):
+		return link + ", or declare it __ksym or __kconfig; the program accesses it in memory, where --extern writes nothing"
 	}
-	return "; for a constant that user space writes use --extern " + e.Name + "=VALUE"
+	return link + ", or declare it __ksym or __kconfig; for a constant that user space writes use --extern " + e.Name + "=VALUE"
+}
+
+// isFunction reports whether an undefined symbol is a function, by its type.
+func (o *Object) isFunction(e *Extern) bool {
+	return e.Type != 0 && o.BTF != nil && o.BTF.Kind(e.Type) == btf.KindFuncProto
 }

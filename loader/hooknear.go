@@ -190,7 +190,22 @@ func offer(lp *LinkedProgram, near []string) string {
 		category, _, _ := strings.Cut(lp.AttachTo, "/")
 		to = category + "/" + to
 	}
-	return fmt.Sprintf("the kernel has %s; retarget with --attach %s=%s", strings.Join(near, ", "), lp.Name, to)
+	text := "the kernel has " + strings.Join(near, ", ")
+	if !sameHook(lp.AttachTo, near[0]) {
+		return text // what merely resembles it does something else
+	}
+	return fmt.Sprintf("%s; retarget with --attach %s=%s", text, lp.Name, to)
+}
+
+// sameHook reports whether two names are likely to be of one hook: a misspelling, or what other releases call the function.
+func sameHook(name, near string) bool {
+	if i := strings.LastIndexAny(name, "/:"); i >= 0 {
+		name = name[i+1:]
+	}
+	core := func(s string) string {
+		return strings.TrimSuffix(strings.TrimPrefix(strings.TrimLeft(s, "_"), "do_"), "_noprof")
+	}
+	return core(name) == core(near) || nearest.Distance(name, near) <= 1
 }
 
 // notListed is why BTF may lack a function that the kernel has.

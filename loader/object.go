@@ -30,7 +30,8 @@ type Object struct {
 	Warnings  []string
 
 	dialect   Dialect
-	elf       []byte    // the file
+	elf       []byte // the file
+	hasDWARF  bool
 	kernelBTF kernelBTF // of KernelBTF and CheckBTF
 	debugOnce sync.Once // of debug
 	debug     *btf.Spec

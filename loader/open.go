@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -27,6 +26,7 @@ const (
 	secBTFExt     = ".BTF.ext"
 	secLicense    = "license"
 	secVersion    = "version"
+	secDebugInfo  = ".debug_info"
 )
 
 // Open reads the object at path. The error is an *[Error] or one of the file system.
@@ -84,10 +84,7 @@ func (o *Object) DebugTypes() *btf.Spec {
 }
 
 // HasDWARF reports whether the object was compiled with -g and not stripped afterwards.
-func (o *Object) HasDWARF() bool {
-	f, err := readELF(o.elf)
-	return err == nil && slices.ContainsFunc(f.sections, func(s section) bool { return s.Name == ".debug_info" })
-}
+func (o *Object) HasDWARF() bool { return o.hasDWARF }
 
 // relocatedNames returns the names of the kernel types whose fields CO-RE relocates.
 func (o *Object) relocatedNames() map[string]bool {
@@ -140,6 +137,7 @@ func (o *Object) open(data []byte, cfg *openConfig) error {
 		return err
 	}
 	o.ByteOrder, o.elf, o.dialect = f.order, data, cfg.dialect
+	o.hasDWARF = f.byName(secDebugInfo) != nil
 	if err := o.readTypes(f); err != nil {
 		return err
 	}

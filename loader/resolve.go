@@ -23,7 +23,7 @@ func (l *loading) resolveExterns() error {
 		case e.unlinked:
 			if !e.Weak {
 				err = failf(ErrExtern, "%s is undefined: neither %s nor %s contains it", e.Name, secKconfig, secKsyms).
-					hint("link the objects with bpftool gen object, or declare it __ksym or __kconfig%s", l.o.externHint(e))
+					hint("%s", l.o.externHint(e))
 			}
 		case e.Kind == ExternKconfig && l.t.BTF != nil:
 			err = l.resolveKconfig(le, image)

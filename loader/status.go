@@ -251,7 +251,7 @@ func (l *loading) attachTo(lp *LinkedProgram, names hookNames, target, what stri
 // checkTracing looks up a hook in BTF; the kernel requires it to be there at load time.
 func (l *loading) checkTracing(lp *LinkedProgram, names hookNames, what string) (Status, *Error) {
 	if lp.AttachTo == "" {
-		return StatusAbsent, failf(ErrNoHook, "the section name gives no target").hint("retarget with --attach %s=FUNC", lp.Name)
+		return StatusAbsent, failf(ErrNoHook, "the section name gives no target").hint("name the %s with --attach %s=NAME", what, lp.Name)
 	}
 	return l.attachTo(lp, names, lp.AttachTo, what)
 }

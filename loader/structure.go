@@ -37,7 +37,9 @@ func (l *loading) checkStructure(lp *LinkedProgram) error {
 	}
 	e := l.progError(lp, &Error{Insn: ce.Insn, Err: because(kind, ce.Kind), Detail: ce.Detail, Source: l.sourceAt(lp, ce.Insn)})
 	if kind == ErrUnknownToTarget {
-		e.hint("compile with a lower -mcpu")
+		if text := withoutInsn(lp.Insns[ce.Insn]); text != "" {
+			e.hint("%s", text)
+		}
 	}
 	return e
 }

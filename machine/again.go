@@ -65,12 +65,12 @@ func (cs *contexts) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 		return nil, nil
 	}
 	it := &kernel.IterSpec{Given: in.Elements}
-	for _, b := range cs.reg.maps {
+	for b := range cs.reg.maps.All() {
 		if b.m != nil {
 			it.Maps = append(it.Maps, mapInfo(b.m))
 		}
 	}
-	for _, q := range cs.reg.programs {
+	for q := range cs.reg.programs.All() {
 		it.Programs = append(it.Programs, kernel.ProgInfo{ID: q.id, Name: q.lp.Name, Type: q.lp.Type, Insns: len(q.lp.Insns)})
 	}
 	b, err := cs.iterMap(p, in)
@@ -109,7 +109,7 @@ func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 	if b := cs.reg.byDef[in.MapDef]; b != nil && b.m != nil && visits(b.def.Type) {
 		return b.m, nil
 	}
-	for _, b := range cs.reg.maps {
+	for b := range cs.reg.maps.All() {
 		if b.m == nil || !visits(b.def.Type) || in.Map != "" && b.def.Name != in.Map || in.Map == "" && b.def.DataKind != loader.DataNone {
 			continue
 		}

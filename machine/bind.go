@@ -42,8 +42,8 @@ type program struct {
 	runs int
 	// begun counts the runs that have begun; snapshots do not restore it.
 	begun uint64
-	// accesses caches the relocations of instructions that read kernel memory.
-	accesses map[int][]*loader.Reloc
+	// accesses caches how the addresses of instructions that read kernel memory were computed.
+	accesses map[int]loader.Address
 	// tables holds the memory of the program's jump tables.
 	tables map[*loader.Map]*mem.Region
 	// arena is the arena whose pointers the program converts, or nil.
@@ -351,11 +351,6 @@ func (bin *binder) function(p *program, pc int, in decode.Insn) (*vm.Func, error
 	}
 	bin.instrument(p, pc, &f)
 	return &f, nil
-}
-
-// relocated reports whether the access at slot pc belongs to a CO-RE relocation.
-func (p *program) relocated(img *vm.Image, pc int) bool {
-	return img == p.img && len(p.accessRelocs(pc)) > 0
 }
 
 // reachable reports whether a slot is an instruction that constant propagation cannot rule out.

@@ -18,11 +18,11 @@ func TestWhatIsAChange(t *testing.T) {
 		"gone": {one, nil, -1, true}, "zero and gone": {zero, nil, -1, true},
 		"a CPU's new value": {nil, one, 0, true}, "a CPU's new zero": {nil, zero, 0, false}, "a CPU's zero is gone": {zero, nil, 1, false}, "a CPU's value is gone": {one, nil, 1, true},
 	} {
-		state := func(v []byte) map[elementID]element {
+		state := func(v []byte) []element {
 			if v == nil {
 				return nil
 			}
-			return map[elementID]element{{"k", c.cpu}: {[]byte("k"), v, c.cpu}}
+			return []element{{[]byte("k"), v, c.cpu}}
 		}
 		got := diffElements("m", state(c.before), state(c.after))
 		if assert.Equal(t, c.want, len(got) == 1, name) && c.want {

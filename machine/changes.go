@@ -15,54 +15,68 @@ type element struct {
 	cpu        int
 }
 
-// elementID identifies an element of a map.
-type elementID struct {
-	key string
-	cpu int
+// order compares elements by key bytes, then by CPU.
+func (a element) order(b element) int {
+	if c := bytes.Compare(a.key, b.key); c != 0 {
+		return c
+	}
+	return a.cpu - b.cpu
 }
 
-func elements(m maps.Map) map[elementID]element {
-	out := map[elementID]element{}
-	for _, e := range m.Entries() {
+// elements lists a map's contents in the order of [element.order].
+func elements(m maps.Map) []element {
+	entries := m.Entries()
+	out := make([]element, 0, len(entries))
+	for _, e := range entries {
 		if e.PerCPU == nil {
-			out[elementID{string(e.Key), -1}] = element{e.Key, e.Value, -1}
+			out = append(out, element{e.Key, e.Value, -1})
 			continue
 		}
 		for cpu, v := range e.PerCPU {
-			out[elementID{string(e.Key), cpu}] = element{e.Key, v, cpu}
+			out = append(out, element{e.Key, v, cpu})
 		}
+	}
+	if !slices.IsSortedFunc(out, element.order) { // arrays list their elements by index
+		slices.SortFunc(out, element.order)
 	}
 	return out
 }
 
-// diffElements lists the differences, in the order of key bytes and CPUs. An element that was absent and is now zero (a
-// new per-CPU slot) does not count as changed.
-func diffElements(name string, before, after map[elementID]element) []Change {
+// diffElements lists the differences of two lists in the order of [element.order]. An element that was absent and is now
+// zero (a new per-CPU slot) does not count as changed.
+func diffElements(name string, before, after []element) []Change {
 	var out []Change
-	for id, a := range after {
-		b, had := before[id]
+	if gap := len(after) - len(before); gap > 0 {
+		out = make([]Change, 0, gap)
+	}
+	for len(before)+len(after) > 0 {
+		c := 0
 		switch {
-		case had && bytes.Equal(a.value, b.value):
-		case !had && a.cpu >= 0 && isZero(a.value):
+		case len(before) == 0:
+			c = 1
+		case len(after) == 0:
+			c = -1
 		default:
-			c := Change{Map: name, Key: a.key, CPU: a.cpu, New: a.value}
-			if had {
-				c.Old = b.value
+			c = before[0].order(after[0])
+		}
+		switch {
+		case c < 0:
+			if b := before[0]; b.cpu < 0 || !isZero(b.value) {
+				out = append(out, Change{Map: name, Key: b.key, CPU: b.cpu, Old: b.value})
 			}
-			out = append(out, c)
+			before = before[1:]
+		case c > 0:
+			if a := after[0]; a.cpu < 0 || !isZero(a.value) {
+				out = append(out, Change{Map: name, Key: a.key, CPU: a.cpu, New: a.value})
+			}
+			after = after[1:]
+		default:
+			if b, a := before[0], after[0]; !bytes.Equal(a.value, b.value) {
+				out = append(out, Change{Map: name, Key: a.key, CPU: a.cpu, Old: b.value, New: a.value})
+			}
+			before, after = before[1:], after[1:]
 		}
 	}
-	for id, b := range before {
-		if _, still := after[id]; !still && (b.cpu < 0 || !isZero(b.value)) {
-			out = append(out, Change{Map: name, Key: b.key, CPU: b.cpu, Old: b.value})
-		}
-	}
-	slices.SortFunc(out, func(a, b Change) int {
-		if c := bytes.Compare(a.Key, b.Key); c != 0 {
-			return c
-		}
-		return a.CPU - b.CPU
-	})
 	return out
 }
 
@@ -79,12 +93,12 @@ func isZero(b []byte) bool {
 const watched = 1 << 20
 
 // contents copies the elements of the object's maps, including those used by tail call targets.
-func (rec *recorder) contents() map[*boundMap]map[elementID]element {
-	out := map[*boundMap]map[elementID]element{}
+func (rec *recorder) contents() map[*boundMap][]element {
+	out := map[*boundMap][]element{}
 	if rec.cfg.Unwatched {
 		return out
 	}
-	for _, b := range rec.reg.maps {
+	for b := range rec.reg.maps.All() {
 		if b.m == nil || uint64(b.m.Spec().MaxEntries)*uint64(b.m.Spec().ValueSize) > watched && isArray(b.def.Type) {
 			continue
 		}
@@ -103,9 +117,9 @@ func (rec *recorder) contents() map[*boundMap]map[elementID]element {
 // isArray reports whether a map of the type always contains all its elements.
 func isArray(t uapi.MapType) bool { return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray }
 
-func (rec *recorder) changes(before map[*boundMap]map[elementID]element) []Change {
+func (rec *recorder) changes(before map[*boundMap][]element) []Change {
 	var out []Change
-	for _, b := range rec.reg.maps {
+	for b := range rec.reg.maps.All() {
 		if old, ok := before[b]; ok {
 			if n, large := maps.Large(b.m); large {
 				if rec.run != nil {
@@ -113,7 +127,11 @@ func (rec *recorder) changes(before map[*boundMap]map[elementID]element) []Chang
 				}
 				continue
 			}
-			out = append(out, diffElements(b.def.Name, old, elements(b.m))...)
+			if changed := diffElements(b.def.Name, old, elements(b.m)); out == nil {
+				out = changed
+			} else {
+				out = append(out, changed...)
+			}
 		}
 	}
 	return out

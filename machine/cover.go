@@ -73,7 +73,7 @@ func (cov *coverage) tellCovered() {
 		return
 	}
 	var list []Covered
-	for _, p := range cov.reg.programs {
+	for p := range cov.reg.programs.All() {
 		if p.img == nil {
 			continue
 		}

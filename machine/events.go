@@ -12,7 +12,7 @@ type sent struct {
 // takeEvents takes the records of all ring and perf buffers, in the order in which they were sent.
 func (rec *recorder) takeEvents() []Event {
 	var queues []sent
-	for _, b := range rec.reg.maps {
+	for b := range rec.reg.maps.All() {
 		q := sent{b: b}
 		switch t := q.b.m.(type) {
 		case maps.RingBuffer:

@@ -5,9 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -65,7 +63,7 @@ func (m *Machine) hint(p *program, f *vm.Fault) string {
 		if r, ok := p.lp.RelocAt(f.PC); ok {
 			return p.lp.Linked().Explain(r)
 		}
-		return poisonHint(p.lp.Linked(), p.lp.Insns[f.PC])
+		return p.lp.PoisonText(f.PC)
 	case vm.BudgetExceeded:
 		return "raise the limit with --max-insns if the loop is meant to be that long"
 	case vm.LeakedReference:
@@ -74,17 +72,6 @@ func (m *Machine) hint(p *program, f *vm.Fault) string {
 		return memoryHint(f.Mem)
 	}
 	return ""
-}
-
-// poisonHint names what a poisoned instruction refers to, by the number in it.
-func poisonHint(l *loader.Linked, in decode.Insn) string {
-	switch kind, n, _ := corerelo.ParsePoison(in); {
-	case kind == corerelo.PoisonMap && n < len(l.Maps):
-		return fmt.Sprintf("map %s is used, but its creation is disabled", l.Maps[n].Name)
-	case kind == corerelo.PoisonKfunc && n < len(l.Externs):
-		return fmt.Sprintf("the kernel has no kfunc %s: test it with bpf_ksym_exists before the call", l.Externs[n].Name)
-	}
-	return "guard the access with bpf_core_field_exists or a similar check"
 }
 
 func memoryHint(f *mem.Fault) string {

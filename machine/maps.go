@@ -139,7 +139,7 @@ func (cr *creator) defaultSize(s *maps.Spec) {
 
 // initMaps fills data maps, program arrays and maps of maps, as libbpf does after creation.
 func (cr *creator) initMaps() error {
-	for _, b := range cr.reg.maps {
+	for b := range cr.reg.maps.All() {
 		if b.m == nil {
 			continue
 		}

@@ -53,7 +53,11 @@ func (rec *recorder) access(a *kernel.Access) {
 		list = &st.result.Writes
 	}
 	pc := rec.thread.PC()
-	if n := len(*list); n > 0 {
+	p, ok := owner(rec.thread.Image())
+	if !ok {
+		p = st.prog
+	}
+	if n := len(*list); n > 0 && (*list)[n-1].Program == p.lp.Name {
 		last := &(*list)[n-1]
 		if last.Insn == pc && last.Object == a.Object && last.Path == a.Path {
 			last.Size = max(last.Size, int(a.Off)+a.Size-int(last.Off))
@@ -70,7 +74,7 @@ func (rec *recorder) access(a *kernel.Access) {
 	if len(*list) >= most {
 		return
 	}
-	*list = append(*list, KernelAccess{Insn: pc, Access: *a, Relocated: st.prog.relocated(rec.thread.Image(), pc)})
+	*list = append(*list, KernelAccess{Program: p.lp.Name, Insn: pc, Access: *a, Relocated: len(p.addressAt(pc).Relocs) > 0})
 	if !a.Set && !a.Default && !a.Write {
 		st.warn(fmt.Sprintf("%s.%s of %s was never set: read as 0", a.Type, a.Path, a.Role))
 	}

@@ -5,6 +5,7 @@ import (
 	stdmaps "maps"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/internal/ordered"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -15,10 +16,11 @@ import (
 // code have state of their own.
 type registry struct {
 	linked   *loader.Linked
-	maps     []*boundMap
+	maps     ordered.List[*boundMap]
 	byDef    map[*loader.Map]*boundMap
-	programs []*program
+	programs ordered.List[*program]
 	byName   map[string]*program
+	lastMap  uint32 // number of the newest map
 	lastProg uint32 // id of the newest program
 }
 
@@ -28,9 +30,10 @@ func newRegistry(l *loader.Linked) registry {
 
 // boundMap is a map definition with the map created from it, or the reason why there is none.
 type boundMap struct {
-	def *loader.Map
-	m   maps.Map
-	err error
+	number uint32 // in the order of creation
+	def    *loader.Map
+	m      maps.Map
+	err    error
 }
 
 // Linked returns the object that the machine was created for.
@@ -47,7 +50,7 @@ func (reg *registry) Map(def *loader.Map) (maps.Map, bool) {
 
 // MapByName returns the map with that name.
 func (reg *registry) MapByName(name string) (maps.Map, bool) {
-	for _, b := range reg.maps {
+	for b := range reg.maps.All() {
 		if b.def.Name == name && b.m != nil {
 			return b.m, true
 		}
@@ -57,7 +60,9 @@ func (reg *registry) MapByName(name string) (maps.Map, bool) {
 
 // note adds a map to the machine.
 func (reg *registry) note(b *boundMap) {
-	reg.maps = append(reg.maps, b)
+	reg.lastMap++
+	b.number = reg.lastMap
+	reg.maps.Add(b.number, b)
 	reg.byDef[b.def] = b
 }
 
@@ -72,9 +77,9 @@ func (reg *registry) ProgramName(elem any) (string, bool) {
 
 // Names returns the names of all programs in file order.
 func (reg *registry) Names() []string {
-	names := make([]string, len(reg.programs))
-	for i, p := range reg.programs {
-		names[i] = p.lp.Name
+	names := make([]string, 0, reg.programs.Len())
+	for p := range reg.programs.All() {
+		names = append(names, p.lp.Name)
 	}
 	return names
 }
@@ -135,7 +140,7 @@ func (reg *registry) ProgramError(name string) error {
 
 // dropStorage deletes what programs stored for a socket that no longer exists (bpf_sk_storage_free).
 func (reg *registry) dropStorage(key uint64) {
-	for _, b := range reg.maps {
+	for b := range reg.maps.All() {
 		if s, ok := b.m.(maps.LocalStorage); ok && s.Spec().Type == uapi.MapTypeSkStorage {
 			s.FreeOwner(key) // usually nothing is stored
 		}
@@ -196,14 +201,14 @@ func (reg *registry) Branches(lp *loader.LinkedProgram, f func(pc int)) {
 func (reg *registry) add(p *program) {
 	reg.lastProg++
 	p.id = reg.lastProg
-	reg.programs = append(reg.programs, p)
+	reg.programs.Add(p.id, p)
 	reg.byName[p.lp.Name] = p
 }
 
 // remove removes a program.
 func (reg *registry) remove(p *program) {
 	delete(reg.byName, p.lp.Name)
-	reg.programs = slices.DeleteFunc(reg.programs, func(o *program) bool { return o == p })
+	reg.programs.Remove(p.id)
 }
 
 // drop removes a map; it returns false if there is none with that definition.
@@ -213,19 +218,19 @@ func (reg *registry) drop(def *loader.Map) (*boundMap, bool) {
 		return nil, false
 	}
 	delete(reg.byDef, def)
-	reg.maps = slices.DeleteFunc(reg.maps, func(o *boundMap) bool { return o == b })
+	reg.maps.Remove(b.number)
 	return b, true
 }
 
 // snapshot records how often each program ran.
 func (reg *registry) snapshot() (restore func()) {
-	runs := make([]int, len(reg.programs))
-	for i, p := range reg.programs {
-		runs[i] = p.runs
+	runs := map[*program]int{}
+	for p := range reg.programs.All() {
+		runs[p] = p.runs
 	}
 	return func() {
-		for i, p := range reg.programs {
-			p.runs = runs[i]
+		for p := range reg.programs.All() {
+			p.runs = runs[p]
 		}
 	}
 }

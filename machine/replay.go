@@ -40,7 +40,7 @@ type Replay struct {
 	buffers []*boundMap
 	total   Result
 	events  map[string]int
-	before  map[*boundMap]map[elementID]element
+	before  map[*boundMap][]element
 }
 
 // Outcome is the result of a run on one packet, valid until the next one is run.
@@ -107,7 +107,7 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 		return nil, nil, fmt.Errorf("%s: %w", name, ErrReplayTraced)
 	}
 	r.least, r.most = kernel.FrameLimits(p.lp.Type, p.lp.Flags&uapi.ProgXDPHasFrags != 0)
-	for _, b := range m.maps {
+	for b := range m.maps.All() {
 		switch b.m.(type) {
 		case maps.RingBuffer, maps.PerfArray:
 			r.buffers = append(r.buffers, b)

@@ -4,6 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -53,6 +54,8 @@ type Result struct {
 	Changes       []Change
 	Reads, Writes []KernelAccess
 	Warnings      []string
+	// Findings are what the run found without being asked.
+	Findings []finding.Finding
 	// StackReads are reads of stack bytes that were never written, which are also warnings. Only the interpreter
 	// detects them; in a replay it runs the first packets and samples of the others.
 	StackReads []StackRead
@@ -109,7 +112,9 @@ type Change struct {
 
 // KernelAccess is an executed access of kernel memory.
 type KernelAccess struct {
-	Insn int
+	// Program is the one whose instruction it is: after a tail call and in a callback, not the one that was started.
+	Program string
+	Insn    int
 	kernel.Access
 	// Relocated means that CO-RE patched the instruction, or the one that computed the address.
 	Relocated bool

@@ -27,7 +27,7 @@ func TestRegistryRestoresRuns(t *testing.T) {
 	restore()
 	assert.Equal(t, 3, reg.byName["b"].runs)
 	assert.Equal(t, []string{"a", "b"}, reg.Names())
-	assert.Equal(t, []uint32{1, 2}, []uint32{reg.programs[0].id, reg.programs[1].id})
-	reg.remove(reg.programs[0])
+	assert.Equal(t, []uint32{1, 2}, []uint32{reg.byName["a"].id, reg.byName["b"].id})
+	reg.remove(reg.byName["a"])
 	assert.Equal(t, []string{"b"}, reg.Names())
 }

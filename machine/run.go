@@ -145,7 +145,7 @@ func (m *Machine) abandon() {
 			_ = m.mem.StoreField(h.Addr, 4, 0) // a lock in freed memory needs no release
 		}
 	}
-	for _, b := range m.maps {
+	for b := range m.maps.All() {
 		if r, ok := b.m.(maps.RingBuffer); ok {
 			for _, addr := range r.Open() {
 				if !m.opened(addr) {
@@ -157,7 +157,7 @@ func (m *Machine) abandon() {
 }
 
 // finish collects what the run did.
-func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map[elementID]element) {
+func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]element) {
 	res := m.run.result
 	m.kernel.SetSink(nil)
 	res.Ran, res.Untyped = true, c.Untyped
@@ -181,6 +181,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 	res.Changes = m.changes(before)
 	res.DataOut, res.CtxOut = c.Out(), c.CtxOut()
 	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())
+	res.Findings = append(res.Findings, brokenPacket(p, res)...)
 	if !m.cfg.Uncovered {
 		res.Coverage = m.coverage.of(p)
 		m.tellCovered()

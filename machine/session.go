@@ -17,7 +17,7 @@ type Session struct {
 	m      *Machine
 	p      *program
 	ctx    *kernel.Context
-	before map[*boundMap]map[elementID]element
+	before map[*boundMap][]element
 	res    *Result
 	over   bool
 

@@ -95,7 +95,7 @@ func (m *Machine) Attach(a Attachment) error {
 
 // attachAll attaches the object's programs that extend or trace others of it.
 func (m *Machine) attachAll() error {
-	for _, p := range m.programs {
+	for p := range m.programs.All() {
 		t := p.lp.AttachProg
 		if t == nil || p.img == nil {
 			continue
@@ -177,7 +177,7 @@ func (m *Machine) relower(p *program) error {
 
 // unlink makes the engine look at the programs of arrays again: its links lead to the code of a program's former image.
 func (m *Machine) unlink() {
-	for _, b := range m.maps {
+	for b := range m.maps.All() {
 		if array, ok := b.m.(maps.ProgArray); ok {
 			clear(array.Links())
 		}

@@ -13,11 +13,12 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// StackRead is a read of stack bytes that were never written. Kernels before 6.3 refuse it; later ones read whatever is
-// there.
+// StackRead is a read of stack bytes that were never written. Kernels that have [since.UninitStack] read whatever is there;
+// others refuse it.
 type StackRead struct {
 	Program string
 	Insn    int
@@ -107,7 +108,7 @@ func (rec *recorder) unset(u mem.Unset) {
 		return
 	}
 	st.result.StackReads = append(st.result.StackReads, r)
-	st.warn(r.String() + "; kernels before 6.3 refuse that, later ones read whatever was there")
+	st.warn(fmt.Sprintf("%s; %s read whatever was there, other kernels refuse that", r, since.UninitStack.Kernels()))
 }
 
 // String returns Text with the source line.
@@ -173,9 +174,9 @@ func (rec *recorder) reader(p *program, pc int, u mem.Unset) (reader, what strin
 // mapOf returns the map at an address, or nil.
 func (rec *recorder) mapOf(addr uint64) *boundMap {
 	found, ok := rec.env.ByAddr(addr)
-	for i := range rec.reg.maps {
-		if ok && rec.reg.maps[i].m == found {
-			return rec.reg.maps[i]
+	for b := range rec.reg.maps.All() {
+		if ok && b.m == found {
+			return b
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,7 +15,8 @@ import (
 )
 
 // Validation reports which of a run's reads of kernel memory are proved: CO-RE relocated the access, and the
-// relocation's field is the field of the object that was read.
+// relocation's field is the field of the object that was read; or the program read where a pointer leads that it got from the kernel, and
+// added no offset.
 type Validation struct {
 	Reads, Proved, Baked int
 	Findings             []Finding
@@ -23,7 +25,9 @@ type Validation struct {
 // Finding is a read that is not proved, or that found nothing.
 type Finding struct {
 	Kind FindingKind
-	Insn int
+	// Program is the one whose instruction Insn is: the one that ran, which after a tail call is not the one that was started.
+	Program string
+	Insn    int
 	// Source is "file:line:col", empty without line information.
 	Source string
 	Text   string
@@ -49,13 +53,14 @@ const (
 // Validate examines a run's reads of kernel memory.
 func (reg *registry) Validate(res *Result) Validation {
 	var v Validation
-	lp, ok := reg.linked.Program(res.Program)
-	if !ok {
-		return v
-	}
 	for i := range res.Reads {
 		a := &res.Reads[i]
 		spec := a.Object.Spec()
+		p, ok := reg.byName[a.Program]
+		if !ok {
+			continue
+		}
+		lp := p.lp
 		if a.TypeID == 0 || spec == nil || !spec.Kind(a.TypeID).IsComposite() {
 			continue // a string, an array of pointers, untyped memory: no layout matters
 		}
@@ -71,18 +76,15 @@ func (reg *registry) Validate(res *Result) Validation {
 		if hole {
 			where = "padding of " + where
 		}
-		var relocs []*loader.Reloc
-		if a.Relocated {
-			relocs = reg.byName[res.Program].accessRelocs(a.Insn)
-		}
-		if other := a.OtherMember(meantPath(a, relocs)); other != "" {
+		at := p.addressAt(a.Insn)
+		if other := a.OtherMember(meantPath(a, at.Relocs)); other != "" {
 			v.add(lp, a.Insn, UnionMember, fmt.Sprintf("reads %s of %s, but of the union %s.%s was set", where, a.Role, a.Type, other))
 		}
 		switch {
-		case slices.ContainsFunc(relocs, func(r *loader.Reloc) bool { return meant(spec, a, r) }):
+		case slices.ContainsFunc(at.Relocs, func(r *loader.Reloc) bool { return meant(spec, a, r) }), atPointer(spec, a, &at):
 			v.Proved++
-		case len(relocs) > 0:
-			v.add(lp, a.Insn, Differs, fmt.Sprintf("means %s, reads %s of %s", relocs[0].Local.Field(), where, a.Role))
+		case len(at.Relocs) > 0:
+			v.add(lp, a.Insn, Differs, fmt.Sprintf("means %s, reads %s of %s", at.Relocs[0].Local.Field(), where, a.Role))
 		case offsets.Stable(a.Type):
 		default:
 			v.Baked++
@@ -183,21 +185,68 @@ func meantPath(a *KernelAccess, relocs []*loader.Reloc) string {
 	return ""
 }
 
-// accessRelocs caches [loader.LinkedProgram.AccessRelocs] for each instruction.
-func (p *program) accessRelocs(pc int) []*loader.Reloc {
-	relocs, ok := p.accesses[pc]
+// atPointer reports whether a read may be of what a pointer leads to that the program got from the kernel: it added nothing to it, or a
+// number of elements. A pointer to the start of a struct does not count, unless text is read there, since which member comes first is the
+// kernel's choice too.
+func atPointer(spec *btf.Spec, a *KernelAccess, at *loader.Address) bool {
+	switch {
+	case at.Moved, at.Partial, at.Mixed && inText(spec, a):
+		return true
+	case !at.Bare || at.Struct:
+		return false
+	}
+	return a.Off != 0 || text(spec, a.TypeID)
+}
+
+// inText reports whether a read is of the characters of an array.
+func inText(spec *btf.Spec, a *KernelAccess) bool {
+	f, err := spec.ResolvePath(a.TypeID, wholeArray(a.Path))
+	return err == nil && text(spec, f.Type)
+}
+
+// wholeArray returns the path of the array whose element a path names; other paths are unchanged.
+func wholeArray(path string) string {
+	if i := strings.LastIndexByte(path, '['); i > 0 && strings.HasSuffix(path, "]") {
+		return path[:i]
+	}
+	return path
+}
+
+// text reports whether a type begins with characters.
+func text(spec *btf.Spec, id btf.ID) bool {
+	for range 16 { // a damaged type may contain itself
+		t := spec.SkipMods(id)
+		if t.Kind == btf.KindArray {
+			n, err := spec.Sizeof(t.Ref)
+			return err == nil && n == 1
+		}
+		first := slices.IndexFunc(t.Members, func(m btf.Member) bool { // marks between groups of members are empty arrays
+			n, err := spec.Sizeof(m.Type)
+			return err == nil && n > 0
+		})
+		if first < 0 {
+			return false
+		}
+		id = t.Members[first].Type
+	}
+	return false
+}
+
+// addressAt caches [loader.LinkedProgram.AddressAt] for each instruction.
+func (p *program) addressAt(pc int) loader.Address {
+	at, ok := p.accesses[pc]
 	if !ok {
 		if p.accesses == nil {
-			p.accesses = map[int][]*loader.Reloc{}
+			p.accesses = map[int]loader.Address{}
 		}
-		relocs = p.lp.AccessRelocs(pc)
-		p.accesses[pc] = relocs
+		at = p.lp.AddressAt(pc)
+		p.accesses[pc] = at
 	}
-	return relocs
+	return at
 }
 
 func (v *Validation) add(lp *loader.LinkedProgram, insn int, kind FindingKind, text string) {
-	f := Finding{Kind: kind, Insn: insn, Text: text}
+	f := Finding{Kind: kind, Program: lp.Name, Insn: insn, Text: text}
 	if line, ok := lp.LineAt(insn); ok && line.Line != 0 {
 		f.Source = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)
 	}
@@ -211,13 +260,10 @@ func meant(spec *btf.Spec, a *KernelAccess, r *loader.Reloc) bool {
 	if target == nil || target.BTF == nil {
 		return false
 	}
-	root := target.BTF.Name(target.Root)
-	if t := target.BTF.SkipMods(target.Root); t.Name != "" {
-		root = t.Name
-	}
 	lo, hi := fieldRange(r)
+	root, object := composite{target.BTF, target.BTF.SkipMods(target.Root)}, composite{spec, spec.SkipMods(a.TypeID)}
 	off := uint32(a.Off)
-	return embeds(spec, a.TypeID, off, root, lo, hi, 0) || embeds(target.BTF, target.Root, lo, a.Type, off, off+1, 0)
+	return object.embeds(root, off, lo, hi, 0) || root.embeds(object, lo, off, off+1, 0)
 }
 
 // fieldRange returns the bytes of a relocation's field within its root type.
@@ -236,26 +282,46 @@ func fieldRange(r *loader.Reloc) (lo, hi uint32) {
 	return lo, hi
 }
 
-// embeds reports whether offset off of a type corresponds to an offset from lo to hi of a struct or union called name
-// that is the type itself or a member of it, at any depth.
-func embeds(spec *btf.Spec, id btf.ID, off uint32, name string, lo, hi uint32, depth int) bool {
+// composite is a type of one BTF, without modifiers and typedefs.
+type composite struct {
+	spec *btf.Spec
+	t    *btf.Type
+}
+
+// is reports whether both are the same struct or union. One without a name, such as that of atomic_long_t, is known by its members.
+func (c composite) is(o composite) bool {
+	if !c.t.Kind.IsComposite() || c.t.Kind != o.t.Kind {
+		return false
+	}
+	if c.t.Name != "" || o.t.Name != "" {
+		return btf.EssentialName(c.t.Name) == btf.EssentialName(o.t.Name)
+	}
+	return c.t.Size == o.t.Size && slices.EqualFunc(c.t.Members, o.t.Members, func(a, b btf.Member) bool { return a.Name == b.Name })
+}
+
+// embeds reports whether offset off of a type corresponds to an offset from lo to hi of a struct or union that is the type itself or a
+// member of it, at any depth.
+func (c composite) embeds(of composite, off, lo, hi uint32, depth int) bool {
 	const deepest = 16
-	t := spec.SkipMods(id)
 	switch {
 	case depth > deepest:
 		return false
-	case t.Kind == btf.KindArray:
-		n, err := spec.Sizeof(t.Ref)
-		return err == nil && n > 0 && embeds(spec, t.Ref, off%uint32(n), name, lo, hi, depth+1)
-	case !t.Kind.IsComposite():
+	case c.t.Kind == btf.KindArray:
+		n, err := c.spec.Sizeof(c.t.Ref)
+		return err == nil && n > 0 && composite{c.spec, c.spec.SkipMods(c.t.Ref)}.embeds(of, off%uint32(n), lo, hi, depth+1)
+	case !c.t.Kind.IsComposite():
 		return false
-	case btf.EssentialName(t.Name) == btf.EssentialName(name) && off >= lo && off < hi:
+	case c.is(of) && off >= lo && off < hi:
 		return true
 	}
-	for i := range t.Members {
-		at, _ := spec.MemberBits(t, &t.Members[i])
-		n, err := spec.Sizeof(t.Members[i].Type)
-		if start := at / 8; err == nil && off >= start && int64(off-start) < n && embeds(spec, t.Members[i].Type, off-start, name, lo, hi, depth+1) {
+	for i := range c.t.Members {
+		at, _ := c.spec.MemberBits(c.t, &c.t.Members[i])
+		n, err := c.spec.Sizeof(c.t.Members[i].Type)
+		member := composite{c.spec, c.spec.SkipMods(c.t.Members[i].Type)}
+		if i == len(c.t.Members)-1 && member.t.Kind == btf.KindArray {
+			n = math.MaxInt64 // objects have as many elements of an array at the end as were allocated, whatever is declared
+		}
+		if start := at / 8; err == nil && off >= start && int64(off-start) < n && member.embeds(of, off-start, lo, hi, depth+1) {
 			return true
 		}
 	}

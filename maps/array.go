@@ -101,6 +101,17 @@ func (a *array) grow(chunk uint32) uapi.Errno {
 	return OK
 }
 
+// regions returns the regions that hold values.
+func (a *array) regions() []*mem.Region {
+	var out []*mem.Region
+	for _, at := range a.bases {
+		if at != 0 {
+			out = append(out, a.env.Mem.Find(at))
+		}
+	}
+	return out
+}
+
 // index decodes a key; ok is false if it is out of range.
 func (a *array) index(key []byte) (uint32, bool) {
 	if len(key) < 4 {

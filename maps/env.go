@@ -1,7 +1,6 @@
 package maps
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/ordered"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -85,8 +85,8 @@ type Env struct {
 	// ValidDev reports whether a network device exists; nil accepts every index above 0.
 	ValidDev func(ifindex uint32) bool
 
-	maps   []Map
-	enders []runEnder // of them
+	maps   ordered.List[Map]
+	enders ordered.List[runEnder] // of them
 	byAddr map[uint64]Map
 	last   uint32 // id of the newest map
 	seq    uint64
@@ -146,7 +146,7 @@ func (e *Env) u32(p []byte) uint32 {
 }
 
 // Maps returns all maps in the order of their creation.
-func (e *Env) Maps() []Map { return slices.Clone(e.maps) }
+func (e *Env) Maps() []Map { return slices.Collect(e.maps.All()) }
 
 // ByAddr returns the map whose handle is at a guest address, which is what a program passes as a map pointer.
 func (e *Env) ByAddr(addr uint64) (Map, bool) {
@@ -156,32 +156,22 @@ func (e *Env) ByAddr(addr uint64) (Map, bool) {
 
 // ByID returns the map with that id.
 func (e *Env) ByID(id uint32) (Map, bool) {
-	i, ok := slices.BinarySearchFunc(e.maps, id, func(m Map, id uint32) int { return cmp.Compare(m.ID(), id) })
-	if !ok {
-		return nil, false
-	}
-	return e.maps[i], true
+	return e.maps.Get(id)
 }
 
 // Remove frees a map: its handle, its values, and what they own. Its id is not reused. No other map may contain it.
 func (e *Env) Remove(m Map) {
-	i := slices.Index(e.maps, m)
-	if i < 0 {
+	if found, _ := e.maps.Get(m.ID()); found != m {
 		return
 	}
-	e.maps = slices.Delete(e.maps, i, i+1)
-	e.enders = slices.DeleteFunc(e.enders, func(r runEnder) bool { return r.(Map) == m })
+	e.maps.Remove(m.ID())
+	e.enders.Remove(m.ID())
 	delete(e.byAddr, m.Addr())
 	e.release(m)
-	var mine []*mem.Region
-	e.Mem.Regions(func(r *mem.Region) bool {
-		if r.Owner == any(m) {
-			mine = append(mine, r)
+	if o, ok := m.(interface{ regions() []*mem.Region }); ok {
+		for _, r := range o.regions() {
+			e.Mem.Free(r)
 		}
-		return true
-	})
-	for _, r := range mine {
-		e.Mem.Free(r)
 	}
 	e.Mem.Free(e.Mem.Find(m.Addr()))
 }
@@ -221,15 +211,15 @@ type runEnder interface{ endRun() }
 
 // add adds a map to the environment.
 func (e *Env) add(m Map) {
-	e.maps = append(e.maps, m)
+	e.maps.Add(m.ID(), m)
 	if r, ok := m.(runEnder); ok {
-		e.enders = append(e.enders, r)
+		e.enders.Add(m.ID(), r)
 	}
 }
 
 // EndRun ends a run for all maps, in the order of creation: deleted elements become inaccessible and user space reads buffers.
 func (e *Env) EndRun() {
-	for _, r := range e.enders {
+	for r := range e.enders.All() {
 		r.endRun()
 	}
 }
@@ -248,11 +238,11 @@ type Snapshot struct {
 // Snapshot records the state of all maps. It is complete only together with a snapshot of the memory taken at the same
 // time.
 func (e *Env) Snapshot() *Snapshot {
-	s := &Snapshot{maps: slices.Clone(e.maps), byAddr: maps.Clone(e.byAddr), last: e.last, seq: e.seq, err: e.err}
+	s := &Snapshot{maps: e.Maps(), byAddr: maps.Clone(e.byAddr), last: e.last, seq: e.seq, err: e.err}
 	if e.Host != nil {
 		s.hosted = e.Host.Used()
 	}
-	for _, m := range e.maps {
+	for _, m := range s.maps {
 		s.states = append(s.states, m.Snapshot())
 	}
 	return s
@@ -260,7 +250,8 @@ func (e *Env) Snapshot() *Snapshot {
 
 // Restore restores all maps to a snapshot of this Env. Restore the memory first. Maps created since are forgotten.
 func (e *Env) Restore(s *Snapshot) {
-	e.maps, e.enders, e.byAddr, e.last, e.seq, e.err = nil, nil, maps.Clone(s.byAddr), s.last, s.seq, s.err
+	e.maps, e.enders = ordered.List[Map]{}, ordered.List[runEnder]{}
+	e.byAddr, e.last, e.seq, e.err = maps.Clone(s.byAddr), s.last, s.seq, s.err
 	if e.Host != nil {
 		e.Host.Reset(s.hosted)
 	}

@@ -180,7 +180,7 @@ func TestKernelCreate(t *testing.T) {
 						t.FailNow()
 					}
 				}
-				if len(env.maps) > 200 {
+				if env.maps.Len() > 200 {
 					env = newEnv(t, cpus)
 				}
 			}

@@ -1,6 +1,7 @@
 package maps
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/mem"
@@ -134,9 +135,13 @@ func (a *refArray) SetSocket(index, queue uint32) uapi.Errno {
 	if a.xsk == nil {
 		a.xsk = map[uint32]*mem.Region{}
 	}
+	a.env.Mem.Free(a.xsk[index])
 	a.xsk[index] = r
 	return OK
 }
+
+// regions returns the structs of sockets.
+func (a *refArray) regions() []*mem.Region { return slices.Collect(maps.Values(a.xsk)) }
 
 // Update needs a file descriptor and is refused; see SetRef.
 func (a *refArray) Update(_ int, key, _ []byte, flags uint64) uapi.Errno {

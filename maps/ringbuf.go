@@ -146,6 +146,15 @@ func (r *ringbuf) finish(addr uint64, state ringState, flags uint64) uapi.Errno 
 	return OK
 }
 
+// regions returns the regions of open records.
+func (r *ringbuf) regions() []*mem.Region {
+	var out []*mem.Region
+	for addr, i := range r.byAddr {
+		out = append(out, r.region0(addr, r.at(i).size))
+	}
+	return out
+}
+
 // region0 finds the region of an open record; one of size 0 contains no address, so it is found through its neighbour.
 func (r *ringbuf) region0(addr, size uint64) *mem.Region {
 	if size != 0 {

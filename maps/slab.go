@@ -191,6 +191,15 @@ func (s *slab) note(slot uint32, copy int) {
 	s.mem.NoteWrite(s.addr(slot, copy), s.size)
 }
 
+// regions returns the regions that hold values.
+func (s *slab) regions() []*mem.Region {
+	var out []*mem.Region
+	for i := range s.chunks {
+		out = append(out, s.chunks[i].r)
+	}
+	return out
+}
+
 type slabState struct {
 	chunks             []chunk
 	bases              []uint64

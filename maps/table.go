@@ -95,9 +95,15 @@ func (t *table) ElemName(addr uint64) string {
 // entries returns the contents, sorted by key.
 func (t *table) entries(entry func(slot uint32) Entry) []Entry {
 	out := make([]Entry, 0, t.n)
+	var keys []byte // one allocation for all
 	for slot := t.live.from(0); slot != noSlot; slot = t.live.from(slot + 1) {
 		e := entry(slot)
-		e.Key = bytes.Clone(t.key(slot))
+		key, at := t.key(slot), len(keys)
+		if keys == nil {
+			keys = make([]byte, 0, t.n*len(key))
+		}
+		keys = append(keys, key...)
+		e.Key = keys[at:len(keys):len(keys)]
 		out = append(out, e)
 	}
 	slices.SortFunc(out, func(a, b Entry) int { return bytes.Compare(a.Key, b.Key) })

@@ -70,6 +70,14 @@ func (u *userRing) Next() (uint64, uint32, uapi.Errno) {
 	return reg.Base, uint32(len(s)), OK
 }
 
+// regions returns the region of the sample being read.
+func (u *userRing) regions() []*mem.Region {
+	if u.taken == 0 {
+		return nil
+	}
+	return []*mem.Region{u.env.Mem.Find(u.taken)}
+}
+
 func (u *userRing) Release(addr uint64) {
 	if addr == 0 || addr != u.taken {
 		return

@@ -355,7 +355,7 @@ func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram,
 		c.explain("%v", err)
 		return nil
 	}
-	c.validate(m.Validate(res))
+	c.validate(lp.Name, m.Validate(res))
 	switch res.Status {
 	case machine.StatusUnknownHook:
 		// Results computed from untyped arguments cannot be compared with other kernels.
@@ -450,24 +450,28 @@ func (c *draft) notReached() {
 	}
 }
 
-// validate records what the run's reads of kernel memory showed: fields at fixed offsets, and reads that hit a field other than the intended
-// one.
-func (c *draft) validate(v machine.Validation) {
+// validate records what the reads of a program's run of kernel memory showed: fields at fixed offsets, and reads that hit a field other
+// than the intended one. The run includes the programs that it tail called.
+func (c *draft) validate(program string, v machine.Validation) {
 	c.Baked = v.Baked
 	c.reads = map[int]bool{}
 	seen := map[string]bool{}
 	for _, f := range v.Findings {
-		if f.Kind != machine.Baked && f.Kind != machine.Differs || seen[f.Text] {
+		if f.Kind != machine.Baked && f.Kind != machine.Differs {
 			continue
-		}
-		seen[f.Text] = true
-		if f.Kind == machine.Baked {
-			c.reads[f.Insn] = true
 		}
 		at := ""
 		if f.Source != "" {
 			at = " at " + f.Source
 		}
-		c.explain("%s: %s%s", f.Kind, f.Text, at)
+		if f.Program != program {
+			at += " in " + f.Program
+		} else if f.Kind == machine.Baked {
+			c.reads[f.Insn] = true
+		}
+		if !seen[f.Text] {
+			seen[f.Text] = true
+			c.explain("%s: %s%s", f.Kind, f.Text, at)
+		}
 	}
 }

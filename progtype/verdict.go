@@ -10,6 +10,8 @@ import (
 type Verdict struct {
 	Value int32
 	Name  string
+	// Ends means that the packet goes no further: it is dropped or kept.
+	Ends bool
 }
 
 // Vocabulary is a set of names for return values.
@@ -28,20 +30,24 @@ const (
 	ErrorNames // LSM: negative error numbers
 )
 
+// What becomes of the packet, as in Verdict.Ends.
+const goesOn, ends = false, true
+
 var verdicts = [...][]Verdict{
 	XDPActions: {
-		{uapi.XDPAborted, "XDP_ABORTED"}, {uapi.XDPDrop, "XDP_DROP"}, {uapi.XDPPass, "XDP_PASS"}, {uapi.XDPTx, "XDP_TX"}, {uapi.XDPRedirect, "XDP_REDIRECT"},
+		{uapi.XDPAborted, "XDP_ABORTED", ends}, {uapi.XDPDrop, "XDP_DROP", ends},
+		{uapi.XDPPass, "XDP_PASS", goesOn}, {uapi.XDPTx, "XDP_TX", goesOn}, {uapi.XDPRedirect, "XDP_REDIRECT", goesOn},
 	},
 	TCActions: {
-		{uapi.TCActUnspec, "TC_ACT_UNSPEC"}, {uapi.TCActOk, "TC_ACT_OK"}, {uapi.TCActReclassify, "TC_ACT_RECLASSIFY"}, {uapi.TCActShot, "TC_ACT_SHOT"},
-		{uapi.TCActPipe, "TC_ACT_PIPE"}, {uapi.TCActStolen, "TC_ACT_STOLEN"}, {uapi.TCActQueued, "TC_ACT_QUEUED"}, {uapi.TCActRepeat, "TC_ACT_REPEAT"},
-		{uapi.TCActRedirect, "TC_ACT_REDIRECT"}, {uapi.TCActTrap, "TC_ACT_TRAP"},
+		{uapi.TCActUnspec, "TC_ACT_UNSPEC", goesOn}, {uapi.TCActOk, "TC_ACT_OK", goesOn}, {uapi.TCActReclassify, "TC_ACT_RECLASSIFY", goesOn}, {uapi.TCActShot, "TC_ACT_SHOT", ends},
+		{uapi.TCActPipe, "TC_ACT_PIPE", goesOn}, {uapi.TCActStolen, "TC_ACT_STOLEN", ends}, {uapi.TCActQueued, "TC_ACT_QUEUED", ends}, {uapi.TCActRepeat, "TC_ACT_REPEAT", goesOn},
+		{uapi.TCActRedirect, "TC_ACT_REDIRECT", goesOn}, {uapi.TCActTrap, "TC_ACT_TRAP", ends},
 	},
-	SkActions:         {{uapi.SkDrop, "SK_DROP"}, {uapi.SkPass, "SK_PASS"}},
-	LwtCodes:          {{uapi.RetOk, "BPF_OK"}, {uapi.RetDrop, "BPF_DROP"}, {uapi.RetRedirect, "BPF_REDIRECT"}, {uapi.RetLwtReroute, "BPF_LWT_REROUTE"}},
-	DissectorCodes:    {{uapi.RetOk, "BPF_OK"}, {uapi.RetDrop, "BPF_DROP"}, {uapi.RetFlowDissectorContinue, "BPF_FLOW_DISSECTOR_CONTINUE"}},
-	NetfilterVerdicts: {{uapi.NfDrop, "NF_DROP"}, {uapi.NfAccept, "NF_ACCEPT"}},
-	AllowDeny:         {{0, "deny"}, {1, "allow"}},
+	SkActions:         {{uapi.SkDrop, "SK_DROP", ends}, {uapi.SkPass, "SK_PASS", goesOn}},
+	LwtCodes:          {{uapi.RetOk, "BPF_OK", goesOn}, {uapi.RetDrop, "BPF_DROP", ends}, {uapi.RetRedirect, "BPF_REDIRECT", goesOn}, {uapi.RetLwtReroute, "BPF_LWT_REROUTE", goesOn}},
+	DissectorCodes:    {{uapi.RetOk, "BPF_OK", goesOn}, {uapi.RetDrop, "BPF_DROP", ends}, {uapi.RetFlowDissectorContinue, "BPF_FLOW_DISSECTOR_CONTINUE", goesOn}},
+	NetfilterVerdicts: {{uapi.NfDrop, "NF_DROP", ends}, {uapi.NfAccept, "NF_ACCEPT", goesOn}},
+	AllowDeny:         {{0, "deny", ends}, {1, "allow", goesOn}},
 	ErrorNames:        {},
 }
 
@@ -61,6 +67,25 @@ func VerdictName(t uapi.ProgType, ret int32) string {
 		}
 	}
 	return ""
+}
+
+// GoesOn reports whether a packet goes on after a program returned a value: to the stack, back, or to another device.
+// XDP treats an unknown value as XDP_ABORTED (bpf_warn_invalid_xdp_action), traffic control passes
+// it on (tcf_classify); a length of 0 keeps nothing of the packet.
+func GoesOn(t uapi.ProgType, ret int32) bool {
+	words := Of(t).Vocabulary
+	for _, v := range verdicts[words] {
+		if v.Value == ret {
+			return !v.Ends
+		}
+	}
+	switch words {
+	case XDPActions:
+		return false
+	case NoVocabulary:
+		return ret != 0
+	}
+	return true
 }
 
 // ParseVerdict returns the return value that a name stands for in the vocabulary of a program type ("XDP_PASS", "allow",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"github.com/bpfrun/bpfrun/internal/lazyre"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"io"
 	"strings"
 )
@@ -53,7 +54,7 @@ func WriteTestAnnotations(w io.Writer, suites []*Suite) error {
 			if m := failurePlace.FindStringSubmatch(a.text); m != nil {
 				a.file, a.line, a.text = m[1], m[2], a.text[len(m[0]):]
 			}
-			if _, err := fmt.Fprintln(w, a); err != nil {
+			if _, err := visible.Fprintln(w, a); err != nil {
 				return err
 			}
 		}
@@ -64,7 +65,7 @@ func WriteTestAnnotations(w io.Writer, suites []*Suite) error {
 				if m := failurePlace.FindStringSubmatch(failure); m != nil {
 					a.file, a.line, a.text = m[1], m[2], failure[len(m[0]):]
 				}
-				if _, err := fmt.Fprintln(w, a); err != nil {
+				if _, err := visible.Fprintln(w, a); err != nil {
 					return err
 				}
 			}
@@ -105,7 +106,7 @@ func WriteMatrixAnnotations(w io.Writer, doc *MatrixDocument) error {
 			if a.text == "" {
 				a.text = o.word
 			}
-			if _, err := fmt.Fprintln(w, a); err != nil {
+			if _, err := visible.Fprintln(w, a); err != nil {
 				return err
 			}
 		}

@@ -2,11 +2,11 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/offsets"
 )
@@ -56,14 +56,14 @@ func WriteBaked(w io.Writer, d *BakedDocument, quiet bool) error {
 	var b strings.Builder
 	for _, r := range d.Results {
 		if len(r.Accesses) == 0 && !quiet {
-			fmt.Fprintf(&b, "%s on %s: found no access of a kernel type at a fixed offset\n", r.Object, r.Kernel)
+			visible.Fprintf(&b, "%s on %s: found no access of a kernel type at a fixed offset\n", r.Object, r.Kernel)
 		}
 		for _, x := range r.Accesses {
-			fmt.Fprintf(&b, "%s on %s: %s insn %d: %s at fixed offset %d\n", r.Object, r.Kernel, x.Program, x.Insn, x.Type, x.Offset)
+			visible.Fprintf(&b, "%s on %s: %s insn %d: %s at fixed offset %d\n", r.Object, r.Kernel, x.Program, x.Insn, x.Type, x.Offset)
 			if x.Source != "" {
-				fmt.Fprintf(&b, "  %s\n", x.Source)
+				visible.Fprintf(&b, "  %s\n", x.Source)
 			}
-			fmt.Fprintf(&b, "  in the object's declaration: %s; in this kernel: %s\n  use %s\n", cmp.Or(x.Meant, "-"), cmp.Or(x.Hit, "-"), x.Instead)
+			visible.Fprintf(&b, "  in the object's declaration: %s; in this kernel: %s\n  use %s\n", cmp.Or(x.Meant, "-"), cmp.Or(x.Hit, "-"), x.Instead)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // BenchDocument is the JSON of `bench`. Times are in nanoseconds.
@@ -46,10 +48,10 @@ func WriteBench(w io.Writer, d *BenchDocument) error {
 	if d.Native > 0 && d.Native < 0.995 {
 		engine += fmt.Sprintf(" (%.0f %% of the instructions are native)", 100*d.Native)
 	}
-	_, err := fmt.Fprintf(w, "%s %s: ret %s, %d instructions\nbest %s, median %s a run, %.2f ns an instruction\nload %s, of that compile %s\nexecuted by the %s\n",
+	_, err := visible.Fprintf(w, "%s %s: ret %s, %d instructions\nbest %s, median %s a run, %.2f ns an instruction\nload %s, of that compile %s\nexecuted by the %s\n",
 		d.Object, d.Program, d.Ret, d.Insns, nanoseconds(d.Min), nanoseconds(d.Median), perInsn, nanoseconds(float64(d.LoadNS)), nanoseconds(float64(d.CompileNS)), engine)
 	if err == nil && d.Compared != nil {
-		_, err = fmt.Fprintln(w, d.Compared)
+		_, err = visible.Fprintln(w, d.Compared)
 	}
 	return err
 }

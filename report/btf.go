@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // WriteType writes the layout of the types with a name or, given the path of a field, the field's offset and contents.
@@ -41,13 +42,13 @@ func writeOneType(w io.Writer, s *btf.Spec, id btf.ID, opt btf.LayoutOptions) er
 	}
 	switch t.Kind {
 	case btf.KindFunc:
-		_, err = fmt.Fprintf(w, "%s;\n", s.Signature(id))
+		_, err = visible.Fprintf(w, "%s;\n", s.Signature(id))
 		return err
 	case btf.KindVar:
-		_, err = fmt.Fprintf(w, "%s;\n", s.Declare(t.Ref, t.Name))
+		_, err = visible.Fprintf(w, "%s;\n", s.Declare(t.Ref, t.Name))
 		return err
 	case btf.KindTypedef:
-		if _, err := fmt.Fprintf(w, "typedef %s;\n", s.Declare(t.Ref, t.Name)); err != nil {
+		if _, err := visible.Fprintf(w, "typedef %s;\n", s.Declare(t.Ref, t.Name)); err != nil {
 			return err
 		}
 		if in := s.SkipMods(id); !in.Kind.IsComposite() && !in.Kind.IsEnum() {
@@ -68,7 +69,7 @@ func writeField(w io.Writer, s *btf.Spec, root btf.ID, f btf.Field, opt btf.Layo
 	if err != nil {
 		size = 0
 	}
-	if _, err := fmt.Fprintf(w, "%s.%s: %s, %s of %s, %s\n", s.TypeString(root), f.Path, s.TypeString(f.Type), place, s.TypeString(root), plural(int(size), "byte")); err != nil {
+	if _, err := visible.Fprintf(w, "%s.%s: %s, %s of %s, %s\n", s.TypeString(root), f.Path, s.TypeString(f.Type), place, s.TypeString(root), plural(int(size), "byte")); err != nil {
 		return err
 	}
 	in := s.SkipMods(f.Type)
@@ -97,7 +98,7 @@ func WriteFound(w io.Writer, s *btf.Spec, pattern string) (int, error) {
 			return n, err
 		}
 		line, _, _ := strings.Cut(b.String(), "\n")
-		if _, err := fmt.Fprintln(w, line); err != nil {
+		if _, err := visible.Fprintln(w, line); err != nil {
 			return n, err
 		}
 	}
@@ -151,7 +152,7 @@ type BTFDiffOptions struct {
 func WriteBTFDiff(w io.Writer, d *BTFDiffDocument, opt BTFDiffOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
-	fmt.Fprintf(&b, "--- %s\n+++ %s\n", d.Old, d.New)
+	visible.Fprintf(&b, "--- %s\n+++ %s\n", d.Old, d.New)
 	counts := map[string]int{}
 	for _, t := range d.Types {
 		whole := len(t.Changes) == 1 && t.Changes[0].Path == "" && (t.Changes[0].Kind == "added" || t.Changes[0].Kind == "removed")
@@ -162,16 +163,16 @@ func WriteBTFDiff(w io.Writer, d *BTFDiffDocument, opt BTFDiffOptions) error {
 			continue
 		case opt.Brief:
 			counts["changed"]++
-			fmt.Fprintf(&b, "%s %s: %s\n", s.yellow("~"), t.Type, countChanges(t.Changes))
+			visible.Fprintf(&b, "%s %s: %s\n", s.yellow("~"), t.Type, countChanges(t.Changes))
 			continue
 		}
 		counts["changed"]++
-		fmt.Fprintf(&b, "%s %s\n", s.yellow("~"), s.bold(t.Type))
+		visible.Fprintf(&b, "%s %s\n", s.yellow("~"), s.bold(t.Type))
 		for _, c := range t.Changes {
 			writeDiffChange(&b, "    ", c.Path, c, s)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d added, %d removed, %d changed\n", counts["added"], counts["removed"], counts["changed"])
+	visible.Fprintf(&b, "\n%d added, %d removed, %d changed\n", counts["added"], counts["removed"], counts["changed"])
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -202,11 +203,11 @@ func writeDiffChange(b *strings.Builder, indent, name string, c BTFDiffChange, s
 	}
 	switch c.Kind {
 	case "added":
-		fmt.Fprintf(b, "%s%s %s: %s\n", indent, s.green("+"), name, c.New)
+		visible.Fprintf(b, "%s%s %s: %s\n", indent, s.green("+"), name, c.New)
 	case "removed":
-		fmt.Fprintf(b, "%s%s %s: %s\n", indent, s.red("-"), name, c.Old)
+		visible.Fprintf(b, "%s%s %s: %s\n", indent, s.red("-"), name, c.Old)
 	default:
-		fmt.Fprintf(b, "%s%s %s: %s -> %s\n", indent, s.yellow("~"), name, c.Old, c.New)
+		visible.Fprintf(b, "%s%s %s: %s -> %s\n", indent, s.yellow("~"), name, c.Old, c.New)
 	}
 }
 
@@ -241,10 +242,10 @@ type BTFMinID struct {
 func WriteBTFMin(w io.Writer, d BTFMinDocument, verbose bool) error {
 	var b strings.Builder
 	for _, r := range d.Results {
-		fmt.Fprintf(&b, "%s: %d of %d types, %d of %d bytes for %s -> %s\n", r.BTF, r.Types, r.TypesBefore, r.Bytes, r.BytesBefore, plural(r.Relocations, "relocation"), r.File)
+		visible.Fprintf(&b, "%s: %d of %d types, %d of %d bytes for %s -> %s\n", r.BTF, r.Types, r.TypesBefore, r.Bytes, r.BytesBefore, plural(r.Relocations, "relocation"), r.File)
 		if verbose {
 			for _, id := range r.IDs {
-				fmt.Fprintf(&b, "  [%d] -> [%d] %s\n", id.Old, id.New, id.Type)
+				visible.Fprintf(&b, "  [%d] -> [%d] %s\n", id.Old, id.New, id.Type)
 			}
 		}
 	}

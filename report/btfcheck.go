@@ -1,10 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/bpfrun/bpfrun/btf/check"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // BTFCheckDocument is the JSON of `btf check`.
@@ -57,18 +57,18 @@ func WriteBTFCheck(w io.Writer, d *BTFCheckDocument) error {
 		if !r.Accepted {
 			verdict = "refused"
 		}
-		if _, err := fmt.Fprintf(w, "%s: Linux %s: %s\n", d.File, r.Kernel, verdict); err != nil {
+		if _, err := visible.Fprintf(w, "%s: Linux %s: %s\n", d.File, r.Kernel, verdict); err != nil {
 			return err
 		}
 		for _, c := range r.Replaced {
-			if _, err := fmt.Fprintf(w, "  libbpf: %s\n", c); err != nil {
+			if _, err := visible.Fprintf(w, "  libbpf: %s\n", c); err != nil {
 				return err
 			}
 		}
 		if r.Accepted {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "  %s\n  %s\n", r.Message, r.Advice); err != nil {
+		if _, err := visible.Fprintf(w, "  %s\n  %s\n", r.Message, r.Advice); err != nil {
 			return err
 		}
 	}

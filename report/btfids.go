@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/ids"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // BTFIDsDocument is the JSON of `btf ids`: the lists and sets of .BTF_ids, in file order. Exit is 1 if any entry or group has an error.
@@ -82,16 +83,16 @@ func newBTFIDEntry(g *ids.Group, e *ids.Entry, spec *btf.Spec, wrong string) BTF
 func WriteBTFIDs(w io.Writer, d *BTFIDsDocument) error {
 	var b strings.Builder
 	for _, g := range d.Groups {
-		fmt.Fprintf(&b, "%s %s", g.Kind, g.Name)
+		visible.Fprintf(&b, "%s %s", g.Kind, g.Name)
 		if g.Kind != ids.List.String() {
-			fmt.Fprintf(&b, " (%d)", g.Count)
+			visible.Fprintf(&b, " (%d)", g.Count)
 		}
 		if g.Kfuncs {
 			b.WriteString(" of kfuncs")
 		}
 		b.WriteByte('\n')
 		for _, what := range g.Wrong {
-			fmt.Fprintf(&b, "  ! %s\n", what)
+			visible.Fprintf(&b, "  ! %s\n", what)
 		}
 		for _, e := range g.Entries {
 			b.WriteString(e.line())

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // place is the location of a member; rows of the same name are the same member.
@@ -59,19 +60,19 @@ func WriteLayoutComparison(w io.Writer, nameA string, a *btf.Spec, idA btf.ID, n
 		common[p.name] = true
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, " \t%s\t%s\t%s\n", a.TypeString(ta.ID), nameA, nameB)
+	visible.Fprintf(tw, " \t%s\t%s\t%s\n", a.TypeString(ta.ID), nameA, nameB)
 	next := 0
 	only := func(until string) { // members of the right side only that precede a common one
 		for ; next < len(right) && right[next].name != until; next++ {
 			if !common[right[next].name] {
-				fmt.Fprintf(tw, "!\t%s\t-\t%s\n", right[next].declared, right[next])
+				visible.Fprintf(tw, "!\t%s\t-\t%s\n", right[next].declared, right[next])
 			}
 		}
 	}
 	for _, p := range left {
 		q, ok := byName[p.name]
 		if !ok || p.name == "" {
-			fmt.Fprintf(tw, "!\t%s\t%s\t-\n", p.declared, p)
+			visible.Fprintf(tw, "!\t%s\t%s\t-\n", p.declared, p)
 			continue
 		}
 		if i := slices.IndexFunc(right[next:], func(r place) bool { return r.name == p.name }); i >= 0 {
@@ -84,24 +85,24 @@ func WriteLayoutComparison(w io.Writer, nameA string, a *btf.Spec, idA btf.ID, n
 		if p.declared != q.declared {
 			mark, declared = "!", p.declared+" -> "+q.declared
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", mark, declared, p, q)
+		visible.Fprintf(tw, "%s\t%s\t%s\t%s\n", mark, declared, p, q)
 	}
 	only("")
 	for ; next < len(right); next++ {
 		if !common[right[next].name] {
-			fmt.Fprintf(tw, "!\t%s\t-\t%s\n", right[next].declared, right[next])
+			visible.Fprintf(tw, "!\t%s\t-\t%s\n", right[next].declared, right[next])
 		}
 	}
-	fmt.Fprintf(tw, " \tsize\t%d\t%d\n", ta.Size, tb.Size)
+	visible.Fprintf(tw, " \tsize\t%d\t%d\n", ta.Size, tb.Size)
 	return tw.Flush()
 }
 
 // WriteSizes writes the size, holes and padding of types.
 func WriteSizes(w io.Writer, d *BTFSizesDocument) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "size\tmembers\tholes\tpadding\t")
+	visible.Fprintln(tw, "size\tmembers\tholes\tpadding\t")
 	for _, t := range d.Types {
-		fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t  %s\n", t.Size, t.Members, t.Holes, t.Padding, t.Type)
+		visible.Fprintf(tw, "%d\t%d\t%d\t%d\t  %s\n", t.Size, t.Members, t.Holes, t.Padding, t.Type)
 	}
 	return tw.Flush()
 }

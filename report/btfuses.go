@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -97,7 +98,7 @@ func WriteBTFUses(w io.Writer, d *BTFUsesDocument) error {
 		if u.File != "" || u.Line != 0 {
 			line = fmt.Sprintf("  %s:%d: %s", u.File, u.Line, u.Source)
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s %s: insn %d: %s: %s%s\n", u.Kernel, u.Object, u.Program, u.Insn, u.Access, what, line); err != nil {
+		if _, err := visible.Fprintf(w, "%s: %s %s: insn %d: %s: %s%s\n", u.Kernel, u.Object, u.Program, u.Insn, u.Access, what, line); err != nil {
 			return err
 		}
 	}

@@ -228,10 +228,10 @@ func (p *Program) reached(insn int) {
 func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 	lp, _ := m.Linked().Program(res.Program)
 	r := Run{
-		Name: res.Program, Ret: Hex64(res.Ret), CPU: res.CPU, Insns: res.Insns, Helpers: res.Helpers,
-		DataOut: HexBytes(res.DataOut), CtxOut: HexBytes(res.CtxOut), Trace: list(res.Trace), Events: []Event{}, MapChanges: []Change{},
+		Name: res.Program, program: res.Program, Ret: Hex64(res.Ret), CPU: res.CPU, Insns: res.Insns, Helpers: res.Helpers,
+		DataOut: HexBytes(res.DataOut), CtxOut: HexBytes(res.CtxOut), Trace: list(res.Trace), Events: []Event{}, MapChanges: make([]Change, 0, len(res.Changes)),
 		PacketChanges: PacketDiff(res.PacketIn, res.PacketOut),
-		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Expectations: []Expectation{},
+		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Findings: newFindings(res.Findings), Expectations: []Expectation{},
 	}
 	if res.Fault == nil {
 		r.Verdict = progtype.VerdictName(lp.Type, int32(res.Ret))
@@ -267,7 +267,7 @@ func list(s []string) []string {
 func accesses(in []machine.KernelAccess) []Access {
 	out := []Access{}
 	for _, a := range in {
-		out = append(out, Access{Insn: a.Insn, Type: a.Type, Path: a.Path, Set: a.Set && !a.Default, Relocated: a.Relocated})
+		out = append(out, Access{Program: a.Program, Insn: a.Insn, Type: a.Type, Path: a.Path, Set: a.Set && !a.Default, Relocated: a.Relocated})
 	}
 	return out
 }
@@ -319,9 +319,11 @@ func newEvent(spec *btf.Spec, e machine.Event) Event {
 	return Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, spec: spec, typ: e.Type, data: e.Data}
 }
 
-// Finish adds the contents of maps and global variables after the last run.
-func (d *RunDocument) Finish(m *machine.Machine) {
-	d.Warnings = append(d.Warnings, m.Warnings()...)
+// Finish adds the warnings of all runs, after the last one.
+func (d *RunDocument) Finish(m *machine.Machine) { d.Warnings = append(d.Warnings, m.Warnings()...) }
+
+// AddMaps adds the contents of maps and global variables after the last run. Only the JSON document shows them.
+func (d *RunDocument) AddMaps(m *machine.Machine) {
 	spec := m.Linked().Object.BTF
 	for _, def := range m.Linked().Maps {
 		bound, ok := m.Map(def)

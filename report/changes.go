@@ -11,35 +11,56 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// newChange formats a changed element, "[1000]: 1 -> 2", or for a data section the variables that differ: ".counter: 0 -> 1".
-func newChange(m *machine.Machine, c machine.Change) Change {
-	out := Change{Map: c.Map, Key: HexBytes(c.Key), Old: hexOrNil(c.Old), New: hexOrNil(c.New)}
+// Change is a map element that a run changed. It holds the bytes: text and JSON are made when they are printed, since a
+// run may change a hundred thousand elements of which ten are shown.
+type Change struct {
+	machine.Change
+	linked *loader.Linked
+}
+
+func newChange(m *machine.Machine, c machine.Change) Change { return Change{c, m.Linked()} }
+
+// changeForm is the JSON form of a Change: bytes as hexadecimal digits, Old and New null where there is no element.
+type changeForm struct {
+	Map  string  `json:"map"`
+	Key  string  `json:"key"`
+	CPU  *int    `json:"cpu,omitempty"`
+	Old  *string `json:"old"`
+	New  *string `json:"new"`
+	Text string  `json:"text"`
+}
+
+// MarshalJSON formats the change only when it is written.
+func (c Change) MarshalJSON() ([]byte, error) {
+	out := changeForm{Map: c.Map, Key: HexBytes(c.Key), Old: hexOrNil(c.Old), New: hexOrNil(c.New), Text: c.Text()}
 	if c.CPU >= 0 {
-		cpu := c.CPU
-		out.CPU = &cpu
+		out.CPU = &c.CPU
 	}
-	def, ok := m.Linked().Map(c.Map)
+	return marshalForm(out)
+}
+
+// Text formats the changed element, "[1000]: 1 -> 2", or for a data section the variables that differ: ".counter: 0 -> 1".
+func (c Change) Text() string {
+	def, ok := c.linked.Map(c.Map)
 	if !ok {
-		return out
+		return ""
 	}
-	spec := m.Linked().Object.BTF
+	spec := c.linked.Object.BTF
 	if def.DataKind != loader.DataNone {
-		out.Text = " " + variableChanges(spec, def, c)
-		return out
+		return " " + variableChanges(spec, def, c.Change)
 	}
-	key := keyText(spec, def.KeyType, c.Key, m.Linked().Object.ByteOrder)
+	key := keyText(spec, def.KeyType, c.Key, c.linked.Object.ByteOrder)
 	if c.CPU >= 0 {
 		key += fmt.Sprintf(" cpu %d", c.CPU)
 	}
 	switch {
 	case c.Old == nil:
-		out.Text = fmt.Sprintf("[%s] = %s (new)", key, typedText(spec, def.ValueType, c.New))
+		return fmt.Sprintf("[%s] = %s (new)", key, typedText(spec, def.ValueType, c.New))
 	case c.New == nil:
-		out.Text = fmt.Sprintf("[%s] deleted (was %s)", key, typedText(spec, def.ValueType, c.Old))
+		return fmt.Sprintf("[%s] deleted (was %s)", key, typedText(spec, def.ValueType, c.Old))
 	default:
-		out.Text = fmt.Sprintf("[%s]%s", key, valueChange(spec, def.ValueType, c.Old, c.New))
+		return fmt.Sprintf("[%s]%s", key, valueChange(spec, def.ValueType, c.Old, c.New))
 	}
-	return out
 }
 
 func hexOrNil(b []byte) *string {

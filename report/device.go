@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/device"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/kernel/hid"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -133,7 +134,7 @@ func spaced(hex string) string {
 			b.WriteByte(' ')
 		}
 		if i/2 == most && len(hex)/2 > most+2 {
-			fmt.Fprintf(&b, "... (%d bytes)", len(hex)/2)
+			visible.Fprintf(&b, "... (%d bytes)", len(hex)/2)
 			break
 		}
 		b.WriteString(hex[i : i+2])
@@ -151,12 +152,12 @@ func errnoText(n int32) string {
 
 // write writes a device as a block of lines.
 func (h *HIDDevice) write(b *strings.Builder, s style, opt TableOptions) {
-	line := func(kind, text string) { fmt.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-10s", kind)), text) }
+	line := func(kind, text string) { visible.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-10s", kind)), text) }
 	title := fmt.Sprintf("HID device %s %s:%s %s", h.Bus, h.Vendor, h.Product, h.Name)
 	if h.Run != "" {
 		title += " in " + h.Run
 	}
-	fmt.Fprintf(b, "\n%s\n", s.bold(title))
+	visible.Fprintf(b, "\n%s\n", s.bold(title))
 	if h.Probe != nil && *h.Probe != 0 {
 		line("probe", "refuses the device: "+errnoText(*h.Probe)+"; a loader would not attach the programs")
 	}

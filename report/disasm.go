@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -26,7 +27,7 @@ type Disassembly struct {
 
 func (d *Disassembly) printf(format string, args ...any) {
 	if d.err == nil {
-		_, d.err = fmt.Fprintf(d.W, format, args...)
+		_, d.err = visible.Fprintf(d.W, format, args...)
 	}
 }
 

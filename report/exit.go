@@ -34,7 +34,7 @@ func RunExit(doc *RunDocument, chosen, strict bool) int {
 			code = exitcode.Worse(code, exitcode.Usage)
 		}
 		for _, r := range p.Runs {
-			if strict && r.Validation != nil && len(r.Validation.Findings) > 0 {
+			if strict && (len(r.Findings) > 0 || r.Validation != nil && len(r.Validation.Findings) > 0) {
 				code = exitcode.Worse(code, exitcode.Expectation)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier"
@@ -177,10 +178,10 @@ func WriteInfo(w io.Writer, d *InfoDocument, color bool) error {
 	if d.BTF {
 		types = "BTF"
 	}
-	fmt.Fprintf(&b, "%s · %s-endian · ISA v%d · %s · license %q\n", s.bold(d.Object), d.ByteOrder, d.ISA, types, d.License)
+	visible.Fprintf(&b, "%s · %s-endian · ISA v%d · %s · license %q\n", s.bold(d.Object), d.ByteOrder, d.ISA, types, d.License)
 	section := func(title string, rows [][]cell) {
 		if len(rows) > 1 {
-			fmt.Fprintf(&b, "\n%s\n", s.bold(title))
+			visible.Fprintf(&b, "\n%s\n", s.bold(title))
 			writeAligned(&b, rows)
 		}
 	}
@@ -226,13 +227,13 @@ func WriteInfo(w io.Writer, d *InfoDocument, color bool) error {
 	}
 	section("externs", rows)
 	if d.Target != nil {
-		fmt.Fprintf(&b, "\non %s", describeTarget(d.Target))
+		visible.Fprintf(&b, "\non %s", describeTarget(d.Target))
 		if len(d.Missing) == 0 {
 			b.WriteString(": everything it uses is there\n")
 		} else {
 			b.WriteString(":\n")
 			for _, m := range d.Missing {
-				fmt.Fprintf(&b, "  %s %s\n", s.red("missing:"), m)
+				visible.Fprintf(&b, "  %s %s\n", s.red("missing:"), m)
 			}
 		}
 		for i := range d.Programs {
@@ -241,12 +242,12 @@ func WriteInfo(w io.Writer, d *InfoDocument, color bool) error {
 				if v.Verdict == "unknown" {
 					paint = s.yellow
 				}
-				fmt.Fprintf(&b, "  %s %s: %s\n", paint("verifier:"), d.Programs[i].Name, v.summary)
+				visible.Fprintf(&b, "  %s %s: %s\n", paint("verifier:"), d.Programs[i].Name, v.summary)
 			}
 		}
 	}
 	for _, warning := range d.Warnings {
-		fmt.Fprintf(&b, "%s %s\n", s.yellow("warning:"), warning)
+		visible.Fprintf(&b, "%s %s\n", s.yellow("warning:"), warning)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // Schema is the schema name of every document.
@@ -202,13 +203,15 @@ type Run struct {
 	KernelReads   []Access      `json:"kernel_reads"`
 	KernelWrites  []Access      `json:"kernel_writes"`
 	Warnings      []string      `json:"warnings"`
+	Findings      []RunFinding  `json:"findings"`
 	Expectations  []Expectation `json:"expectations"`
 	Validation    *Validation   `json:"validation,omitempty"`
 	// WhyNot explains why the run had no effect, or did not reach the requested place: the branch that decided, what it compared, and what
 	// would change it.
 	WhyNot []string `json:"why_not,omitempty"`
 
-	titled bool // shown under its own name
+	titled  bool   // shown under its own name
+	program string // the one that was started
 }
 
 // Fault is a run-time fault.
@@ -262,10 +265,15 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if e.typ != 0 {
 		out.TypeName, out.Typed = e.spec.TypeString(e.typ), e.spec.FormatJSON(e.typ, e.data)
 	}
+	return marshalForm(out)
+}
+
+// marshalForm encodes a value without escaping what only matters inside HTML.
+func marshalForm(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(out)
+	err := enc.Encode(v)
 	return b.Bytes(), err
 }
 
@@ -277,18 +285,9 @@ type Effect struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Change is one changed map element.
-type Change struct {
-	Map  string  `json:"map"`
-	Key  string  `json:"key"`
-	CPU  *int    `json:"cpu,omitempty"`
-	Old  *string `json:"old"`
-	New  *string `json:"new"`
-	Text string  `json:"text"`
-}
-
 // Access is one access to kernel memory.
 type Access struct {
+	Program   string `json:"program"`
 	Insn      int    `json:"insn"`
 	Type      string `json:"type"`
 	Path      string `json:"path"`
@@ -343,7 +342,7 @@ func WriteJSON(w io.Writer, doc any) error {
 	if d, ok := doc.(interface{ document() any }); ok {
 		doc = d.document()
 	}
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(visible.JSON{W: w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(doc)

@@ -93,7 +93,10 @@ func (m *schemas) name(t reflect.Type) string {
 }
 
 // forms maps types that marshal themselves to the type that they marshal as.
-var forms = map[reflect.Type]reflect.Type{reflect.TypeFor[Event](): reflect.TypeFor[eventForm]()}
+var forms = map[reflect.Type]reflect.Type{
+	reflect.TypeFor[Event]():  reflect.TypeFor[eventForm](),
+	reflect.TypeFor[Change](): reflect.TypeFor[changeForm](),
+}
 
 // object describes a struct by the members that encoding/json writes for it.
 func (m *schemas) object(t reflect.Type) map[string]any {

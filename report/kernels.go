@@ -1,9 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // KernelsDocument lists kernels that can be named in options.
@@ -25,13 +26,13 @@ type KernelEntry struct {
 // WriteKernels writes one line for each kernel.
 func WriteKernels(w io.Writer, list []KernelEntry) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tARCH\tPLACE\tFILE")
+	visible.Fprintln(t, "NAME\tARCH\tPLACE\tFILE")
 	for _, k := range list {
 		arch := k.Arch
 		if arch == "" {
 			arch = "?"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", k.Name, arch, k.Place, k.Path)
+		visible.Fprintf(t, "%s\t%s\t%s\t%s\n", k.Name, arch, k.Place, k.Path)
 	}
 	return t.Flush()
 }

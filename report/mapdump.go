@@ -1,8 +1,10 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/big"
@@ -11,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -55,7 +58,7 @@ func WriteMapDump(w io.Writer, spec *btf.Spec, m maps.Map, cpus int, format MapF
 		d.end('}')
 	}
 	d.end(']')
-	_, err := fmt.Fprintf(w, "%s\n", d.out.String())
+	_, err := io.WriteString(w, d.out.String()+"\n")
 	return err
 }
 
@@ -147,14 +150,19 @@ func (d *mapDump) raw(s string) {
 	d.out.WriteString(s)
 }
 
-var jsonEscapes = strings.NewReplacer("\t", `\t`, "\n", `\n`, "\r", `\r`, "\f", `\f`, "\b", `\b`, `\`, `\\`, `"`, `\"`)
-
-func quoted(s string) string { return `"` + jsonEscapes.Replace(s) + `"` }
+// quoted returns a string of JSON.
+func quoted(s string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(visible.JSON{W: &b})
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // strings can always be encoded
+	return strings.TrimSuffix(b.String(), "\n")
+}
 
 func (d *mapDump) hex(p []byte) {
 	d.begin('[')
 	for _, b := range p {
-		d.raw(fmt.Sprintf(`"0x%02x"`, b))
+		d.raw(quoted(fmt.Sprintf("0x%02x", b)))
 	}
 	// bpftool closes an array of bytes like any other array.
 	d.end(']')
@@ -292,7 +300,7 @@ func (d *mapDump) number(data []byte, bit, n uint32) *big.Int {
 func (d *mapDump) hexNumber(v *big.Int) {
 	s := "0x" + v.Text(16)
 	if !d.plain {
-		s = `"` + s + `"`
+		s = quoted(s)
 	}
 	d.raw(s)
 }
@@ -315,7 +323,7 @@ func (d *mapDump) integer(t *btf.Type, data []byte, bit uint32) {
 	case t.Int.Encoding == btf.IntChar && d.plain:
 		d.raw("0x" + v.Text(16))
 	case t.Int.Encoding == btf.IntChar:
-		d.raw(fmt.Sprintf(`"\u00%02x"`, v.Uint64()&0xff))
+		d.raw(quoted(string(rune(v.Uint64() & 0xff))))
 	case t.Int.Encoding&btf.IntSigned != 0:
 		d.raw(signed(v, n).String())
 	default:
@@ -349,9 +357,9 @@ func (d *mapDump) pointer(v *big.Int) {
 	case !d.plain:
 		d.raw(v.String())
 	case v.Sign() == 0:
-		d.raw(`"(nil)"`)
+		d.raw(quoted("(nil)"))
 	default:
-		d.raw(`"0x` + v.Text(16) + `"`)
+		d.raw(quoted("0x" + v.Text(16)))
 	}
 }
 
@@ -400,28 +408,28 @@ func writeBytes(w io.Writer, entries []maps.Entry) error {
 	for _, e := range entries {
 		keyLen := len(e.Key)
 		if e.PerCPU != nil {
-			fmt.Fprintf(&b, "key:\n%s\n", hexBytes(e.Key))
+			visible.Fprintf(&b, "key:\n%s\n", hexBytes(e.Key))
 			for cpu, v := range e.PerCPU {
-				fmt.Fprintf(&b, "value (CPU %02d):%s%s\n", cpu, gap(len(v) > 16), hexBytes(v))
+				visible.Fprintf(&b, "value (CPU %02d):%s%s\n", cpu, gap(len(v) > 16), hexBytes(v))
 			}
 			continue
 		}
 		long := keyLen > 16 || len(e.Value) > 16
 		if keyLen > 0 {
-			fmt.Fprintf(&b, "key:%s%s", gap(long), hexBytes(e.Key))
+			visible.Fprintf(&b, "key:%s%s", gap(long), hexBytes(e.Key))
 			if !long && keyLen+len(e.Value) <= 24 {
 				b.WriteString("  ")
 			} else {
 				b.WriteByte('\n')
 			}
 		}
-		fmt.Fprintf(&b, "value:%s%s\n", gap(long), hexBytes(e.Value))
+		visible.Fprintf(&b, "value:%s%s\n", gap(long), hexBytes(e.Value))
 	}
 	plural := "s"
 	if len(entries) == 1 {
 		plural = ""
 	}
-	fmt.Fprintf(&b, "Found %d element%s\n", len(entries), plural)
+	visible.Fprintf(&b, "Found %d element%s\n", len(entries), plural)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -446,7 +454,7 @@ func hexBytes(p []byte) string {
 		default:
 			b.WriteByte(' ')
 		}
-		fmt.Fprintf(&b, "%02x", c)
+		visible.Fprintf(&b, "%02x", c)
 	}
 	return b.String()
 }

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -71,6 +72,42 @@ func TestMapDump(t *testing.T) {
 	got.Reset()
 	require.NoError(t, report.WriteMapDump(&got, nil, ports, 2, report.MapPlain))
 	assert.Equal(t, "key: 50 00 65 74 68 30 00 00  value: 05 00 00 00\nFound 1 element\n", got.String(), "without types")
+}
+
+// Whatever bytes are in chars and arrays of char, and whatever the names are, a dump is JSON.
+func FuzzMapDumpIsJSON(f *testing.F) {
+	f.Add([]byte("plain\x00"), "name")
+	f.Add([]byte{0x7f, 0x9b, 0x80, 0xff, '"', '\\', '\n', 1}, "n\"\\\x7f\u202e\n\xff")
+	o, err := loader.Open("../testdata/objects/clang-22/mapdump.o")
+	require.NoError(f, err)
+	l, err := o.Load(loader.NewTarget("", nil), loader.LoadOptions{})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte, name string) {
+		m, err := machine.New(l, machine.Config{CPUs: 1})
+		require.NoError(t, err)
+		defer m.Close()
+		ports, _ := m.MapByName("ports")
+		b := btf.NewBuilder(nil)
+		char := b.Int("char", 1, btf.IntChar)
+		id := b.Struct(name, 8, btf.Member{Name: name, Type: b.Array(char, b.Int("int", 4, btf.IntSigned), 2)}, btf.Member{Name: name + "2", Type: char, BitOffset: 16},
+			btf.Member{Name: "e", Type: b.Add(btf.Type{Kind: btf.KindEnum, Name: name, Size: 4, Values: []btf.Enumerator{{Name: name, Value: 7}}}), BitOffset: 32})
+		for b.NextID() <= ports.Spec().ValueType || b.NextID() <= ports.Spec().KeyType {
+			id = b.Mod(btf.KindTypedef, "t", id)
+		}
+		spec, err := b.Spec(binary.LittleEndian)
+		if err != nil {
+			return // a name that BTF cannot have
+		}
+		key := make([]byte, 8)
+		copy(key, data)
+		require.Zero(t, ports.Update(0, key, []byte{7, 0, 0, 0}, 0))
+		for _, format := range []report.MapFormat{report.MapJSON, report.MapPretty} {
+			var out bytes.Buffer
+			require.NoError(t, report.WriteMapDump(&out, spec, ports, 1, format))
+			require.True(t, json.Valid(out.Bytes()), "%q", out.String())
+			require.NotContains(t, out.String(), "\x7f")
+		}
+	})
 }
 
 // TestMapDumpIsBounded: members without size in members without size, two of each, are 2^60 values.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // WriteTestsMarkdown writes suites as a Markdown table, files by targets, followed by the failures.
@@ -23,13 +25,13 @@ func WriteTestsMarkdown(w io.Writer, suites []*Suite, covered ...Covered) error 
 		at[[2]string{s.File, s.Target}] = s
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "## bpfrun test: %s\n\n|scenario|", Count(suites))
+	visible.Fprintf(&b, "## bpfrun test: %s\n\n|scenario|", Count(suites))
 	for _, t := range targets {
 		b.WriteString(cellText(t) + "|")
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(targets)) + "\n")
 	for _, f := range files {
-		fmt.Fprintf(&b, "|%s|", cellText(f))
+		visible.Fprintf(&b, "|%s|", cellText(f))
 		for _, t := range targets {
 			text := ""
 			if s := at[[2]string{f, t}]; s != nil {
@@ -50,25 +52,25 @@ func WriteTestsMarkdown(w io.Writer, suites []*Suite, covered ...Covered) error 
 	if len(covered) > 0 {
 		b.WriteString("\n|coverage|part|executed|\n|---|---:|---:|\n")
 		for _, c := range covered {
-			fmt.Fprintf(&b, "|%s|%s|%d of %d|\n", c.What, c.Percent, c.Hit, c.All)
+			visible.Fprintf(&b, "|%s|%s|%d of %d|\n", c.What, c.Percent, c.Hit, c.All)
 		}
 	}
 	for _, s := range suites {
 		if Count([]*Suite{s}).Failed == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### %s on %s\n\n", s.File, s.Target)
+		visible.Fprintf(&b, "\n### %s on %s\n\n", s.File, s.Target)
 		if s.Err != nil {
-			fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(s.Err.Error(), "\n", "\n    "))
+			visible.Fprintf(&b, "    %s\n", visible.Indent(s.Err.Error(), "    "))
 		}
 		for i := range s.Cases {
 			t := &s.Cases[i]
 			if len(t.Failures) == 0 {
 				continue
 			}
-			fmt.Fprintf(&b, "%s:\n\n", t.Name)
+			visible.Fprintf(&b, "%s:\n\n", t.Name)
 			for _, f := range t.Failures {
-				fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(f, "\n", "\n    "))
+				visible.Fprintf(&b, "    %s\n", visible.Indent(f, "    "))
 			}
 		}
 	}

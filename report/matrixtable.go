@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // matrixWords lists the words of cells, worst first, with symbol and meaning.
@@ -87,13 +89,13 @@ func WriteMatrix(w io.Writer, d *MatrixDocument, opt MatrixOptions) error {
 	if opt.Width > 0 && tableWidth(cells) > opt.Width {
 		cells = matrixCells(d, rows, heads, s, true)
 		for i, k := range d.Kernels {
-			fmt.Fprintf(&b, "%*d  %s\n", len(fmt.Sprint(len(d.Kernels))), i+1, kernelText(&k))
+			visible.Fprintf(&b, "%*d  %s\n", len(fmt.Sprint(len(d.Kernels))), i+1, kernelText(&k))
 		}
 		b.WriteByte('\n')
 	}
 	writeAligned(&b, cells)
 	writeMatrixDetails(&b, d, heads, s, opt)
-	fmt.Fprintf(&b, "\n%s\n", matrixSummary(d))
+	visible.Fprintf(&b, "\n%s\n", matrixSummary(d))
 	_, err := io.WriteString(w, trimLines(b.String()))
 	return err
 }
@@ -256,17 +258,17 @@ func headText(h [2]string) string {
 func writeMatrixDetails(b *strings.Builder, d *MatrixDocument, heads [][2]string, s style, opt MatrixOptions) {
 	for _, k := range d.Kernels {
 		if k.Error != "" {
-			fmt.Fprintf(b, "\n%s %s: %s\n", s.red("error:"), k.Name, k.Error)
+			visible.Fprintf(b, "\n%s %s: %s\n", s.red("error:"), k.Name, k.Error)
 		}
 	}
 	details := matrixDetails(d, heads, opt.Verbose)
 	for i, x := range details {
 		if i == 0 || details[i-1].object != x.object || details[i-1].program != x.program {
-			fmt.Fprintf(b, "\n%s %s\n", s.bold(x.object), s.bold(x.program))
+			visible.Fprintf(b, "\n%s %s\n", s.bold(x.object), s.bold(x.program))
 		}
-		fmt.Fprintf(b, "  %s on %s\n", s.matrixWord(x.word)(x.word), kernelList(x.kernels, len(d.Targets)))
+		visible.Fprintf(b, "  %s on %s\n", s.matrixWord(x.word)(x.word), kernelList(x.kernels, len(d.Targets)))
 		for line := range strings.SplitSeq(x.text, "\n") {
-			fmt.Fprintf(b, "    %s\n", line)
+			visible.Fprintf(b, "    %s\n", line)
 		}
 	}
 }
@@ -305,7 +307,7 @@ func WriteMatrixMarkdown(w io.Writer, d *MatrixDocument) error {
 	heads := kernelHeads(d)
 	b.WriteString("| program |")
 	for _, h := range heads {
-		fmt.Fprintf(&b, " %s |", markdown(headText(h)))
+		visible.Fprintf(&b, " %s |", markdown(headText(h)))
 	}
 	columns := len(heads)
 	baked := slices.ContainsFunc(d.Rows, func(r MatrixRow) bool { return bakedText(r) != "" })
@@ -315,19 +317,19 @@ func WriteMatrixMarkdown(w io.Writer, d *MatrixDocument) error {
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", columns) + "\n")
 	for _, r := range d.Rows {
-		fmt.Fprintf(&b, "| %s %s |", markdown(r.Object), markdown(optionalName(r.Program, r.Optional)))
+		visible.Fprintf(&b, "| %s %s |", markdown(r.Object), markdown(optionalName(r.Program, r.Optional)))
 		for _, c := range r.Cells {
-			fmt.Fprintf(&b, " %s %s |", matrixSymbol(c.Word), c.Word)
+			visible.Fprintf(&b, " %s %s |", matrixSymbol(c.Word), c.Word)
 		}
 		if baked {
-			fmt.Fprintf(&b, " %s |", bakedText(r))
+			visible.Fprintf(&b, " %s |", bakedText(r))
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "\n%s\n\n", matrixSummary(d))
+	visible.Fprintf(&b, "\n%s\n\n", matrixSummary(d))
 	for _, x := range matrixWords {
 		if d.Summary[x.word] > 0 {
-			fmt.Fprintf(&b, "- %s **%s**: %s\n", x.symbol, x.word, x.meaning)
+			visible.Fprintf(&b, "- %s **%s**: %s\n", x.symbol, x.word, x.meaning)
 		}
 	}
 	details := matrixDetails(d, heads, false)
@@ -335,7 +337,7 @@ func WriteMatrixMarkdown(w io.Writer, d *MatrixDocument) error {
 		b.WriteString("\n")
 	}
 	for _, x := range details {
-		fmt.Fprintf(&b, "- %s `%s` **%s** on %s: %s\n", markdown(x.object), x.program, x.word,
+		visible.Fprintf(&b, "- %s `%s` **%s** on %s: %s\n", markdown(x.object), x.program, x.word,
 			markdown(kernelList(x.kernels, len(d.Targets))), markdown(strings.ReplaceAll(x.text, "\n", "; ")))
 	}
 	_, err := io.WriteString(w, b.String())

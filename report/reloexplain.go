@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -105,20 +106,20 @@ func newExplainMatch(l *loader.Linked, functions map[string]*loader.LinkedFuncti
 func WriteExplain(w io.Writer, d *ExplainDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
+	visible.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
 	told := map[string]bool{}
 	for i := range d.Entries {
 		e := &d.Entries[i]
-		fmt.Fprintf(&b, "\n%s %s\n", s.bold(fmt.Sprintf("line %d:", e.Line)), e.Text)
+		visible.Fprintf(&b, "\n%s %s\n", s.bold(fmt.Sprintf("line %d:", e.Line)), e.Text)
 		if !told[e.Meaning] {
 			told[e.Meaning] = true
-			fmt.Fprintf(&b, "  %s\n", e.Meaning)
+			visible.Fprintf(&b, "  %s\n", e.Meaning)
 		}
 		if len(e.Matches) == 0 {
-			fmt.Fprintf(&b, "  %s\n", s.yellow("nothing in this object matches: the log belongs to another object, or to another build of it"))
+			visible.Fprintf(&b, "  %s\n", s.yellow("nothing in this object matches: the log belongs to another object, or to another build of it"))
 		}
 		if len(e.Matches) > 1 {
-			fmt.Fprintf(&b, "  one of these %d:\n", len(e.Matches))
+			visible.Fprintf(&b, "  one of these %d:\n", len(e.Matches))
 		}
 		for j := range e.Matches {
 			writeExplainMatch(&b, d, &e.Matches[j], s, opt)
@@ -131,10 +132,10 @@ func WriteExplain(w io.Writer, d *ExplainDocument, opt TableOptions) error {
 func writeExplainMatch(b *strings.Builder, d *ExplainDocument, m *ExplainMatch, s style, opt TableOptions) {
 	switch {
 	case m.Map != "":
-		fmt.Fprintf(b, "  map %s: it was disabled (autocreate), so the program must not reach its use\n", s.bold(m.Map))
+		visible.Fprintf(b, "  map %s: it was disabled (autocreate), so the program must not reach its use\n", s.bold(m.Map))
 		return
 	case m.Kfunc != "":
-		fmt.Fprintf(b, "  kfunc %s: %s on %s; test it with bpf_ksym_exists() before the call\n", s.bold(m.Kfunc), m.Here, d.Target.Name)
+		visible.Fprintf(b, "  kfunc %s: %s on %s; test it with bpf_ksym_exists() before the call\n", s.bold(m.Kfunc), m.Here, d.Target.Name)
 		return
 	case m.Relocation == nil:
 		return
@@ -147,6 +148,6 @@ func writeExplainMatch(b *strings.Builder, d *ExplainDocument, m *ExplainMatch, 
 	b.WriteString(place + "\n")
 	writeRelocation(b, r, s, opt.Verbose)
 	if m.Here == "present" {
-		fmt.Fprintf(b, "            %s\n", s.yellow("it is found on "+d.Target.Name+": the log is from another kernel, name that one with --btf"))
+		visible.Fprintf(b, "            %s\n", s.yellow("it is found on "+d.Target.Name+": the log is from another kernel, name that one with --btf"))
 	}
 }

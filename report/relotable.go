@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -16,7 +17,7 @@ func (o TableOptions) shown(r *Relocation) bool { return !o.Quiet || r.Result !=
 func WriteRelo(w io.Writer, d *ReloDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
+	visible.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
 	total, changed, poisoned, failed := 0, 0, 0, 0
 	for i := range d.Programs {
 		p := &d.Programs[i]
@@ -25,7 +26,7 @@ func WriteRelo(w io.Writer, d *ReloDocument, opt TableOptions) error {
 			changed += countChanged(p.Relocations)
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s (%s)\n", s.bold(optionalName(p.Name, p.Optional)), p.Section)
+		visible.Fprintf(&b, "\n%s (%s)\n", s.bold(optionalName(p.Name, p.Optional)), p.Section)
 		if opt.Verbose && p.Hashes != nil {
 			writeHashes(&b, p.Hashes, s)
 		}
@@ -45,7 +46,7 @@ func WriteRelo(w io.Writer, d *ReloDocument, opt TableOptions) error {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\n%d relocations: %d unchanged, %d changed, %d missing, %d errors\n", total, total-changed-poisoned-failed, changed, poisoned, failed)
+	visible.Fprintf(&b, "\n%d relocations: %d unchanged, %d changed, %d missing, %d errors\n", total, total-changed-poisoned-failed, changed, poisoned, failed)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -63,7 +64,7 @@ func countChanged(list []Relocation) int {
 func writeHashes(b *strings.Builder, h *Hashes, s style) {
 	for _, x := range []struct{ name, sum string }{{"core", h.Core}, {"final", h.Final}, {"digest", h.Digest}} {
 		if x.sum != "" {
-			fmt.Fprintf(b, "  %s\n", s.dim(fmt.Sprintf("%-6s %s", x.name, x.sum)))
+			visible.Fprintf(b, "  %s\n", s.dim(fmt.Sprintf("%-6s %s", x.name, x.sum)))
 		}
 	}
 }
@@ -84,10 +85,10 @@ func writeRelocation(b *strings.Builder, r *Relocation, s style, verbose bool) {
 			result += " size " + r.MemSize
 		}
 	}
-	fmt.Fprintf(b, "  insn %-4d %-13s %s  %s\n", r.Insn, r.Kind, r.text, result)
+	visible.Fprintf(b, "  insn %-4d %-13s %s  %s\n", r.Insn, r.Kind, r.text, result)
 	const indent = "            "
 	if r.Source != "" && (r.Result != "ok" || r.changed || verbose) {
-		fmt.Fprintf(b, indent+"%s\n", s.dim(strings.TrimSuffix(r.Source+": "+r.line, ": ")))
+		visible.Fprintf(b, indent+"%s\n", s.dim(strings.TrimSuffix(r.Source+": "+r.line, ": ")))
 	}
 	if verbose {
 		writeCandidates(b, r, indent, s)
@@ -96,7 +97,7 @@ func writeRelocation(b *strings.Builder, r *Relocation, s style, verbose bool) {
 		for line := range strings.SplitSeq(extra, "\n") {
 			said := verbose && slices.ContainsFunc(r.Rejected, func(x RejectedCandidate) bool { return x.Why == line })
 			if line != "" && !said {
-				fmt.Fprintf(b, indent+"%s\n", line)
+				visible.Fprintf(b, indent+"%s\n", line)
 			}
 		}
 	}
@@ -105,17 +106,17 @@ func writeRelocation(b *strings.Builder, r *Relocation, s style, verbose bool) {
 // writeCandidates lists the candidate types: the chosen one, others that match as well, and those that do not.
 func writeCandidates(b *strings.Builder, r *Relocation, indent string, s style) {
 	if r.Target != "" {
-		fmt.Fprintf(b, indent+"%s of %s: %s\n", s.dim("target"), plural(r.Candidates, "candidate"), strings.TrimPrefix(r.Target, "<"+r.Kind+"> "))
+		visible.Fprintf(b, indent+"%s of %s: %s\n", s.dim("target"), plural(r.Candidates, "candidate"), strings.TrimPrefix(r.Target, "<"+r.Kind+"> "))
 	} else if r.Kind != "local_type_id" {
-		fmt.Fprintf(b, indent+"%s %s\n", plural(r.Candidates, "candidate"), s.dim("in the kernel, none matches"))
+		visible.Fprintf(b, indent+"%s %s\n", plural(r.Candidates, "candidate"), s.dim("in the kernel, none matches"))
 	}
 	for i, m := range r.Matching {
 		if i > 0 {
-			fmt.Fprintf(b, indent+"%s %s\n", s.dim("also matches:"), m)
+			visible.Fprintf(b, indent+"%s %s\n", s.dim("also matches:"), m)
 		}
 	}
 	for _, x := range r.Rejected {
-		fmt.Fprintf(b, indent+"%s %s: %s (%s)\n", s.dim("rejected:"), x.Candidate, x.Why, x.Reason)
+		visible.Fprintf(b, indent+"%s %s: %s (%s)\n", s.dim("rejected:"), x.Candidate, x.Why, x.Reason)
 	}
 }
 

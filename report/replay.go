@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
 )
@@ -124,14 +125,14 @@ func writeReplay(b *strings.Builder, r *Replay, item func(kind, text string), s 
 	}
 	switch {
 	case r.Skipped == 1:
-		fmt.Fprintf(b, "  %s 1 packet was not run: %s\n", s.yellow("warning:"), r.SkippedWhy)
+		visible.Fprintf(b, "  %s 1 packet was not run: %s\n", s.yellow("warning:"), r.SkippedWhy)
 	case r.Skipped > 1:
-		fmt.Fprintf(b, "  %s %s were not run; the first: %s\n", s.yellow("warning:"), packetsText(r.Skipped), r.SkippedWhy)
+		visible.Fprintf(b, "  %s %s were not run; the first: %s\n", s.yellow("warning:"), packetsText(r.Skipped), r.SkippedWhy)
 	case r.Packets == 0:
-		fmt.Fprintf(b, "  %s there is no packet in the capture\n", s.yellow("warning:"))
+		visible.Fprintf(b, "  %s there is no packet in the capture\n", s.yellow("warning:"))
 	}
 	if r.Fault != nil {
-		fmt.Fprintf(b, "  %s packet %d: %s\n", s.red("fault:"), r.FaultPacket, strings.ReplaceAll(r.Fault.Text, "\n", "\n    "))
+		visible.Fprintf(b, "  %s packet %d: %s\n", s.red("fault:"), r.FaultPacket, visible.Indent(r.Fault.Text, "    "))
 	}
 	for i, c := range r.Changes {
 		if i == shownItems && r.Changed > shownItems+1 && !opt.Verbose {
@@ -161,7 +162,7 @@ func writeReplay(b *strings.Builder, r *Replay, item func(kind, text string), s 
 			item("map", fmt.Sprintf("... and %d more (-v shows all)", len(r.MapChanges)-shownItems))
 			break
 		}
-		item("map", s.bold(c.Map)+c.Text)
+		item("map", s.bold(c.Map)+c.Text())
 	}
 	for i, line := range r.Trace {
 		if i == shownItems && !opt.Verbose {
@@ -171,7 +172,7 @@ func writeReplay(b *strings.Builder, r *Replay, item func(kind, text string), s 
 		item("trace", line)
 	}
 	for _, t := range r.Warnings {
-		fmt.Fprintf(b, "  %s %s\n", s.yellow("warning:"), t)
+		visible.Fprintf(b, "  %s %s\n", s.yellow("warning:"), t)
 	}
 	if r.Out != "" {
 		item("written", r.Out)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -19,16 +20,18 @@ type Validation struct {
 
 // Finding is a read that is not proved valid.
 type Finding struct {
-	Kind   string `json:"kind"`
-	Insn   int    `json:"insn"`
-	Source string `json:"source,omitempty"`
-	Text   string `json:"text"`
+	Kind string `json:"kind"`
+	// Program is the one whose instruction it is; after a tail call or in a callback it is not the one that was started.
+	Program string `json:"program"`
+	Insn    int    `json:"insn"`
+	Source  string `json:"source,omitempty"`
+	Text    string `json:"text"`
 }
 
 func newValidation(v machine.Validation) *Validation {
 	out := &Validation{Reads: v.Reads, Proved: v.Proved, Baked: v.Baked, Findings: []Finding{}}
 	for _, f := range v.Findings {
-		out.Findings = append(out.Findings, Finding{string(f.Kind), f.Insn, f.Source, f.Text})
+		out.Findings = append(out.Findings, Finding{string(f.Kind), f.Program, f.Insn, f.Source, f.Text})
 	}
 	return out
 }
@@ -109,9 +112,12 @@ func writeValidation(b *strings.Builder, r *Run, item func(kind, text string), s
 		if f.Source != "" {
 			text += " at " + f.Source
 		}
+		if f.Program != r.program {
+			text += " in " + f.Program
+		}
 		if !seen[text] {
 			seen[text] = true
-			fmt.Fprintf(b, "  %s %s\n", s.yellow("warning:"), text)
+			visible.Fprintf(b, "  %s %s\n", s.yellow("warning:"), text)
 		}
 	}
 }
@@ -121,9 +127,9 @@ func writeExpectations(b *strings.Builder, r *Run, s style, opt TableOptions) {
 	for _, e := range r.Expectations {
 		switch {
 		case !e.OK:
-			fmt.Fprintf(b, "  %s %s: want %s, got %s\n           %s\n", s.red("failed: "), e.What, e.Want, e.Got, s.dim(e.Place))
+			visible.Fprintf(b, "  %s %s: want %s, got %s\n           %s\n", s.red("failed: "), e.What, e.Want, e.Got, s.dim(e.Place))
 		case opt.Verbose:
-			fmt.Fprintf(b, "  %s %s\n", s.green("expected"), e.What)
+			visible.Fprintf(b, "  %s %s\n", s.green("expected"), e.What)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/schedule"
@@ -143,17 +144,17 @@ func writeSchedule(b *strings.Builder, s *Schedule, st style) {
 	if s.Run != "" {
 		title = s.Run
 	}
-	fmt.Fprintf(b, "\n%s", st.bold(title))
+	visible.Fprintf(b, "\n%s", st.bold(title))
 	if s.Exit != nil {
-		fmt.Fprintf(b, ": %s", s.Exit.Kind)
+		visible.Fprintf(b, ": %s", s.Exit.Kind)
 		if s.Exit.Message != "" {
-			fmt.Fprintf(b, ": %s", s.Exit.Message)
+			visible.Fprintf(b, ": %s", s.Exit.Message)
 		}
-		fmt.Fprintf(b, " after %v", time.Duration(s.Duration))
+		visible.Fprintf(b, " after %v", time.Duration(s.Duration))
 	}
 	b.WriteByte('\n')
 	if s.Error != nil {
-		fmt.Fprintf(b, "%s %s\n", st.red(s.Status+":"), s.Error.Message)
+		visible.Fprintf(b, "%s %s\n", st.red(s.Status+":"), s.Error.Message)
 	}
 	if s.Exit == nil {
 		return
@@ -178,7 +179,7 @@ func writeSchedule(b *strings.Builder, s *Schedule, st style) {
 		writeRow(b, r, widths)
 	}
 	for cpu, busy := range s.Busy {
-		fmt.Fprintf(b, "  CPU %d busy %.1f %%\n", cpu, float64(busy)*100/float64(max(s.Duration, 1)))
+		visible.Fprintf(b, "  CPU %d busy %.1f %%\n", cpu, float64(busy)*100/float64(max(s.Duration, 1)))
 	}
 }
 
@@ -215,5 +216,5 @@ func WriteScheduleTrace(w io.Writer, docs []*RunDocument) error {
 			}
 		}
 	}
-	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
+	return json.NewEncoder(visible.JSON{W: w}).Encode(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/kernel/sockmap"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -50,7 +51,7 @@ func (d *RunDocument) AddSockets(run string, sends []int, results []sockmap.Resu
 
 // write writes a table of the sockets that had bytes.
 func (t *Sockets) write(b *strings.Builder, st style) {
-	fmt.Fprintf(b, "\n%s\n", st.bold(t.Run))
+	visible.Fprintf(b, "\n%s\n", st.bold(t.Run))
 	rows := [][]cell{}
 	row := func(texts ...string) {
 		var cells []cell

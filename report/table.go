@@ -44,9 +44,9 @@ type cell struct {
 func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
+	visible.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
 	if d.Error != nil && len(d.Programs) == 0 {
-		fmt.Fprintf(&b, "%s %s\n", s.red("error:"), d.Error.Message)
+		visible.Fprintf(&b, "%s %s\n", s.red("error:"), d.Error.Message)
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
@@ -76,7 +76,7 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 		writeDetails(&b, p, s, opt)
 	}
 	if d.Chain != nil {
-		fmt.Fprintf(&b, "%s %s\n", s.bold("chain:"), d.Chain.text())
+		visible.Fprintf(&b, "%s %s\n", s.bold("chain:"), d.Chain.text())
 	}
 	for i := range d.Schedules {
 		writeSchedule(&b, &d.Schedules[i], s)
@@ -94,21 +94,21 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 		writeError(&b, d.Error, s, "")
 	}
 	if d.Try != "" && !opt.Quiet {
-		fmt.Fprintf(&b, "%s    %s\n", s.yellow("try:"), d.Try)
+		visible.Fprintf(&b, "%s    %s\n", s.yellow("try:"), d.Try)
 	}
 	if d.untyped != "" && !opt.Quiet {
-		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.untyped)
+		visible.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.untyped)
 	}
 	if d.unverified != "" && !opt.Quiet {
-		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.unverified)
+		visible.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.unverified)
 	}
 	if names := d.leftOut(); len(names) > 0 && !opt.Quiet {
-		fmt.Fprintf(&b, "%s optional, not run: %s (-p NAME or --optional runs them)\n", s.yellow("note:"), strings.Join(names, ", "))
+		visible.Fprintf(&b, "%s optional, not run: %s (-p NAME or --optional runs them)\n", s.yellow("note:"), strings.Join(names, ", "))
 	}
 	for _, warning := range d.Warnings {
-		fmt.Fprintf(&b, "%s %s\n", s.yellow("warning:"), warning)
+		visible.Fprintf(&b, "%s %s\n", s.yellow("warning:"), warning)
 	}
-	fmt.Fprintf(&b, "\n%s\n", summary(d))
+	visible.Fprintf(&b, "\n%s\n", summary(d))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -145,6 +145,7 @@ func describeTarget(t *Target) string {
 // columns are the headings of the program table.
 var columns = []string{"PROGRAM", "HOOK", "CO-RE", "RESULT", "INSNS"}
 
+// columnWidths returns the widths of the columns, and makes the texts of the cells visible.
 func columnWidths(rows [][]cell) []int {
 	var widths []int
 	for _, row := range rows {
@@ -152,7 +153,8 @@ func columnWidths(rows [][]cell) []int {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+			row[i].text = visible.Text(c.text)
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
 		}
 	}
 	return widths
@@ -249,7 +251,7 @@ func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
 		if !opt.Verbose {
 			text = cut(text, lineWidth)
 		}
-		fmt.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-8s", kind)), text)
+		visible.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-8s", kind)), visible.Indent(text, "           "))
 	}
 	if p.Error != nil {
 		writeError(b, p.Error, s, "  ")
@@ -259,7 +261,7 @@ func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
 	}
 	if p.Error == nil || p.Error.Kind == "verifier" || len(p.Runs) > 0 || opt.Verbose {
 		for _, text := range missingFields(p, opt.Verbose) {
-			fmt.Fprintf(b, "  %s %s\n", s.dim("missing "), text)
+			visible.Fprintf(b, "  %s %s\n", s.dim("missing "), visible.Indent(text, "           "))
 		}
 	}
 	writeRuns(b, p.Runs, item, s, opt)
@@ -287,7 +289,7 @@ func missingFields(p *Program, dead bool) []string {
 				text += " at " + x.Source
 			}
 			if x.Hint != "" {
-				text += "\n           " + strings.ReplaceAll(x.Hint, "\n", "\n           ")
+				text += "\n" + x.Hint
 			}
 			out = append(out, text)
 		}
@@ -343,10 +345,10 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 		if r.Function != "" {
 			name += " for " + r.Function
 		}
-		fmt.Fprintf(b, "  %s %s\n", s.dim("run     "), s.bold(name))
+		visible.Fprintf(b, "  %s %s\n", s.dim("run     "), s.bold(name))
 	}
 	if r.Fault != nil {
-		fmt.Fprintf(b, "  %s %s\n", s.red("fault:"), strings.ReplaceAll(r.Fault.Text, "\n", "\n    "))
+		visible.Fprintf(b, "  %s %s\n", s.red("fault:"), visible.Indent(r.Fault.Text, "    "))
 	}
 	// list shows the first items and the number of the others.
 	list := func(kind string, n int, text func(i int) string) {
@@ -375,9 +377,12 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 		list("output", len(lines), func(i int) string { return visible.Text(lines[i]) })
 	}
 	list("effect", len(r.Effects), func(i int) string { return effectText(&r.Effects[i]) })
-	list("map", len(r.MapChanges), func(i int) string { return s.bold(r.MapChanges[i].Map) + r.MapChanges[i].Text })
+	list("map", len(r.MapChanges), func(i int) string { return s.bold(r.MapChanges[i].Map) + r.MapChanges[i].Text() })
 	list("trace", len(r.Trace), func(i int) string { return visible.Text(r.Trace[i]) })
 	writeValidation(b, r, item, s, opt)
+	for i := range r.Findings {
+		visible.Fprintf(b, "  %s %s\n", s.yellow("finding:"), r.Findings[i].line())
+	}
 	if opt.Verbose {
 		for _, a := range r.KernelReads {
 			item("read", accessText(a))
@@ -394,7 +399,7 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 		}
 	}
 	for _, t := range r.Warnings {
-		fmt.Fprintf(b, "  %s %s\n", s.yellow("warning:"), t)
+		visible.Fprintf(b, "  %s %s\n", s.yellow("warning:"), t)
 	}
 	writeExpectations(b, r, s, opt)
 }
@@ -428,7 +433,7 @@ func writeError(b *strings.Builder, e *Error, s style, indent string) {
 	if e.note {
 		word = s.yellow("note:")
 	}
-	fmt.Fprintf(b, "%s%s %s\n", indent, word, strings.Join(lines, "\n"+indent+"  "))
+	visible.Fprintf(b, "%s%s %s\n", indent, word, visible.Indent(strings.Join(lines, "\n"), indent+"  "))
 }
 
 func effectText(e *Effect) string {

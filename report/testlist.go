@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -66,7 +67,7 @@ func WriteTestList(w io.Writer, l *TestList) error {
 	var b strings.Builder
 	n := 0
 	for _, f := range l.Files {
-		fmt.Fprintf(&b, "%s (%s)\n", f.File, f.Object)
+		visible.Fprintf(&b, "%s (%s)\n", f.File, f.Object)
 		for _, r := range f.Runs {
 			n++
 			text := r.Name
@@ -76,10 +77,10 @@ func WriteTestList(w io.Writer, l *TestList) error {
 			if !r.Expects {
 				text += ", expects nothing"
 			}
-			fmt.Fprintf(&b, "  %s\n", text)
+			visible.Fprintf(&b, "  %s\n", text)
 		}
 	}
-	fmt.Fprintf(&b, "%s in %s\n", many(n, "test"), many(len(l.Files), "file"))
+	visible.Fprintf(&b, "%s in %s\n", many(n, "test"), many(len(l.Files), "file"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -114,7 +115,7 @@ func WriteSlowest(w io.Writer, suites []*Suite, most int) error {
 		if i > 0 {
 			word = "       "
 		}
-		if _, err := fmt.Fprintf(w, "%s %8.2f ms  %s  %s  %s\n", word, float64(x.t.Took)/1e6, x.s.File, x.t.Name, x.s.Target); err != nil {
+		if _, err := visible.Fprintf(w, "%s %8.2f ms  %s  %s  %s\n", word, float64(x.t.Took)/1e6, x.s.File, x.t.Name, x.s.Target); err != nil {
 			return err
 		}
 	}

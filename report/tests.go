@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -144,37 +145,37 @@ func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
 	if opt.Quiet && c.Failed == 0 {
 		return nil
 	}
-	fmt.Fprintf(&b, "%s %s  %s  %s\n", paint(word), st.bold(s.File), s.Target, c)
+	visible.Fprintf(&b, "%s %s  %s  %s\n", paint(word), st.bold(s.File), s.Target, c)
 	if s.Err != nil {
-		fmt.Fprintf(&b, "     %s %s\n", st.red("error:"), strings.ReplaceAll(s.Err.Error(), "\n", "\n       "))
+		visible.Fprintf(&b, "     %s %s\n", st.red("error:"), visible.Indent(s.Err.Error(), "       "))
 	}
 	doubted := map[string]bool{}
 	for i := range s.Cases {
 		t := &s.Cases[i]
 		switch {
 		case len(t.Failures) > 0:
-			fmt.Fprintf(&b, "     %s %s\n", st.red("FAIL"), t.Name)
+			visible.Fprintf(&b, "     %s %s\n", st.red("FAIL"), t.Name)
 			for _, f := range append(t.Failures[:len(t.Failures):len(t.Failures)], t.Notes...) {
-				fmt.Fprintf(&b, "       %s\n", strings.ReplaceAll(f, "\n", "\n         "))
+				visible.Fprintf(&b, "       %s\n", visible.Indent(f, "         "))
 			}
 		case t.Skipped != "" && (opt.Verbose || c.Passed == 0):
-			fmt.Fprintf(&b, "     %s %s: %s\n", st.yellow("skip"), t.Name, t.Skipped)
+			visible.Fprintf(&b, "     %s %s: %s\n", st.yellow("skip"), t.Name, t.Skipped)
 		case t.Skipped == "" && opt.Verbose:
 			detail := t.Detail
 			if t.Bare {
 				detail += ", expects nothing"
 			}
-			fmt.Fprintf(&b, "     %s %s (%s)\n", st.green("ok  "), t.Name, detail)
+			visible.Fprintf(&b, "     %s %s (%s)\n", st.green("ok  "), t.Name, detail)
 			for _, p := range t.Parts {
-				fmt.Fprintf(&b, "          %s\n", strings.ReplaceAll(p, "\n", "\n            "))
+				visible.Fprintf(&b, "          %s\n", visible.Indent(p, "            "))
 			}
 		}
 		for _, w := range t.Warnings {
-			fmt.Fprintf(&b, "     %s %s: %s\n", st.yellow("warning"), t.Name, w)
+			visible.Fprintf(&b, "     %s %s: %s\n", st.yellow("warning"), t.Name, w)
 		}
 		if t.Doubt != "" && !doubted[t.Prog] {
 			doubted[t.Prog] = true
-			fmt.Fprintf(&b, "     %s %s\n", st.yellow("? hook"), t.Doubt)
+			visible.Fprintf(&b, "     %s %s\n", st.yellow("? hook"), t.Doubt)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/kernel/qdisc"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/traffic"
@@ -152,9 +153,9 @@ func (t *Traffic) write(b *strings.Builder, st style) {
 	if t.Run != "" {
 		title = t.Run
 	}
-	fmt.Fprintf(b, "\n%s\n", st.bold(title))
+	visible.Fprintf(b, "\n%s\n", st.bold(title))
 	if t.Error != nil {
-		fmt.Fprintf(b, "%s %s\n", st.red(t.Status+":"), t.Error.Message)
+		visible.Fprintf(b, "%s %s\n", st.red(t.Status+":"), t.Error.Message)
 	}
 	if len(t.Flows) == 0 {
 		return
@@ -179,16 +180,16 @@ func (t *Traffic) write(b *strings.Builder, st style) {
 	for _, r := range rows {
 		writeRow(b, r, widths)
 	}
-	fmt.Fprintf(b, "  link of %s busy %.1f %% of %v; fairness %.3f; queue of at most %d packets (%d bytes), %.1f in the mean\n",
+	visible.Fprintf(b, "  link of %s busy %.1f %% of %v; fairness %.3f; queue of at most %d packets (%d bytes), %.1f in the mean\n",
 		rateText(t.Rate), float64(t.Busy)*100/float64(max(t.Duration, 1)), time.Duration(t.Duration).Round(time.Microsecond), t.Fairness, t.MostHeld, t.MostHeldBytes, t.MeanHeld)
 	if t.Stats.Qlen != uint64(t.Held) {
-		fmt.Fprintf(b, "  %s q.qlen is %d when traffic ends, but the discipline has %d packets\n", st.yellow("wrong:"), t.Stats.Qlen, t.Held)
+		visible.Fprintf(b, "  %s q.qlen is %d when traffic ends, but the discipline has %d packets\n", st.yellow("wrong:"), t.Stats.Qlen, t.Held)
 	}
 	if t.Stalled {
-		fmt.Fprintf(b, "  %s nothing makes the kernel ask for the last %d packets: the link is idle and the watchdog not set\n", st.red("stalled:"), t.Held)
+		visible.Fprintf(b, "  %s nothing makes the kernel ask for the last %d packets: the link is idle and the watchdog not set\n", st.red("stalled:"), t.Held)
 	}
 	if leaked > 0 {
-		fmt.Fprintf(b, "  %s %d packets exist after the discipline was destroyed\n", st.red("leaked:"), leaked)
+		visible.Fprintf(b, "  %s %d packets exist after the discipline was destroyed\n", st.red("leaked:"), leaked)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/verifier"
 )
@@ -146,7 +147,7 @@ func (d *VerifyDocument) AddUnlinked(lp *loader.LinkedProgram, kernel string, er
 func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s\n\n", s.bold(d.Object), describeTarget(d.Target))
+	visible.Fprintf(&b, "%s on %s\n\n", s.bold(d.Object), describeTarget(d.Target))
 	if d.Error != nil {
 		writeError(&b, d.Error, s, "")
 	}
@@ -180,7 +181,7 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 	if len(shown) > 0 {
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s: %d accepted, %d refused, %d unknown\n", plural(len(d.Programs), "program"), count["accepted"], count["refused"], count["unknown"])
+	visible.Fprintf(&b, "%s: %d accepted, %d refused, %d unknown\n", plural(len(d.Programs), "program"), count["accepted"], count["refused"], count["unknown"])
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -191,7 +192,7 @@ func writeVerdict(b *strings.Builder, p *Verdict, s style, verbose bool) {
 	}
 	line := func(kind, text string) {
 		if text != "" {
-			fmt.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-9s", kind)), text)
+			visible.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-9s", kind)), text)
 		}
 	}
 	if p.Verdict == "unknown" {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/verifier/klog"
@@ -113,7 +114,7 @@ func (d *VerifyExplainDocument) Add(log *klog.Log, lp *loader.LinkedProgram, fit
 func WriteVerifyExplain(w io.Writer, d *VerifyExplainDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
+	visible.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
 	for i := range d.Logs {
 		d.Logs[i].write(&b, d.Target.Name, s, opt)
 	}
@@ -130,10 +131,10 @@ func (x *VerifyExplainLog) write(b *strings.Builder, target string, s style, opt
 	if x.Message != "" {
 		outcome = s.red("refused")
 	}
-	fmt.Fprintf(b, "\n%s %s %s\n", s.bold(fmt.Sprintf("log at line %d:", x.Line)), name, outcome)
+	visible.Fprintf(b, "\n%s %s %s\n", s.bold(fmt.Sprintf("log at line %d:", x.Line)), name, outcome)
 	line := func(kind, text string) {
 		if text != "" {
-			fmt.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-9s", kind)), text)
+			visible.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-9s", kind)), text)
 		}
 	}
 	at := x.Errno

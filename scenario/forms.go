@@ -126,7 +126,7 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "truncate", doc: "Before the full packet, also run the program on truncated copies of it, each from the same state: all for every length that the kernel passes, or a list of lengths. A fault at any length fails the run; expect.truncated counts verdicts, and everything else in expect applies to the full packet.", shape: oneOf(text, listOf(integer))},
 	{name: "ctx", doc: "The context, for program types that take one: hex digits, @FILE, or members of the struct that the program declares it as.", shape: oneOf(text, mapOf(anything))},
 	{name: "context", doc: "Inputs of networking and cgroup programs besides the packet.", shape: formOf(contextForm)},
-	{name: "unset_stack", doc: "What happens when the program reads stack bytes that were never written, such as the padding of a key: warn (the default), fail, or ignore. With --strict it is a fault. Kernels before 6.3 refuse such reads; later kernels read whatever was there.", shape: text},
+	{name: "unset_stack", doc: "What happens when the program reads stack bytes that were never written, such as the padding of a key: warn (the default), fail, or ignore. With --strict it is a fault. Older kernels refuse such reads; newer ones read whatever was there (the warning says which).", shape: text},
 	{name: "after", doc: "Simulated time that passes before the run.", shape: duration},
 	{name: "settle", doc: "Simulated time that passes after the run, before expectations are checked.", shape: duration},
 	{name: "repeat", doc: "How often the program runs. Expectations apply to the last run, those about events to all runs.", shape: integer},

@@ -173,6 +173,10 @@ func shallow(data []byte) error {
 			depth = max(depth-1, 0)
 		case '\n':
 			dashes = 0
+		case ',':
+			if depth > 0 { // the next element is not inside this one
+				dashes = 0
+			}
 		case '-', '?', ':', '!', '&':
 			if i+1 < len(data) && (data[i+1] == ' ' || b == '!' || b == '&') {
 				dashes++

@@ -391,6 +391,9 @@ func (s *skeleton) unread(lp *loader.LinkedProgram, res *machine.Result) []strin
 		for path := range strings.SplitSeq(res.Reads[i].Path, ",") {
 			fields[res.Reads[i].Type+"."+path] = true
 		}
+		if res.Reads[i].Program != lp.Name {
+			continue
+		}
 		for _, r := range lp.AccessRelocs(res.Reads[i].Insn) {
 			read[r] = true
 		}

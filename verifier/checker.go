@@ -92,6 +92,9 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	if errors.Is(err, ErrProgram) {
 		return unknown("%v", err)
 	}
+	if err == nil && v.Outcome == Refused {
+		v.Lacks = lp.PoisonText(v.Insn)
+	}
 	return v, err
 }
 
@@ -136,7 +139,10 @@ func (v *Verdict) Summary() string {
 	if v.Outcome == Accepted {
 		return fmt.Sprintf("accepted, %d instructions processed, %d states", v.ProcessedInsns, v.TotalStates)
 	}
-	text := v.Message
+	text := v.Lacks
+	if text == "" {
+		text = v.Message
+	}
 	if text == "" {
 		text = v.Reason
 	}

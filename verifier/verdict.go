@@ -29,6 +29,8 @@ type Verdict struct {
 	Errno   uapi.Errno // of a refusal
 	// Message is the last line that the kernel logs about the program: short, the text people search for.
 	Message string
+	// Lacks names what the kernel lacks, where the program reaches a reference to it: Message then has only a number.
+	Lacks string
 	// Reason explains in bpfrun's words what is wrong and what to do.
 	Reason string
 	// Missing names what there is no rule for, if the outcome is Unknown.

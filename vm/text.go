@@ -16,7 +16,8 @@ const slotSize = 8
 // function pointers are values that a program can hold. It is not safe for concurrent use.
 type Text struct {
 	base, next uint64
-	images     []*Image // by address
+	images     []*Image // by address; removed ones stay, empty, until most are
+	removed    int
 }
 
 // NewText starts an empty text area at base (0 = DefaultTextBase).
@@ -36,8 +37,8 @@ func (x *Text) add(img *Image, n int) {
 
 // replace puts an image of as many slots at the place of another; it returns false if that is not in x, or of another size.
 func (x *Text) replace(old, img *Image, n int) bool {
-	i := slices.Index(x.images, old)
-	if i < 0 || len(old.insns) != n {
+	i, ok := x.index(old)
+	if !ok || len(old.insns) != n {
 		return false
 	}
 	img.textBase = old.textBase
@@ -47,7 +48,7 @@ func (x *Text) replace(old, img *Image, n int) bool {
 
 // drop removes an image whose lowering failed; it is the last one, or in the place of another.
 func (x *Text) drop(img, replaced *Image) {
-	if i := slices.Index(x.images, img); i >= 0 && replaced != nil && img.textBase == replaced.textBase {
+	if i, ok := x.index(img); ok && replaced != nil && img.textBase == replaced.textBase {
 		x.images[i] = replaced
 		return
 	}
@@ -59,7 +60,21 @@ func (x *Text) drop(img, replaced *Image) {
 
 // Remove removes an image. Its addresses are not reused.
 func (x *Text) Remove(img *Image) {
-	x.images = slices.DeleteFunc(x.images, func(i *Image) bool { return i == img })
+	i, ok := x.index(img)
+	if !ok {
+		return
+	}
+	x.images[i] = &Image{textBase: img.textBase}
+	if x.removed++; x.removed > len(x.images)/2 {
+		x.images = slices.DeleteFunc(x.images, func(i *Image) bool { return len(i.insns) == 0 })
+		x.removed = 0
+	}
+}
+
+// index returns the position of an image.
+func (x *Text) index(img *Image) (int, bool) {
+	i := sort.Search(len(x.images), func(i int) bool { return x.images[i].textBase >= img.textBase })
+	return i, i < len(x.images) && x.images[i] == img
 }
 
 // Resolve returns the program and the slot at a text address.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
@@ -125,7 +126,7 @@ func (c *benchCommand) bench(path string) error {
 		return err
 	}
 	for _, w := range res.First.Warnings {
-		fmt.Fprintf(c.stderr, "bpfrun: warning: %s\n", w)
+		visible.Fprintf(c.stderr, "bpfrun: warning: %s\n", w)
 	}
 	doc.Ret, doc.Insns, doc.CompileNS = report.Hex64(res.First.Ret), res.First.Insns, res.Compile.Nanoseconds()
 	doc.Min, doc.Median, doc.Native = round(res.Min), round(res.Median), math.Round(1000*res.Native)/1000

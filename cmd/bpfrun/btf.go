@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -185,7 +186,7 @@ func newBTFShowCommand(a *app) *cobra.Command {
 					continue
 				}
 				if i > 0 {
-					fmt.Fprintln(c.stdout)
+					visible.Fprintln(c.stdout)
 				}
 				if err := report.WriteType(c.stdout, spec, ids, path, btf.LayoutOptions{Expand: c.expand}); err != nil {
 					return usageError{err}

@@ -3,12 +3,12 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/conformance/isa"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 )
@@ -180,20 +180,20 @@ func (c *conformanceDecodeCommand) printVerdicts(r *isa.DecodeReport) error {
 		}
 		if r.Asked > 0 {
 			doc.Agreement = &decodeAgreement{r.Agree, r.Disagree, r.NotStructural}
-			fmt.Fprintln(c.stderr, r.Summary())
+			visible.Fprintln(c.stderr, r.Summary())
 		}
-		return json.NewEncoder(c.stdout).Encode(doc)
+		return json.NewEncoder(visible.JSON{W: c.stdout}).Encode(doc)
 	}
 	for _, res := range r.Results {
 		switch {
 		case res.Judged && !res.Agrees:
-			fmt.Fprintf(c.stdout, "%s: kernel says %q, bpfrun %q\n", res.ID, verdictText(!res.OK, res.Kernel), verdictText(res.OK, res.Why))
+			visible.Fprintf(c.stdout, "%s: kernel says %q, bpfrun %q\n", res.ID, verdictText(!res.OK, res.Kernel), verdictText(res.OK, res.Why))
 		case r.Asked == 0:
-			fmt.Fprintf(c.stdout, "%s: %s\n", res.ID, verdictText(res.OK, res.Why))
+			visible.Fprintf(c.stdout, "%s: %s\n", res.ID, verdictText(res.OK, res.Why))
 		}
 	}
 	if r.Asked > 0 {
-		fmt.Fprintln(c.stdout, r.Summary())
+		visible.Fprintln(c.stdout, r.Summary())
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/conformance/btfcases"
 	"github.com/bpfrun/bpfrun/conformance/record"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -79,7 +80,7 @@ func (c *conformanceBTFCommand) conformanceBTF(paths []string, root, dir string,
 				if letter := l.Verdicts[n]; (letter == '.') == (ours == nil) && !c.verbose {
 					return
 				}
-				fmt.Fprintf(out, "%s mutant %d: the kernel %s, ours: %v\n", l.Source, n, shownLetter(l.Verdicts[n]), orAccepted(ours))
+				visible.Fprintf(out, "%s mutant %d: the kernel %s, ours: %v\n", l.Source, n, shownLetter(l.Verdicts[n]), orAccepted(ours))
 				if dir != "" {
 					name := filepath.Join(dir, fmt.Sprintf("%s-%d.btf", filepath.Base(l.Source), n))
 					if err := os.WriteFile(name, raw, 0o644); err != nil && unwritten == nil {
@@ -198,7 +199,7 @@ func (c *recordBTFCommand) recordBTF(files []string, output, root string, mutant
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(visible.JSON{W: w})
 	err = c.recordSources(ctx, sources, mutants, hasType(kernel), enc.Encode)
 	return errors.Join(err, w.Close())
 }

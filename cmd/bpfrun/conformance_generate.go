@@ -18,6 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/isa"
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 	"github.com/bpfrun/bpfrun/conformance/isa/record"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // generateFlags select programs of the generator.
@@ -104,7 +105,7 @@ func (x *conformanceGenerateCommand) generate() error {
 	}
 	if x.show {
 		c := generate.New(x.sim.seed, cfg.Generate).Case(x.first)
-		fmt.Fprintf(x.stdout, "%s %s %s\n%s", c.Name(), c.Cat, c.Form, isa.Listing(c.Insns))
+		visible.Fprintf(x.stdout, "%s %s %s\n%s", c.Name(), c.Cat, c.Form, isa.Listing(c.Insns))
 		return nil
 	}
 	ctx, cancel := x.interruptible(context.Background())
@@ -119,7 +120,7 @@ func (x *conformanceGenerateCommand) generate() error {
 	}
 	found := &findings{console: x.console}
 	for _, d := range r.Disagreements {
-		fmt.Fprintln(found, d.Text)
+		visible.Fprintln(found, d.Text)
 	}
 	if !x.json {
 		writeReasons(x.console, r.Reasons)
@@ -151,7 +152,7 @@ func writeReasons(c *console, m map[string]uint64) {
 		return int(m[y]) - int(m[x]) + strings.Compare(x, y)/2
 	})
 	for _, k := range keys {
-		fmt.Fprintf(c.stdout, "refused %d times: %s\n", m[k], k)
+		visible.Fprintf(c.stdout, "refused %d times: %s\n", m[k], k)
 	}
 }
 
@@ -197,7 +198,7 @@ conformance isa. Needs root; nothing is attached or pinned.`,
 				return codeError{exitNotSimulated, err}
 			}
 			writeReasons(c.console, r.Reasons)
-			fmt.Fprintf(c.stderr, "Linux %s, seed %d: %s\n", record.Release(), c.sim.seed, r.Summary())
+			visible.Fprintf(c.stderr, "Linux %s, seed %d: %s\n", record.Release(), c.sim.seed, r.Summary())
 			if c.output == "" || c.output == "-" {
 				_, err = out.WriteTo(c.stdout)
 				return err

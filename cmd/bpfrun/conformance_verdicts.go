@@ -25,6 +25,7 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/conformance/verdicts/border"
 	"github.com/bpfrun/bpfrun/conformance/verdicts/sound"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/verifier"
@@ -99,7 +100,7 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 			return err
 		}
 		defer w.Close()
-		short = json.NewEncoder(w)
+		short = json.NewEncoder(visible.JSON{W: w})
 	}
 	compared := verdicts.NewReport()
 	runs := soundRuns{inputs: v.inputs}
@@ -118,7 +119,7 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 			Each: func(c *verdicts.Comparison) error {
 				compared.Add(c)
 				if !v.markdown && c.Kind > verdicts.Agree && c.Kind != verdicts.NotJudged && (v.kind == "" || v.kind == c.Kind.String()) {
-					fmt.Fprintln(out, c)
+					visible.Fprintln(out, c)
 				}
 				if short != nil {
 					if err := v.minimise(ctx, out, short, c, v.limit, sources); err != nil {
@@ -149,10 +150,10 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 			continue
 		}
 		for _, c := range agreement.OtherClass {
-			fmt.Fprintf(out, "other-reason (%s, %s) %s\n", c.Class, c.OurClass, c)
+			visible.Fprintf(out, "other-reason (%s, %s) %s\n", c.Class, c.OurClass, c)
 		}
 		for _, c := range agreement.FarCounts {
-			fmt.Fprintf(out, "far-count %s\n", c)
+			visible.Fprintf(out, "far-count %s\n", c)
 		}
 	}
 	if v.json {
@@ -163,10 +164,10 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 		compared.WriteSpeed(out)
 	}
 	if v.logs {
-		fmt.Fprintf(out, "logs: %d of %d equal, %d of %d lines\n", logs.same, logs.programs, logs.equal, logs.lines)
+		visible.Fprintf(out, "logs: %d of %d equal, %d of %d lines\n", logs.same, logs.programs, logs.equal, logs.lines)
 	}
 	if v.inputs > 0 {
-		fmt.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, v.inputs, runs.notRun, runs.bad)
+		visible.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, v.inputs, runs.notRun, runs.bad)
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func (v *conformanceVerdictsCommand) minimise(ctx context.Context, out io.Writer
 		return err
 	}
 	if last != nil {
-		fmt.Fprintf(out, "shortest: %s\n%s\n", last, best.Generated.Text)
+		visible.Fprintf(out, "shortest: %s\n%s\n", last, best.Generated.Text)
 	}
 	return enc.Encode(best)
 }
@@ -236,7 +237,7 @@ func (n *logTotals) add(ctx context.Context, out io.Writer, r *verdicts.Replayer
 		n.same++
 		return nil
 	}
-	fmt.Fprintf(out, "other-log %s: %d of %d lines\n  kernel  %s\n  here    %s\n", l.Key(), c.Equal, c.Kernel, c.First, c.Instead)
+	visible.Fprintf(out, "other-log %s: %d of %d lines\n  kernel  %s\n  here    %s\n", l.Key(), c.Equal, c.Kernel, c.First, c.Instead)
 	return nil
 }
 
@@ -259,12 +260,12 @@ func (v *conformanceVerdictsCommand) runAccepted(ctx context.Context, out io.Wri
 	case errors.Is(err, sound.ErrNotRun):
 		runs.notRun++
 		if v.verbose {
-			fmt.Fprintf(out, "not run: %s: %v\n", l.Key(), err)
+			visible.Fprintf(out, "not run: %s: %v\n", l.Key(), err)
 		}
 	case errors.As(err, &bad):
 		runs.bad++
 		v.code = exitExpectation
-		fmt.Fprintf(out, "contradiction: %v (kernel: %s)\n", bad, l.Verdict)
+		visible.Fprintf(out, "contradiction: %v (kernel: %s)\n", bad, l.Verdict)
 	default:
 		return fmt.Errorf("%s: %w", l.Key(), err)
 	}
@@ -379,7 +380,7 @@ func (c *recordVerdictsCommand) recordVerdicts(args []string) error {
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(visible.JSON{W: w})
 	enc.SetEscapeHTML(false)
 	count := map[string]int{}
 	emit := func(l *verdicts.Line) error {

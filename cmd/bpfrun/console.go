@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -49,7 +49,7 @@ func (c *console) note(format string, args ...any) {
 func (c *console) warn(format string, args ...any) {
 	c.notes.Lock()
 	defer c.notes.Unlock()
-	fmt.Fprintf(c.stderr, "bpfrun: "+format+"\n", args...)
+	visible.Fprintf(c.stderr, "bpfrun: "+format+"\n", args...)
 }
 
 // fail reports the error that ended the command and returns its exit code.
@@ -58,9 +58,33 @@ func (c *console) fail(err error) int {
 	if c.json {
 		_ = report.WriteJSON(c.stdout, report.NewErrorDocument(err, code)) // run reports write errors
 	}
-	// errors.Join puts every error on its own line.
-	for _, line := range strings.Split(err.Error(), "\n") {
-		fmt.Fprintf(c.stderr, "bpfrun: %s\n", line)
+	for _, line := range errorLines(err) {
+		visible.Fprintf(c.stderr, "bpfrun: %s\n", line)
 	}
 	return code
+}
+
+// errorLines returns the text of an error by lines: of each error that errors.Join joined. All other line breaks are from names, and stay in the line.
+func errorLines(err error) []string {
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var lines []string
+		for _, err := range e.Unwrap() {
+			lines = append(lines, errorLines(err)...)
+		}
+		if strings.Join(lines, "\n") == err.Error() {
+			return lines
+		}
+	case interface{ Unwrap() error }:
+		inner := e.Unwrap()
+		if inner == nil {
+			break
+		}
+		if before, ok := strings.CutSuffix(err.Error(), inner.Error()); ok {
+			lines := errorLines(inner)
+			lines[0] = before + lines[0]
+			return lines
+		}
+	}
+	return []string{err.Error()}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/cover"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 )
@@ -144,7 +145,7 @@ func (c *coverage) finish(con *console, w io.Writer) error {
 	}
 	lines := p.Source("").Totals.Lines
 	if percent, ok := lines.Percent(); !ok || percent < c.min {
-		fmt.Fprintf(con.stderr, "bpfrun: coverage of lines is %s, --cover-min wants %g%%\n", lines, c.min)
+		visible.Fprintf(con.stderr, "bpfrun: coverage of lines is %s, --cover-min wants %g%%\n", lines, c.min)
 		con.code = exitcode.Worse(con.code, exitExpectation)
 	}
 	return nil
@@ -154,13 +155,13 @@ func (c *coverage) finish(con *console, w io.Writer) error {
 func writeCover(w io.Writer, p *cover.Profile) error {
 	s := p.Source("")
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "\nCOVERAGE\tLINES\tBRANCHES\tFUNCTIONS\tINSTRUCTIONS\tDEAD\n")
+	visible.Fprintf(t, "\nCOVERAGE\tLINES\tBRANCHES\tFUNCTIONS\tINSTRUCTIONS\tDEAD\n")
 	row := func(name string, x cover.Totals) {
 		dead := "-"
 		if n := x.Insns.Dead; n > 0 {
 			dead = strconv.Itoa(n)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", name, x.Lines, x.Branches, x.Functions, x.Insns, dead)
+		visible.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", name, x.Lines, x.Branches, x.Functions, x.Insns, dead)
 	}
 	for _, f := range s.Files {
 		row(f.Path, f.Totals)
@@ -172,7 +173,7 @@ func writeCover(w io.Writer, p *cover.Profile) error {
 		return err
 	}
 	if len(s.Unmapped) > 0 {
-		_, err := fmt.Fprintf(w, "without line information: %s\n", strings.Join(s.Unmapped, ", "))
+		_, err := visible.Fprintf(w, "without line information: %s\n", strings.Join(s.Unmapped, ", "))
 		return err
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/debug/dap"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // dapOptions are the flags of the dap command.
@@ -130,7 +131,7 @@ func (c *dapCommand) dapListen() error {
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	defer context.AfterFunc(ctx, func() { ln.Close() })()
-	fmt.Fprintf(c.stdout, "DAP server listening at: %s\n", ln.Addr())
+	visible.Fprintf(c.stdout, "DAP server listening at: %s\n", ln.Addr())
 	l := dapLauncher()
 	room := make(chan struct{}, c.sessions)
 	var clients sync.WaitGroup
@@ -149,7 +150,7 @@ func (c *dapCommand) dapListen() error {
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			if err := l.Serve(ctx, conn); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(c.stderr, "bpfrun: %s: %v\n", conn.RemoteAddr(), err)
+				visible.Fprintf(c.stderr, "bpfrun: %s: %v\n", conn.RemoteAddr(), err)
 			}
 		})
 	}

@@ -66,6 +66,7 @@ var (
 		"trace":        listOf{"string"},
 		"events":       listOf{object{"map": "string", "kind": "event", "data": "bytes", "typed?": "any"}},
 		"kernel_reads": accessShape, "kernel_writes": accessShape, "warnings": listOf{"string"},
+		"findings":     listOf{object{"kind": "string", "program": "string", "insn": "int", "source?": "string", "message": "string"}},
 		"expectations": listOf{object{"what": "string", "ok": "bool", "want": "string", "got": "string"}},
 	}
 	programShape = object{

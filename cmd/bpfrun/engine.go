@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
@@ -84,7 +85,7 @@ func (m *machineFlags) isaModes() ([]isa.Mode, error) {
 // reportDifferences ends the command with the differences found by --engine both, which are bugs in bpfrun.
 func (m *machineFlags) reportDifferences(c *console) {
 	for _, text := range m.differ.list {
-		fmt.Fprintf(c.stderr, "bpfrun: the engines differ: %s\n", text)
+		visible.Fprintf(c.stderr, "bpfrun: the engines differ: %s\n", text)
 	}
 	if len(m.differ.list) > 0 {
 		c.code = exitcode.Worse(c.code, exitBug)

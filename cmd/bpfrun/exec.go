@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 	bpfexec "github.com/bpfrun/bpfrun/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -110,6 +111,8 @@ func (c *execCommand) exec(args []string) error {
 	switch {
 	case errors.Is(err, bpfexec.ErrUnsupported):
 		return codeError{exitNotSimulated, err}
+	case errors.Is(err, bpfexec.ErrGuard):
+		return codeError{exitBug, fmt.Errorf("internal error: %w: unless someone killed it, this is a bug in bpfrun; please report it with the command line", err)}
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return usageError{err}
 	case err != nil:
@@ -175,7 +178,7 @@ func (f *fireCommand) fire(socket string, words []string) error {
 		return usagef("%s: no session listens there (start one with bpfrun exec --socket %s -- TOOL): %w", socket, socket, err)
 	}
 	defer conn.Close()
-	if _, err := fmt.Fprintln(conn, line); err != nil {
+	if _, err := visible.Fprintln(conn, line); err != nil {
 		return codeError{exitNotSimulated, err}
 	}
 	if c, ok := conn.(*net.UnixConn); ok {
@@ -196,6 +199,6 @@ func (f *fireCommand) fire(socket string, words []string) error {
 	if f.json {
 		return report.WriteJSON(f.stdout, doc)
 	}
-	_, err = fmt.Fprintln(f.stdout, text)
+	_, err = visible.Fprintln(f.stdout, text)
 	return err
 }

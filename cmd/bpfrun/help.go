@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bpfrun/bpfrun/internal/nearest"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // flagGroups group the global flags by topic. bpfrun help flags describes them; the help of a command only names them.
@@ -41,21 +41,21 @@ func usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
 	if cmd.Runnable() && (cmd == cmd.Root() || !cmd.HasAvailableSubCommands()) {
-		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+		visible.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "  %s COMMAND\n", cmd.CommandPath())
+		visible.Fprintf(&b, "  %s COMMAND\n", cmd.CommandPath())
 	}
 	if cmd.HasExample() {
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+		visible.Fprintf(&b, "\nExamples:\n%s\n", visible.Lines(cmd.Example))
 	}
 	writeCommands(&b, cmd)
 	if own := ownFlags(cmd); own.HasAvailableFlags() {
-		fmt.Fprintf(&b, "\nFlags:\n%s", own.FlagUsages())
+		visible.Fprintf(&b, "\nFlags:\n%s", visible.Lines(own.FlagUsages()))
 	}
 	b.WriteString("\nFlags of all commands (bpfrun help flags describes them):\n")
 	for _, g := range flagGroups {
-		fmt.Fprintf(&b, "  %-8s --%s\n", g.name, strings.Join(g.flags, " --"))
+		visible.Fprintf(&b, "  %-8s --%s\n", g.name, strings.Join(g.flags, " --"))
 	}
 	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
 	return err
@@ -92,9 +92,9 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 		if names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return left[n] == nil }); len(names) == 0 {
 			return
 		}
-		fmt.Fprintf(b, "\n%s:\n", title)
+		visible.Fprintf(b, "\n%s:\n", title)
 		for _, n := range names {
-			fmt.Fprintf(b, "  %-*s  %s\n", width, n, left[n].Short)
+			visible.Fprintf(b, "  %-*s  %s\n", width, n, left[n].Short)
 			delete(left, n)
 		}
 	}
@@ -125,7 +125,7 @@ func writeFlags(w io.Writer, root *cobra.Command) error {
 		for _, name := range g.flags {
 			set.AddFlag(root.PersistentFlags().Lookup(name))
 		}
-		fmt.Fprintf(&b, "\n%s:\n%s", g.title, set.FlagUsages())
+		visible.Fprintf(&b, "\n%s:\n%s", g.title, visible.Lines(set.FlagUsages()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

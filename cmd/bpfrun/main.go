@@ -59,6 +59,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	cmd.SetOut(out)
 	cmd.SetErr(messages)
 	err := cmd.Execute()
+	defer messages.flush()
 	switch {
 	case out.err != nil: // whatever else is wrong, this is why
 	case err != nil:
@@ -67,6 +68,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		a.sim.reportDifferences(&a.console)
 		code = a.console.code
 	}
+	out.flush()
 	switch {
 	case out.err != nil:
 		fmt.Fprintf(stderr, "bpfrun: write the output: %v\n", out.err)

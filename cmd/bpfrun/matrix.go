@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/matrix"
 	"github.com/bpfrun/bpfrun/report"
@@ -149,7 +148,7 @@ func (c *matrixCommand) matrix(paths []string) error {
 		write := map[string]func(io.Writer, *report.MatrixDocument) error{
 			"md": report.WriteMatrixMarkdown, "html": report.WriteMatrixHTML, "github": report.WriteMatrixAnnotations,
 		}[kind]
-		if err := writeFile(path, func(w io.Writer) error { return write(visible.Writer{W: w, Plain: true}, doc) }); err != nil {
+		if err := writeText(path, func(w io.Writer) error { return write(w, doc) }); err != nil {
 			return err
 		}
 	}

@@ -1,32 +1,58 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// output is the output stream of a command. It escapes control characters for the terminal, and keeps the first error,
+// output is the output stream of a command. It escapes what could control the terminal, and keeps the first error,
 // which most code that writes text ignores.
 type output struct {
 	w        io.Writer
 	verbatim bool // a protocol or a full screen: pass every byte
 	styled   bool // the command uses colours; otherwise styles in its output come from untrusted text
+	text     visible.Writer
+	mu       sync.Mutex
+	wrote    bool
 	err      error
 }
 
 // Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	w := o.w
-	if !o.verbatim {
-		w = visible.Writer{W: w, Plain: !o.styled}
+func (o *output) Write(p []byte) (n int, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wrote = true
+	if o.verbatim {
+		n, err = o.w.Write(p)
+	} else {
+		o.text.W, o.text.Plain = o.w, !o.styled
+		n, err = o.text.Write(p)
 	}
-	n, err := w.Write(p)
+	o.failed(err)
+	return n, err
+}
+
+// errClosed: nobody gets the output.
+var errClosed = errors.New("standard output is closed (to discard the output, use > /dev/null)")
+
+// flush writes what is held back.
+func (o *output) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failed(o.text.Flush())
+	if f, ok := o.w.(*os.File); ok && o.wrote && wasClosed(f) {
+		o.failed(errClosed)
+	}
+}
+
+func (o *output) failed(err error) {
 	if err != nil && o.err == nil {
 		o.err = err
 	}
-	return n, err
 }
 
 // verbatim switches off the escaping of a command's output.

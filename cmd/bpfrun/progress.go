@@ -1,11 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // progressAfter is the delay before progress is shown, progressEvery the interval of updates.
@@ -57,7 +58,7 @@ func newProgress(w io.Writer, what string, total int, after, every time.Duration
 			p.show()
 			select {
 			case <-p.stop:
-				fmt.Fprint(p.w, "\r\x1b[K") // clear the line
+				_, _ = io.WriteString(p.w, "\r\x1b[K") // clear the line
 				return
 			case <-tick.C:
 			}
@@ -68,10 +69,10 @@ func newProgress(w io.Writer, what string, total int, after, every time.Duration
 
 func (p *progress) show() {
 	if total := p.total.Load(); total > 0 {
-		fmt.Fprintf(p.w, "\r\x1b[K%d of %d %s", p.done.Load(), total, p.what)
+		visible.Fprintf(p.w, "\r\x1b[K%d of %d %s", p.done.Load(), total, p.what)
 		return
 	}
-	fmt.Fprintf(p.w, "\r\x1b[K%d %s", p.done.Load(), p.what)
+	visible.Fprintf(p.w, "\r\x1b[K%d %s", p.done.Load(), p.what)
 }
 
 // expect adds to the total.

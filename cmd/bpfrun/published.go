@@ -1,9 +1,8 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/bpfrun/bpfrun/report"
+	"io"
 )
 
 // published lists the documents of all commands. Those of conformance are defined here, since package report does not
@@ -111,7 +110,7 @@ func (f *findings) compared(doc comparisonDocument, summary string) error {
 		f.code = exitExpectation
 	}
 	if !f.json {
-		_, err := fmt.Fprintln(f.stdout, summary)
+		_, err := io.WriteString(f.stdout, summary+"\n")
 		return err
 	}
 	doc.Schema, doc.Exit, doc.Differences = report.Schema, f.code, f.entries()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 )
@@ -136,7 +136,7 @@ func (c *reloCommand) relo(paths []string) error {
 				continue
 			}
 			if len(all.Results) > 1 {
-				fmt.Fprintln(c.stdout)
+				visible.Fprintln(c.stdout)
 			}
 			if err := report.WriteRelo(c.stdout, doc, table); err != nil {
 				return err

@@ -153,12 +153,12 @@ func (c *console) replayProgress(name string) func(packets int, took time.Durati
 		text := fmt.Sprintf("%s: %d packets in %.1f s, %.0f packets/s", name, packets, took.Seconds(), float64(packets)/took.Seconds())
 		switch {
 		case !last:
-			fmt.Fprintf(fileOf(c.stderr), "\r\x1b[K%s", visible.Text(text))
+			visible.Fprintf(fileOf(c.stderr), "\r\x1b[K%s", visible.Text(text))
 			shown = true
 		case shown:
-			fmt.Fprintf(fileOf(c.stderr), "\r\x1b[K%s\n", visible.Text(text))
+			visible.Fprintf(fileOf(c.stderr), "\r\x1b[K%s\n", visible.Text(text))
 		default:
-			fmt.Fprintln(c.stderr, text)
+			visible.Fprintln(c.stderr, text)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/shell"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
@@ -172,7 +173,7 @@ func (c *runCommand) runObjects(paths []string) error {
 			all.Exit = exitcode.Worse(all.Exit, doc.Exit)
 			if !c.json {
 				if len(all.Results) > 1 {
-					fmt.Fprintln(c.stdout)
+					visible.Fprintln(c.stdout)
 				}
 				if err := report.WriteTable(c.stdout, doc, table); err != nil {
 					return err
@@ -357,6 +358,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 	}
 	doc.Finish(m)
+	if c.json {
+		doc.AddMaps(m)
+	}
 	doc.Exit = exitcode.Worse(doc.Exit, report.RunExit(doc, len(c.progs) > 0, c.sim.strict))
 	if err := c.writeMaps(m); err != nil {
 		return doc, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
@@ -172,7 +172,7 @@ func (c *runCommand) runScenario(objects []string, path string) error {
 			return err
 		}
 		opt.Types = kernel.NewTypes()
-		doc, err := scenarioDocument(ctx, file, obj, target, s, opt)
+		doc, err := c.scenarioDocument(ctx, file, obj, target, s, opt)
 		if err != nil {
 			return err
 		}
@@ -196,13 +196,13 @@ func (c *runCommand) runScenario(objects []string, path string) error {
 
 func (c *runCommand) showScenario(doc *report.RunDocument, table report.TableOptions, another bool) error {
 	if another {
-		fmt.Fprintln(c.stdout)
+		visible.Fprintln(c.stdout)
 	}
 	return report.WriteTable(c.stdout, doc, table)
 }
 
 // scenarioDocument runs a scenario on one target.
-func scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Object, target *loader.Target, s btfSource, opt scenario.Options) (*report.RunDocument, error) {
+func (c *runCommand) scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Object, target *loader.Target, s btfSource, opt scenario.Options) (*report.RunDocument, error) {
 	r, err := scenario.Open(file, obj, target, opt)
 	if err != nil {
 		var mistake *scenario.Error
@@ -224,6 +224,9 @@ func scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Obje
 		return nil, usageError{err}
 	}
 	doc.Finish(r.Machine())
+	if c.json {
+		doc.AddMaps(r.Machine())
+	}
 	doc.Exit = exitcode.Worse(doc.Exit, hooks.Exit(opt.Strict))
 	return doc, nil
 }

@@ -63,6 +63,7 @@ func runDamaged(linked *loader.Linked, cfg machine.Config) string {
 		doc.Add(m, res)
 	}
 	doc.Finish(m)
+	doc.AddMaps(m)
 	_ = report.WriteTable(io.Discard, doc, report.TableOptions{Verbose: true})
 	var out bytes.Buffer
 	_ = report.WriteJSON(&out, doc)

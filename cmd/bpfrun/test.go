@@ -246,8 +246,7 @@ func (c *testCommand) reportJobs(jobs []*testrun.Job, r testReport) error {
 		return err
 	}
 	for kind, path := range r.files {
-		if err := writeFile(path, func(w io.Writer) error {
-			w = visible.Writer{W: w, Plain: true}
+		if err := writeText(path, func(w io.Writer) error {
 			switch kind {
 			case "junit":
 				return report.WriteJUnit(w, suites, covered...)
@@ -281,7 +280,7 @@ func (c *testCommand) reportJobs(jobs []*testrun.Job, r testReport) error {
 	if r.stopped {
 		on += ", stopped at the first failure"
 	}
-	if _, err := fmt.Fprintf(c.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), on, report.Count(suites), r.took.Seconds()); err != nil {
+	if _, err := visible.Fprintf(c.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), on, report.Count(suites), r.took.Seconds()); err != nil {
 		return err
 	}
 	return c.collected.finish(c.console, c.stdout)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/verifier"
@@ -178,7 +179,7 @@ func (c *verifyCommand) verify(paths []string) error {
 				continue
 			}
 			if len(all.Results) > 1 {
-				fmt.Fprintln(c.stdout)
+				visible.Fprintln(c.stdout)
 			}
 			if err := report.WriteVerify(c.stdout, doc, table); err != nil {
 				return err
@@ -229,7 +230,7 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 		}
 		var vo verifier.Options
 		if c.log {
-			fmt.Fprintf(c.stdout, "%s:\n", lp.Name)
+			visible.Fprintf(c.stdout, "%s:\n", lp.Name)
 			vo.Log, vo.LogLevel = c.stdout, c.level
 		}
 		v, err := verifier.Verify(ctx, kernel, p, vo)
@@ -240,7 +241,7 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 			return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 		}
 		if c.log {
-			fmt.Fprintln(c.stdout)
+			visible.Fprintln(c.stdout)
 		}
 		history, err := verifier.RefusalHistory(ctx, kernel, p, v)
 		if err != nil {

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -39,7 +39,7 @@ func (c *console) version() error {
 	if c.json {
 		return report.WriteJSON(c.stdout, report.VersionDocument{Schema: report.Schema, Version: buildVersion(), Embedded: embedded.Name})
 	}
-	_, err := fmt.Fprintf(c.stdout, "bpfrun %s\nembedded kernel %s\n", buildVersion(), embedded.Name)
+	_, err := visible.Fprintf(c.stdout, "bpfrun %s\nembedded kernel %s\n", buildVersion(), embedded.Name)
 	return err
 }
 

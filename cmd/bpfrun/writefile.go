@@ -4,7 +4,20 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
+
+// writeText writes a file of text, in which what could control a terminal is escaped; see [writeFile].
+func writeText(path string, write func(io.Writer) error) error {
+	return writeFile(path, func(w io.Writer) error {
+		text := &visible.Writer{W: w, Plain: true}
+		if err := write(text); err != nil {
+			return err
+		}
+		return text.Flush()
+	})
+}
 
 // writeFile writes a file completely or not at all: it writes to a temporary file in the same directory and renames it
 // at the end. Anything but a regular file, such as /dev/stdout, is written directly.

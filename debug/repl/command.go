@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/nearest"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // repeat is the effect of an empty line after a command.
@@ -117,7 +118,7 @@ func help(r *REPL, _ context.Context, args string) error {
 		}
 		r.printf("\n%s.\n", c.short)
 		if c.long != "" {
-			r.printf("\n%s\n", c.long)
+			r.printf("\n%s\n", visible.Lines(c.long))
 		}
 		return nil
 	}
@@ -148,7 +149,7 @@ func (r *REPL) topic(topic string) {
 // WriteCommands writes the command table as Markdown.
 func WriteCommands(w io.Writer) {
 	for _, topic := range topics {
-		fmt.Fprintf(w, "### %s\n\n| command | short | what it does |\n|---|---|---|\n", strings.ToUpper(topic[:1])+topic[1:])
+		visible.Fprintf(w, "### %s\n\n| command | short | what it does |\n|---|---|---|\n", strings.ToUpper(topic[:1])+topic[1:])
 		for _, c := range table {
 			if c.topic != topic {
 				continue
@@ -161,9 +162,9 @@ func WriteCommands(w io.Writer) {
 			if c.long != "" {
 				text += ". " + strings.TrimSuffix(strings.ReplaceAll(c.long, "\n", " "), ".")
 			}
-			fmt.Fprintf(w, "| `%s` | %s | %s |\n", escape(c.usage()), aliases, escape(text))
+			visible.Fprintf(w, "| `%s` | %s | %s |\n", escape(c.usage()), aliases, escape(text))
 		}
-		fmt.Fprintln(w)
+		visible.Fprintln(w)
 	}
 }
 

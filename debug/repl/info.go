@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // infoTable holds the subcommands of info.
@@ -236,7 +237,7 @@ func infoContext(r *REPL, _ string) error {
 	if err != nil {
 		return err
 	}
-	r.printf("%s\n", text)
+	r.printf("%s\n", visible.Lines(text))
 	return nil
 }
 
@@ -266,15 +267,21 @@ func infoHelpers(r *REPL, _ string) error {
 func infoKernel(r *REPL, _ string) error {
 	reads, writes := r.s.KernelReads()
 	var list []string
+	in := func(program string) string { // after a tail call, the instruction is another program's
+		if program == r.s.Program() {
+			return ""
+		}
+		return program + " "
+	}
 	for _, a := range reads {
 		note := ""
 		if !a.Relocated {
 			note = ", not relocated"
 		}
-		list = append(list, fmt.Sprintf("insn %d reads %s.%s of %s (%d bytes%s)", a.Insn, a.Type, a.Path, a.Role, a.Size, note))
+		list = append(list, fmt.Sprintf("%sinsn %d reads %s.%s of %s (%d bytes%s)", in(a.Program), a.Insn, a.Type, a.Path, a.Role, a.Size, note))
 	}
 	for _, a := range writes {
-		list = append(list, fmt.Sprintf("insn %d writes %s.%s of %s (%d bytes)", a.Insn, a.Type, a.Path, a.Role, a.Size))
+		list = append(list, fmt.Sprintf("%sinsn %d writes %s.%s of %s (%d bytes)", in(a.Program), a.Insn, a.Type, a.Path, a.Role, a.Size))
 	}
 	return r.lines(list, "No kernel memory was accessed yet.")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // listing is the position where the next list continues.
@@ -115,7 +116,7 @@ func (r *REPL) codeLines(lines []debug.CodeLine, source bool) {
 			}
 			text = fmt.Sprintf("%-36s ; %s", text, note)
 		}
-		r.printf("%s%s%4d: %s\n", mark, b, l.Place.PC, text)
+		r.printf("%s%s%4d: %s\n", mark, b, l.Place.PC, visible.Lines(text))
 	}
 }
 
@@ -128,7 +129,7 @@ func relo(r *REPL, _ context.Context, args string) error {
 		for i := range lp.Relocs {
 			rel := &lp.Relocs[i]
 			if rel.Relocation != nil {
-				r.printf("%4d: %s\n", rel.Insn, r.s.RelocText(rel))
+				r.printf("%4d: %s\n", rel.Insn, visible.Lines(r.s.RelocText(rel)))
 			}
 		}
 		return nil
@@ -149,7 +150,7 @@ func relo(r *REPL, _ context.Context, args string) error {
 		r.printf("No CO-RE relocation belongs to %s.\n", p)
 	}
 	for _, rel := range list {
-		r.printf("%4d: %s\n", rel.Insn, r.s.RelocText(rel))
+		r.printf("%4d: %s\n", rel.Insn, visible.Lines(r.s.RelocText(rel)))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 const exprHelp = `Expressions are C with the types of the object and the kernel: variables, map elements (execs[4242].pid, m[KEY, CPU]),
@@ -31,7 +32,7 @@ var lookCommands = []*command{
 			if err != nil {
 				return err
 			}
-			r.printf("$%d = %s\n", r.s.Remember(v), r.shownValue(v, letter))
+			r.printf("$%d = %s\n", r.s.Remember(v), visible.Lines(r.shownValue(v, letter)))
 			return nil
 		},
 		complete: names,
@@ -76,7 +77,7 @@ var lookCommands = []*command{
 			if err != nil {
 				return err
 			}
-			r.printf("%s\n", text)
+			r.printf("%s\n", visible.Lines(text))
 			if addr, ok := r.s.Points(args); ok {
 				r.printf("%s\n", r.s.WhatIs(addr))
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
@@ -63,9 +64,9 @@ func choosePacket(r *REPL, _ context.Context, args string) error {
 	case args == "":
 		switch p := r.s.Input().Packet; {
 		case r.s.PacketNumber() > 0:
-			r.printf("Packet %d of %d: %s\n", r.s.PacketNumber(), len(list), debug.PacketText(p))
+			r.printf("Packet %d of %d: %s\n", r.s.PacketNumber(), len(list), visible.Lines(debug.PacketText(p)))
 		case p != nil:
-			r.printf("%s\n", debug.PacketText(p))
+			r.printf("%s\n", visible.Lines(debug.PacketText(p)))
 		default:
 			r.printf("The default packet.\n")
 		}
@@ -102,7 +103,7 @@ func infoPackets(r *REPL, _ string) error {
 		if i+1 == r.s.PacketNumber() {
 			mark = "*"
 		}
-		list = append(list, fmt.Sprintf("%s%d: %s", mark, i+1, debug.PacketText(p)))
+		list = append(list, fmt.Sprintf("%s%d: %s", mark, i+1, visible.Lines(debug.PacketText(p))))
 	}
 	return r.lines(list, "No capture is open.")
 }
@@ -151,7 +152,7 @@ var lookMoreCommands = []*command{
 			if err != nil {
 				return err
 			}
-			r.printf("%s\n", text)
+			r.printf("%s\n", visible.Lines(text))
 			return nil
 		},
 		complete: names,
@@ -167,7 +168,7 @@ var lookMoreCommands = []*command{
 			if err != nil {
 				text = args
 			}
-			r.printf("%s", text)
+			r.printf("%s", visible.Lines(text))
 			return nil
 		},
 	},
@@ -240,7 +241,7 @@ func printfCommand(r *REPL, _ context.Context, args string) error {
 	if len(exprs) > 0 {
 		return errors.New("printf: too many values for the format")
 	}
-	r.printf("%s", out.String())
+	r.printf("%s", visible.Lines(out.String()))
 	return nil
 }
 

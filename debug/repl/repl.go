@@ -74,7 +74,7 @@ type REPL struct {
 // New creates a REPL for a session.
 func New(s *debug.Session, cfg Config) *REPL {
 	r := &REPL{s: s, cfg: cfg, aliases: map[string]string{}, listSize: listed, paging: true}
-	r.out = visible.Writer{W: &tee{r, cfg.Out}, Plain: !cfg.Color}
+	r.out = &visible.Writer{W: &tee{r, cfg.Out}, Plain: !cfg.Color}
 	s.OnTrace = r.traced
 	return r
 }
@@ -98,7 +98,7 @@ func (t *tee) Write(b []byte) (int, error) {
 // typed records a line of user input in the transcript.
 func (r *REPL) typed(line string) {
 	if r.log != nil {
-		fmt.Fprintf(r.log, "%s%s\n", r.prompt(), line)
+		visible.Fprintf(r.log, "%s%s\n", r.prompt(), line)
 	}
 }
 
@@ -113,7 +113,7 @@ func (r *REPL) prompt() string {
 	return prompt
 }
 
-func (r *REPL) printf(format string, args ...any) { fmt.Fprintf(r.out, format, args...) }
+func (r *REPL) printf(format string, args ...any) { visible.Fprintf(r.out, format, args...) }
 
 // Run reads and executes commands until quit or the end of the input. The error is a read error.
 func (r *REPL) Run(ctx context.Context) error {
@@ -146,7 +146,7 @@ func (r *REPL) script(ctx context.Context, in io.Reader, strict bool) error {
 
 func (r *REPL) report(err error) {
 	r.failed++
-	r.printf("%s\n", r.paint(red, err.Error()))
+	r.printf("%s\n", visible.Lines(r.paint(red, err.Error())))
 }
 
 func (r *REPL) interactive(ctx context.Context) error {
@@ -177,7 +177,7 @@ func (r *REPL) interactive(ctx context.Context) error {
 		r.screen.draw() // at once, also while a command runs
 		in.resized()
 	})()
-	r.out = visible.Writer{W: &tee{r, r.screen}, Plain: !r.cfg.Color}
+	r.out = &visible.Writer{W: &tee{r, r.screen}, Plain: !r.cfg.Color}
 	r.ask = func() bool {
 		rl.SetPrompt("-- more: Enter continues, q quits --")
 		line, err := rl.Readline()
@@ -197,7 +197,7 @@ func (r *REPL) interactive(ctx context.Context) error {
 		line, err := rl.Readline()
 		r.typed(line)
 		if r.screen.on {
-			fmt.Fprintf(r.screen, "%s%s\n", r.prompt(), line)
+			visible.Fprintf(r.screen, "%s%s\n", r.prompt(), line)
 		}
 		switch {
 		case errors.Is(err, readline.ErrInterrupt):

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 var runCommands = []*command{
@@ -262,7 +263,7 @@ func (r *REPL) tell(st *debug.Stop, err error, insn bool) error {
 		r.exited(st)
 		return nil
 	case debug.Faulted:
-		r.printf("%s\n", r.paint(red, "The program was stopped: "+debug.FaultText(st.Result.Fault)))
+		r.printf("%s\n", visible.Lines(r.paint(red, "The program was stopped: "+debug.FaultText(st.Result.Fault))))
 	case debug.AtBreakpoint:
 		for _, b := range st.Breakpoints {
 			if len(b.Commands) > 0 && b.Commands[0] == silent {
@@ -292,7 +293,7 @@ func (r *REPL) tell(st *debug.Stop, err error, insn bool) error {
 	case debug.Returned:
 		if st.Value != nil {
 			n := r.s.Remember(st.Value)
-			r.printf("Value returned: $%d = %s\n", n, r.s.Format(st.Value, debug.FormatOptions{}))
+			r.printf("Value returned: $%d = %s\n", n, visible.Lines(r.s.Format(st.Value, debug.FormatOptions{})))
 		}
 	}
 	r.here(insn)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
@@ -53,7 +54,7 @@ func (r *REPL) abstract(a *debug.Abstract, all bool) {
 	if s.Pruned > 0 {
 		text += fmt.Sprintf(", and %s in a state that an earlier one covers", times(s.Pruned))
 	}
-	r.printf("%s\n", text)
+	r.printf("%s\n", visible.Lines(text))
 	shown := s.List
 	if !all {
 		var fit []verifier.StateView

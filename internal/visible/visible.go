@@ -1,89 +1,139 @@
-// Package visible keeps untrusted text from controlling the terminal: names in ELF files and BTF, source lines, the output of programs, and
-// names of runs in scenario files.
+// Package visible keeps untrusted text from controlling the terminal, and from looking like output of bpfrun's own: names in ELF files and BTF, source lines,
+// the output of programs, paths, and names of runs in scenario files.
 //
-// It does not know where a text comes from. [Writer] filters all output but keeps the styles of bpfrun; [Text] escapes every control character.
+// It does not know where a text comes from. [Text] escapes all that is not visible, so that a text stays on its line and in its column. [Fprintf] does so with all
+// arguments: what writes lines or tables uses it in place of package fmt. [Writer] filters all output but keeps lines and the styles of bpfrun, and [JSON] filters
+// what an encoder writes.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package visible
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// Text escapes control characters other than tabs, and bytes that are not valid UTF-8, as \xNN.
-func Text(text string) string {
-	clean := func(r rune) bool { return r == '\t' || !control(r) && r != utf8.RuneError }
-	if !strings.ContainsFunc(text, func(r rune) bool { return !clean(r) }) {
+// Text escapes as \xNN what is not visible, except for tabs: control characters, bytes that are not valid UTF-8, separators of lines, and characters that only change
+// how others are shown, such as those that reverse the direction.
+func Text(text string) string { return keep(text, func(r rune) bool { return r == '\t' }) }
+
+// keep escapes what is not visible, except for what also returns true for.
+func keep(text string, also func(r rune) bool) string {
+	clean := func(r rune, n int) bool { return (r != utf8.RuneError || n > 1) && !hidden(r) || also(r) }
+	var b strings.Builder
+	done := 0
+	for i := 0; i < len(text); {
+		r, n := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(text[i:])
+		}
+		if !clean(r, n) {
+			b.WriteString(text[done:i])
+			for _, c := range []byte(text[i : i+n]) {
+				fmt.Fprintf(&b, "\\x%02x", c)
+			}
+			done = i + n
+		}
+		i += n
+	}
+	if done == 0 {
 		return text
 	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, n := utf8.DecodeRuneInString(text)
-		if clean(r) {
-			b.WriteString(text[:n])
-		} else {
-			escape(&b, text[:n])
-		}
-		text = text[n:]
-	}
+	b.WriteString(text[done:])
 	return b.String()
 }
 
-// control reports whether terminals interpret a character: those of C0 and C1, and DEL.
-func control(r rune) bool { return r < ' ' || r >= 0x7f && r <= 0x9f }
-
-func escape(b *strings.Builder, text string) {
-	for _, c := range []byte(text) {
-		fmt.Fprintf(b, "\\x%02x", c)
+// hidden reports whether a character is none that one sees: those of C0 and C1 and DEL, which terminals interpret; format characters, among them the
+// marks of direction; and the separators of lines and paragraphs.
+func hidden(r rune) bool {
+	switch {
+	case r < ' ', r >= 0x7f && r <= 0x9f:
+		return true
+	case r < 0x9f:
+		return false
 	}
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// Writer writes text to W and escapes control characters other than tabs and newlines as \xNN. The escape sequences of the styles that bpfrun
-// uses are kept unless Plain is set; all other bytes are written unchanged.
-type Writer struct {
-	W io.Writer
-	// Plain escapes styles too, for output without colours: those in it come from the text.
-	Plain bool
+// Fprintf formats like [fmt.Fprintf], but escapes the text of each argument as [Text] does, except for the styles of bpfrun: only the format makes lines.
+func Fprintf(w io.Writer, format string, args ...any) (int, error) {
+	return fmt.Fprintf(w, format, shown(args)...)
 }
 
-// styles lists the escape sequences that [Writer] keeps: reset, bold, dim, red, green and yellow.
+// Fprintln is like [fmt.Fprintln], with arguments as in [Fprintf].
+func Fprintln(w io.Writer, args ...any) (int, error) { return fmt.Fprintln(w, shown(args)...) }
+
+// Sprintf returns what [Fprintf] writes.
+func Sprintf(format string, args ...any) string { return fmt.Sprintf(format, shown(args)...) }
+
+// Lines is text of several lines that [Fprintf] leaves as it is: what bpfrun composed of escaped parts.
+type Lines string
+
+// Indent returns text of several lines, each escaped as by [Fprintf], with a prefix before all but the first: what a name adds is seen to belong to the text.
+func Indent(text, prefix string) Lines {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = line(lines[i])
+	}
+	return Lines(strings.Join(lines, "\n"+prefix))
+}
+
+// argument is an argument of Fprintf.
+type argument struct{ v any }
+
+// Format implements [fmt.Formatter].
+func (a argument) Format(f fmt.State, verb rune) {
+	_, _ = io.WriteString(f, line(fmt.Sprintf(fmt.FormatString(f, verb), a.v)))
+}
+
+func shown(args []any) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		switch v := a.(type) {
+		case Lines:
+			out[i] = string(v)
+		case nil, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, uintptr, float32, float64:
+			out[i] = v
+		default:
+			out[i] = argument{v}
+		}
+	}
+	return out
+}
+
+// line is [Text] that keeps styles.
+func line(text string) string {
+	if !strings.Contains(text, "\x1b") {
+		return Text(text)
+	}
+	return styled(text, func(r rune) bool { return r == '\t' })
+}
+
+// styles lists the escape sequences that are kept: reset, bold, dim, red, green and yellow.
 var styles = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"}
 
-// Write implements io.Writer. The result counts bytes of p, not of the escaped text.
-func (w Writer) Write(p []byte) (int, error) {
-	if i := bytes.IndexFunc(p, suspect); i >= 0 {
-		if _, err := io.WriteString(w.W, w.printable(string(p))); err != nil {
-			return 0, err
-		}
-		return len(p), nil
-	}
-	return w.W.Write(p)
-}
-
-func suspect(r rune) bool { return control(r) && r != '\n' && r != '\t' }
-
-func (w Writer) printable(text string) string {
+// styled is keep that also keeps styles.
+func styled(text string, also func(r rune) bool) string {
 	var b strings.Builder
-	for len(text) > 0 {
-		r, n := utf8.DecodeRuneInString(text)
-		if r == 0x1b && !w.Plain {
-			if s := style(text); s != "" {
-				b.WriteString(s)
-				text = text[len(s):]
-				continue
-			}
+	for {
+		i := strings.IndexByte(text, 0x1b)
+		if i < 0 {
+			break
 		}
-		if suspect(r) {
-			escape(&b, text[:n])
+		b.WriteString(keep(text[:i], also))
+		s := style(text[i:])
+		if s == "" {
+			s = `\x1b`
+			text = text[i+1:]
 		} else {
-			b.WriteString(text[:n])
+			text = text[i+len(s):]
 		}
-		text = text[n:]
+		b.WriteString(s)
 	}
+	b.WriteString(keep(text, also))
 	return b.String()
 }
 

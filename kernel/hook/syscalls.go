@@ -88,11 +88,7 @@ func findSyscall(name string) *syscall {
 
 // SyscallNumber returns the number of a system call on the target's architecture. ok is false if it has none.
 func (h *Hooks) SyscallNumber(name string) (nr int, ok bool) {
-	s := findSyscall(name)
-	if s == nil {
-		return 0, false
-	}
-	return s.number(h.Arch())
+	return SyscallNumberOn(h.Arch(), name)
 }
 
 // number returns the number on an architecture. ok is false if it has none.
@@ -265,4 +261,26 @@ func (h *Hooks) syscallContext(c *Context) error {
 	}
 	c.Type = "ctx"
 	return c.allocate(data, false)
+}
+
+// SyscallNumberOn returns the number of a system call on an architecture, "x86", "arm64", "riscv" or "arm". ok is false if it has none.
+func SyscallNumberOn(arch, name string) (nr int, ok bool) {
+	s := findSyscall(name)
+	if s == nil {
+		return 0, false
+	}
+	return s.number(arch)
+}
+
+// SyscallKinds returns the kinds of a system call's arguments, as syscallTable has them: 's' is a string, 'a' a socket's address.
+func SyscallKinds(name string) []byte {
+	s := findSyscall(name)
+	if s == nil {
+		return nil
+	}
+	var out []byte
+	for _, a := range s.args {
+		out = append(out, a.kind)
+	}
+	return out
 }

@@ -1,0 +1,92 @@
+// Package finding names what runs find without being asked: bytes that leak, packets that a program broke, reads of other
+// fields than those meant. It knows the kinds and what silences them; it does not know how anything is found. Start with
+// [Finding] and [Kinds].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package finding
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is a kind of finding, in the words of the JSON output and of --ignore.
+type Kind string
+
+// The kinds of findings of one run.
+const (
+	// Packet: a checksum or a length that was right is wrong in a packet that goes on.
+	Packet Kind = "packet"
+)
+
+// A Row describes a kind.
+type Row struct {
+	Kind Kind
+	// Rule says when there is a finding, as one sentence without a full stop.
+	Rule string
+}
+
+// Kinds lists all kinds, in the order in which reports list them.
+var Kinds = []Row{
+	{Packet, "a checksum or length of an IP, TCP, UDP, ICMP or SCTP header was right before the run and is wrong in a packet that is passed on, sent back or redirected"},
+}
+
+// Finding is one thing that a run found.
+type Finding struct {
+	Kind    Kind
+	Program string
+	// Insn is the instruction in the final program that the finding is about, -1 if it is about the run as a whole.
+	Insn int
+	// Source is "file:line:col" and Line the text of that line; both are empty without line information.
+	Source, Line string
+	// Text says what is wrong, in the user's terms.
+	Text string
+}
+
+// String returns "packet: ip.csum is 0xfc58, right is 0x3d66 (f.bpf.c:12:3)".
+func (f Finding) String() string {
+	s := string(f.Kind) + ": " + f.Text
+	if f.Source != "" {
+		s += " (" + f.Source + ")"
+	}
+	return s
+}
+
+// Ignore silences findings. Create it with [ParseIgnore]; the zero value silences nothing.
+type Ignore struct {
+	Kind    Kind
+	Program string // empty: of every program
+}
+
+// ParseIgnore reads "KIND" or "KIND:PROGRAM".
+func ParseIgnore(text string) (Ignore, error) {
+	kind, program, _ := strings.Cut(text, ":")
+	var names []string
+	for _, r := range Kinds {
+		if string(r.Kind) == kind {
+			return Ignore{r.Kind, program}, nil
+		}
+		names = append(names, string(r.Kind))
+	}
+	return Ignore{}, fmt.Errorf("%q is no kind of finding: want %s, or KIND:PROGRAM", kind, strings.Join(names, ", "))
+}
+
+// Silences reports whether the finding is ignored.
+func (i Ignore) Silences(f Finding) bool {
+	return i.Kind == f.Kind && (i.Program == "" || i.Program == f.Program)
+}
+
+// Without returns the findings that none of list silences.
+func Without(findings []Finding, list []Ignore) []Finding {
+	var out []Finding
+next:
+	for _, f := range findings {
+		for _, i := range list {
+			if i.Silences(f) {
+				continue next
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}

@@ -1,0 +1,25 @@
+package finding
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestIgnoredFindings(t *testing.T) {
+	f := []Finding{{Kind: Packet, Program: "a", Text: "x"}, {Kind: Packet, Program: "b", Text: "y"}}
+	for text, want := range map[string][]Finding{"packet": nil, "packet:a": f[1:], "packet:c": f} {
+		i, err := ParseIgnore(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, Without(f, []Ignore{i}), text)
+	}
+	assert.Equal(t, f, Without(f, nil))
+	_, err := ParseIgnore("leek")
+	assert.ErrorContains(t, err, "want packet")
+}
+
+func TestFindingsAsText(t *testing.T) {
+	assert.Equal(t, "packet: x (f.c:1:2)", Finding{Kind: Packet, Source: "f.c:1:2", Text: "x"}.String())
+	assert.Equal(t, "packet: x", Finding{Kind: Packet, Text: "x"}.String())
+}
