@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // attachGroup is the ordered list of programs at one hook (struct bpf_mprog_bundle, or a cgroup's list).
@@ -148,7 +149,7 @@ func (s *System) groupLink(c Caller, a *attr, l *Link, pl place, flags uint32) (
 func (s *System) linkCgroup(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
 	flags := a.u32(linkFlags)
 	allowed := uint32(0)
-	if s.release.Has(uapi.R(6, 17)) {
+	if s.has(since.CgroupMprog) {
 		allowed = attachBefore | attachAfter | attachID | attachLink
 	}
 	if flags&^allowed != 0 {
@@ -269,7 +270,7 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 		if flags&^uint32(attachReplace|attachBefore|attachAfter|attachID|attachLink) != 0 {
 			return fail(uapi.EINVAL)
 		}
-	} else if flags&^uint32(attachOverride|attachMulti|attachReplace) != 0 && !s.release.Has(uapi.R(6, 17)) {
+	} else if flags&^uint32(attachOverride|attachMulti|attachReplace) != 0 && !s.has(since.CgroupMprog) {
 		return fail(uapi.EINVAL)
 	}
 	p, _, pe := fileOf[*Prog](c, a.fd(4))
@@ -444,7 +445,7 @@ func (s *System) progQuery(c Caller, a *attr) Result {
 	if !a.put32(12, flags) || mprog && !a.put64(56, g.revision) || !a.put32(24, n) {
 		return fail(uapi.EFAULT)
 	}
-	if pl.kind == onCgroup && s.release.Has(uapi.R(6, 17)) && a.size >= 64 {
+	if pl.kind == onCgroup && s.has(since.CgroupMprog) && a.size >= 64 {
 		_ = a.put64(56, g.revision)
 	}
 	room, ids := a.u32(24), a.u64(16)

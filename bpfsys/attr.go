@@ -64,18 +64,10 @@ func attrSize(spec *btf.Spec, r uapi.Release) int {
 			return int(t.Size)
 		}
 	}
-	switch {
-	case r.Has(uapi.R(6, 18)):
-		return 168
-	case r.Has(uapi.R(6, 9)):
-		return 152
-	case r.Has(uapi.R(5, 18)):
-		return 144
-	case r.Has(uapi.R(5, 14)):
-		return 128
-	}
-	return 120
+	return (&command{ends: attrSizes}).end(r)
 }
+
+var attrSizes = []end{{0, 120}, {uapi.R(5, 14), 128}, {uapi.R(5, 18), 144}, {uapi.R(6, 9), 152}, {uapi.R(6, 18), 168}}
 
 // readAttr copies the union from the caller (bpf_check_uarg_tail_zero and copy_from_bpfptr).
 func (s *System) readAttr(c Caller, addr uint64, size uint32) (*attr, uapi.Errno) {

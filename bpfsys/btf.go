@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/check"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // BTF is type information: an object loaded by a caller, or that of the kernel or a module.
@@ -22,7 +23,7 @@ const maxBTF = 16 << 20
 func (s *System) btfLoad(c Caller, a *attr) Result {
 	size := a.u32(16)
 	flags := uint32(0)
-	if s.release.Has(uapi.R(6, 9)) {
+	if s.has(since.Tokens) {
 		flags = a.u32(32)
 	}
 	const tokenFD = 1 << 16 // BPF_F_TOKEN_FD
@@ -36,7 +37,7 @@ func (s *System) btfLoad(c Caller, a *attr) Result {
 	if size > maxBTF {
 		return fail(uapi.E2BIG)
 	}
-	out, e := newLog(c, a, logFields{level: 24, size: 20, buf: 8, trueSize: 28}, s.release)
+	out, e := newLog(c, a, logFields{level: 24, size: 20, buf: 8, trueSize: 28}, s.rules)
 	if e != 0 {
 		return fail(e)
 	}
@@ -57,12 +58,12 @@ func (s *System) btfLoad(c Caller, a *attr) Result {
 	}
 	if err != nil {
 		out.printf("%v\n", err)
-		if e := out.finish(s.release); e != 0 {
+		if e := out.finish(s.rules); e != 0 {
 			return fail(e)
 		}
 		return fail(errno)
 	}
-	if e := out.finish(s.release); e != 0 {
+	if e := out.finish(s.rules); e != 0 {
 		return fail(e)
 	}
 	b := &BTF{spec: spec, raw: raw}

@@ -1,6 +1,10 @@
 package bpfsys
 
-import "github.com/bpfrun/bpfrun/uapi"
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+
+	"github.com/bpfrun/bpfrun/uapi/since"
+)
 
 const (
 	// commonAttrs is the flag in the command number for a second struct of attributes (BPF_COMMON_ATTRS).
@@ -75,7 +79,7 @@ func (s *System) do(c Caller, cmd uint32, addr uint64, size uint32, common uint6
 	if e != 0 {
 		return fail(e)
 	}
-	if cmd&commonAttrs != 0 && s.release.Has(uapi.R(7, 0)) {
+	if cmd&commonAttrs != 0 && s.has(since.CommonAttrs) {
 		// Feature probes for common attributes pass none.
 		if common == 0 || commonSize == 0 {
 			return fail(uapi.EFAULT)

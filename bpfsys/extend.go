@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // functionOf returns a function of a program by its id in the program's BTF.
@@ -30,7 +31,7 @@ func (s *System) canExtend(p, tgt *Prog, fn btf.ID, explicit bool) uapi.Errno {
 	case tgt.typ == uapi.ProgTypeExt, p.ext != nil && (tgt.typ != p.ext.typ || tgt.expected != p.ext.expected), tgt.functionOf(fn) == nil:
 		return uapi.EINVAL
 	}
-	if s.release.Has(uapi.R(6, 12)) && s.inProgArray(tgt) {
+	if s.has(since.ExtendInProgArray) && s.inProgArray(tgt) {
 		return uapi.EBUSY
 	}
 	return 0
@@ -71,7 +72,7 @@ func (s *System) canTrace(p *Prog, obj *BTF, fn btf.ID) uapi.Errno {
 			return uapi.EBUSY
 		}
 	}
-	if n >= machine.MaxTracers(s.release) {
+	if n >= machine.MaxTracers(s.rules) {
 		return uapi.E2BIG
 	}
 	return 0

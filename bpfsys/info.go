@@ -3,6 +3,7 @@ package bpfsys
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // infoSize returns the size in bytes of an info struct according to the kernel's BTF, or def without it.
@@ -108,7 +109,7 @@ func (s *System) infoByFD(c Caller, a *attr) Result {
 	case *Link:
 		size, fill = s.infoSize("bpf_link_info", 64), func(i *info) { s.linkInfo(i, o) }
 	case *Token:
-		if !s.release.Has(uapi.R(6, 17)) {
+		if !s.has(since.TokenInfo) {
 			return fail(uapi.EINVAL)
 		}
 		size, fill = s.infoSize("bpf_token_info", 32), func(i *info) {
@@ -225,7 +226,7 @@ func (s *System) mapInfo(i *info, m *Map) {
 	}
 	if m.ops != nil {
 		i.u32(44, uint32(m.ops.value))
-		if s.release.Has(uapi.R(6, 9)) {
+		if s.has(since.OpsMapBTF) {
 			i.u32(76, m.ops.types.id)
 		}
 	}
@@ -273,7 +274,7 @@ func (s *System) linkInfo(i *info, l *Link) {
 	switch l.typ {
 	case uapi.LinkRawTracepoint:
 		i.name(16, 24, l.name)
-		if s.release.Has(uapi.R(6, 17)) {
+		if s.has(since.LinkCookies) {
 			i.u64(32, l.cookie)
 		}
 	case uapi.LinkTracing:
@@ -285,7 +286,7 @@ func (s *System) linkInfo(i *info, l *Link) {
 			i.u32(20, l.obj.id)
 		}
 		i.u32(24, uint32(l.btfID))
-		if s.release.Has(uapi.R(6, 17)) {
+		if s.has(since.LinkCookies) {
 			i.u64(32, l.cookie)
 		}
 	case uapi.LinkCgroup:
@@ -354,7 +355,7 @@ func (i *info) list(ptr int, room uint32, data []uint64) {
 }
 
 func (s *System) kprobeMultiInfo(i *info, m *multi) {
-	if !s.release.Has(uapi.R(6, 6)) {
+	if !s.has(since.KprobeMultiInfo) {
 		return
 	}
 	room := i.given32(24)
@@ -365,7 +366,7 @@ func (s *System) kprobeMultiInfo(i *info, m *multi) {
 	i.u32(24, uint32(len(m.addrs)))
 	i.u32(28, m.flags)
 	i.list(16, room, m.addrs)
-	if s.release.Has(uapi.R(6, 9)) {
+	if s.has(since.MultiCookies) {
 		cookies := m.cookies
 		if cookies == nil {
 			cookies = make([]uint64, len(m.addrs))
@@ -375,7 +376,7 @@ func (s *System) kprobeMultiInfo(i *info, m *multi) {
 }
 
 func (s *System) uprobeMultiInfo(i *info, m *multi) {
-	if !s.release.Has(uapi.R(6, 8)) {
+	if !s.has(since.UprobeMultiInfo) {
 		return
 	}
 	room := i.given32(52)
@@ -414,10 +415,10 @@ const (
 )
 
 func (s *System) perfLinkInfo(i *info, l *Link) {
-	if !s.release.Has(uapi.R(6, 6)) {
+	if !s.has(since.PerfLinkInfo) {
 		return
 	}
-	e, cookies := l.event, s.release.Has(uapi.R(6, 9))
+	e, cookies := l.event, s.has(since.MultiCookies)
 	kind := func(entry, ret uint32) {
 		if i.u32(16, entry); e.ret {
 			i.u32(16, ret)

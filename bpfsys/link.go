@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Link is a BPF link: it holds a program and the hook it is attached to.
@@ -340,7 +341,7 @@ func (s *System) linkPerf(c Caller, a *attr, p *Prog) Result {
 		return fail(uapi.EBADF)
 	}
 	cookie := uint64(0)
-	if s.release.Has(uapi.R(5, 15)) {
+	if s.has(since.PerfCookies) {
 		cookie = a.u64(linkIn)
 	} else if a.u64(linkIn) != 0 {
 		return fail(uapi.EINVAL)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -38,13 +39,11 @@ const (
 const maxLog = 64 << 20
 
 // newLog reads and checks the log's attributes (bpf_verifier_log_attr_valid).
-func newLog(c Caller, a *attr, f logFields, r uapi.Release) (*userLog, uapi.Errno) {
+func newLog(c Caller, a *attr, f logFields, rules *since.Set) (*userLog, uapi.Errno) {
 	l := &userLog{c: c, a: a, f: f, level: a.u32(f.level), buf: a.u64(f.buf), size: a.u32(f.size)}
 	mask := uint32(logLevel | logStats)
-	if r.Has(uapi.R(6, 4)) {
+	if rules.Has(since.LogRotates) {
 		mask |= logFixed
-	}
-	if r.Has(uapi.R(6, 4)) {
 		switch {
 		case l.buf != 0 && l.size == 0, l.buf == 0 && l.size != 0, l.buf != 0 && l.level == 0, l.level&^mask != 0, l.size > 1<<30-1:
 			return nil, uapi.EINVAL
@@ -87,14 +86,14 @@ func (l *userLog) empty() {
 
 // finish writes the log to the caller's buffer (bpf_vlog_finalize). If it does not fit, finish writes its end, or its start before 6.4 and
 // with BPF_LOG_FIXED, and returns ENOSPC.
-func (l *userLog) finish(r uapi.Release) uapi.Errno {
-	rotating := r.Has(uapi.R(6, 4)) && l.level&logFixed == 0
+func (l *userLog) finish(rules *since.Set) uapi.Errno {
+	rotating := rules.Has(since.LogRotates) && l.level&logFixed == 0
 	most := max(l.most, l.total)
 	full := most + 1
 	if l.level == 0 {
 		full = 0
 	}
-	if r.Has(uapi.R(6, 4)) && l.a.size >= l.f.trueSize+4 {
+	if rules.Has(since.LogRotates) && l.a.size >= l.f.trueSize+4 {
 		if !l.a.put32(l.f.trueSize, uint32(full)) {
 			return uapi.EFAULT
 		}

@@ -5,6 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Map is a BPF map.
@@ -52,7 +53,7 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 	if a.u32(44) != 0 { // map_ifindex: hardware offload
 		return Result{Errno: uapi.EINVAL, Note: "maps offloaded to a device (map_ifindex) are not simulated"}
 	}
-	if s.release.Has(uapi.R(6, 9)) {
+	if s.has(since.Tokens) {
 		if _, e := s.tokenOf(c, flags&uapi.MapTokenFD != 0, a.fd(76), uapi.CmdMapCreate, func(d Delegation) bool { return bit(d.Maps, uint32(typ)) }, mapNeeds(typ)...); e != 0 {
 			return fail(e)
 		}

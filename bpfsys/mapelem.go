@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // elemOf returns a command's map after checking the access mode of its file.
@@ -217,7 +218,7 @@ func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) ua
 		if m.owner != nil && (m.owner.typ != p.typ || m.owner.hook.lsmOrTracing() != p.hook.lsmOrTracing()) {
 			return uapi.EINVAL
 		}
-		if s.release.Has(uapi.R(6, 12)) { // prog_fd_array_get_ptr
+		if s.has(since.ExtendInProgArray) { // prog_fd_array_get_ptr
 			switch {
 			case p.typ == uapi.ProgTypeExt:
 				return uapi.EINVAL
@@ -332,7 +333,7 @@ func (s *System) mapLookupDelete(c Caller, a *attr) Result {
 		return fail(e)
 	}
 	flags := a.u64(24)
-	if !s.release.Has(uapi.R(5, 14)) {
+	if !s.has(since.LookupDeleteFlags) {
 		flags = 0
 	}
 	if flags&^uint64(uapi.Lock) != 0 {

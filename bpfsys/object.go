@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Kind is the kind of an object.
@@ -157,7 +158,7 @@ func (s *System) byIDFile(a *attr, kind Kind) Result {
 			return fail(uapi.EINVAL)
 		}
 	}
-	if kind == KindBTF && s.release.Has(uapi.R(6, 17)) {
+	if kind == KindBTF && s.has(since.BTFByIDFlags) {
 		const tokenFD = uapi.MapTokenFD
 		if a.u32(8)&^uint32(tokenFD) != 0 {
 			return fail(uapi.EINVAL)

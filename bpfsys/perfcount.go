@@ -3,6 +3,7 @@ package bpfsys
 import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Bits of perf_event_attr.read_format (enum perf_event_read_format). PERF_FORMAT_LOST exists since Linux 6.0.
@@ -24,7 +25,7 @@ type perfCounts struct {
 // validFormat reports whether the release knows the bits of a read format (perf_copy_attr).
 func (s *System) validFormat(format uint64) bool {
 	known := uint64(formatLost)
-	if s.release.Has(uapi.R(6, 0)) {
+	if s.has(since.PerfLost) {
 		known = formatLost << 1
 	}
 	return format < known

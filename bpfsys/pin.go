@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // BPFFS is the mount point of the simulated bpffs.
@@ -57,7 +58,7 @@ func (s *System) pathOf(c Caller, a *attr) (string, uint32, uapi.Errno) {
 	flags := a.u32(12)
 	dir := int32(-100) // AT_FDCWD
 	if flags&uapi.MapPathFD != 0 {
-		if !s.release.Has(uapi.R(6, 5)) {
+		if !s.has(since.PathFD) {
 			return "", 0, uapi.EINVAL
 		}
 		dir = a.fd(16)

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Prog is a loaded program.
@@ -75,16 +76,16 @@ const (
 
 func (s *System) progFlags() uint32 {
 	f := uint32(flagStrictAlign | flagAnyAlign | flagTestRndHi32 | flagTestState | flagSleepable)
-	if s.release.Has(uapi.R(5, 18)) {
+	if s.has(since.XDPFrags) {
 		f |= flagFrags
 	}
-	if s.release.Has(uapi.R(6, 3)) {
+	if s.has(since.DevBound) {
 		f |= flagDevBound
 	}
-	if s.release.Has(uapi.R(6, 8)) {
+	if s.has(since.TestRegFlag) {
 		f |= flagTestReg
 	}
-	if s.release.Has(uapi.R(6, 9)) {
+	if s.has(since.Tokens) {
 		f |= flagToken
 	}
 	return f
@@ -136,7 +137,7 @@ func (s *System) progLoad(c Caller, a *attr) Result {
 	if s.full(KindProg) || len(raw) > maxLoaded-s.loaded {
 		return fail(uapi.ENOMEM)
 	}
-	out, e := newLog(c, a, logFields{level: 24, size: 28, buf: 32, trueSize: 140}, s.release)
+	out, e := newLog(c, a, logFields{level: 24, size: 28, buf: 32, trueSize: 140}, s.rules)
 	if e != 0 {
 		return fail(e)
 	}
@@ -144,7 +145,7 @@ func (s *System) progLoad(c Caller, a *attr) Result {
 	if r.Errno != 0 && !out.ended { // the verifier's last line comes in any case (print_verification_stats)
 		out.printf("processed 0 insns (limit %d) max_states_per_insn 0 total_states 0 peak_states 0 mark_read 0\n", maxInsns)
 	}
-	if e := out.finish(s.release); e != 0 && (r.Errno == 0 || e == uapi.EFAULT) {
+	if e := out.finish(s.rules); e != 0 && (r.Errno == 0 || e == uapi.EFAULT) {
 		if r.Errno == 0 {
 			s.put(p)
 		}
@@ -336,7 +337,7 @@ func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
 			}
 		}
 	}
-	if s.release.Has(uapi.R(6, 18)) {
+	if s.has(since.TagSHA256) {
 		h := sha256.Sum256(b)
 		copy(tag[:], h[:])
 		return tag

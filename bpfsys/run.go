@@ -11,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // maxRun limits the host time of one run.
@@ -149,7 +150,7 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	}
 	row := progtype.Of(p.typ)
 	tracing := p.typ == uapi.ProgTypeTracing || p.typ == uapi.ProgTypeRawTracepoint
-	if p.typ == uapi.ProgTypeStructOps && s.release.Has(uapi.R(5, 17)) {
+	if p.typ == uapi.ProgTypeStructOps && s.has(since.OpsTestRun) {
 		return s.testOps(c, a, p)
 	}
 	if !row.TestRun && !tracing {
@@ -274,10 +275,10 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 	case raw:
 		allowed = testOnCPU
 	case p.typ == uapi.ProgTypeXDP:
-		if s.release.Has(uapi.R(5, 18)) {
+		if s.has(since.XDPLive) {
 			allowed = testLive
 		}
-	case packet && s.release.Has(uapi.R(6, 11)):
+	case packet && s.has(since.TestChecksum):
 		allowed = testChecksum
 	}
 	if flags&^allowed != 0 || cpu != 0 && flags&testOnCPU == 0 || a.u32(testBatch) != 0 && flags&testLive == 0 {

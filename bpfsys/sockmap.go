@@ -3,6 +3,7 @@ package bpfsys
 import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Programs of socket maps (net/core/sock_map.c). A map has at most one of each attach type, by BPF_PROG_ATTACH or by a link.
@@ -42,7 +43,7 @@ func (s *System) clearMap(pl place) (*attachGroup, uapi.Errno) {
 
 // linkSockmap creates a link of a program and a socket map (sock_map_link_create).
 func (s *System) linkSockmap(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
-	if !s.release.Has(uapi.R(6, 10)) || a.u32(linkFlags) != 0 {
+	if !s.has(since.SockmapLinks) || a.u32(linkFlags) != 0 {
 		return fail(uapi.EINVAL)
 	}
 	m, _, e := fileOf[*Map](c, a.fd(linkTarget))

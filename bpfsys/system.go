@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
@@ -49,6 +50,7 @@ type System struct {
 	cfg      Config
 	target   *loader.Target
 	release  uapi.Release
+	rules    *since.Set
 	kernel   *verifier.Kernel
 	machine  *machine.Machine
 	attrSize int
@@ -84,7 +86,7 @@ func New(cfg Config) (*System, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bpfsys: %w", err)
 	}
-	s := &System{cfg: cfg, target: t, release: uapi.ReleaseOf(t.Version), kernel: verifier.KernelOf(t), machine: m, noted: map[string]bool{}}
+	s := &System{cfg: cfg, target: t, release: uapi.ReleaseOf(t.Version), rules: since.Of(t.Version).Rules(), kernel: verifier.KernelOf(t), machine: m, noted: map[string]bool{}}
 	s.attrSize = attrSize(t.BTF, s.release)
 	if cfg.Time == 0 {
 		s.cfg.Time = 30 * time.Second
@@ -108,6 +110,9 @@ func New(cfg Config) (*System, error) {
 	}
 	return s, nil
 }
+
+// has reports whether the kernel follows a rule.
+func (s *System) has(r since.Rule) bool { return s.rules.Has(r) }
 
 // Close releases the simulated memory.
 func (s *System) Close() {

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // testedOps is the struct whose functions test runs can call, and testedState that of their first argument (net/bpf/bpf_dummy_struct_ops.c).
@@ -88,7 +89,7 @@ func (s *System) readState(c Caller, at uint64) (*kernel.Object, uapi.Errno) {
 // neverNull reports whether a test run may not pass 0 for an argument: since Linux 6.10, for pointers that the function in the kernel does not mark as nullable
 // (check_test_run_args).
 func (s *System) neverNull(spec *btf.Spec, member string, params []btf.Param, i int) bool {
-	if t := spec.SkipMods(params[i].Type); !s.release.Has(uapi.R(6, 10)) || t == nil || t.Kind != btf.KindPtr {
+	if t := spec.SkipMods(params[i].Type); !s.has(since.OpsTestNull) || t == nil || t.Kind != btf.KindPtr {
 		return false
 	}
 	stub, _, ok := spec.FuncProto(testedOps + "__" + member)

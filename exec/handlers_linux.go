@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/bpfsys"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // handlers returns the served calls by number.
@@ -125,7 +126,7 @@ func (c *call) perfOpen() {
 
 // uprobe fails as the kernel does: only its trampolines make this call. Loaders probe for it.
 func (c *call) uprobe() {
-	if v := c.s.cfg.System.Target.Version; v >= 6<<16|18<<8 {
+	if since.Of(c.s.cfg.System.Target.Version).Has(since.UprobeSyscall) {
 		c.s.reply(c.n, 0, unix.ENXIO)
 		return
 	}

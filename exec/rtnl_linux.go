@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 	"github.com/bpfrun/bpfrun/bpfsys/network"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Messages that create, change and remove simulated devices and their addresses (net/core/rtnetlink.c, net/ipv4/devinet.c, net/ipv6/addrconf.c).
@@ -174,7 +175,7 @@ func (m *linkMessage) change(n *network.Network, d *network.Device, flags uint16
 
 // createLink creates a device (rtnl_newlink_create).
 func (c *call) createLink(n *network.Network, netns uint32, m *linkMessage) unix.Errno {
-	if !network.Kind(uapi.ReleaseOf(c.s.sys.Target().Version), m.spec.Kind) {
+	if !network.Kind(since.Of(c.s.sys.Target().Version), m.spec.Kind) {
 		c.s.note(fmt.Sprintf("network devices of kind %q are not simulated, or not in this release", m.spec.Kind))
 		return unix.EOPNOTSUPP
 	}

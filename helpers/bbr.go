@@ -2,7 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -229,7 +229,7 @@ func (b *bbr) segmentsGoal() uint32 {
 // bbrMain processes an ACK (bbr_main).
 func bbrMain(c *Call) (uint64, *vm.Action) {
 	at := c.Args[1]
-	if c.Version >= uapi.VersionCode(6, 10) {
+	if c.has(since.BBRRateSample) {
 		at = c.Args[3]
 	}
 	rs, f := c.rateSample(at)

@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -45,7 +46,7 @@ type connQuery struct {
 // connOpts decodes the arguments of a lookup or an allocation, which check them in a different order. The errno is for opts->error.
 func (c *Call) connOpts(alloc bool) (q connQuery, errno uapi.Errno, f *vm.Action) {
 	n := c.Args[4] & 0xffffffff
-	zoned := n == ctSize && c.Version >= uapi.VersionCode(6, 11)
+	zoned := n == ctSize && c.has(since.ConntrackZones)
 	if c.Args[1] == 0 || c.Args[3] == 0 || n != ctSizeNoZone && !zoned {
 		return q, uapi.EINVAL, nil
 	}
@@ -111,7 +112,7 @@ func (c *Call) connTuple(protocol uint8) (t kernel.ConnTuple, f *vm.Action) {
 // connError stores an error in opts->error and returns NULL (bpf_ct_opts_result). Linux 7.2 and late stable releases before it look
 // whether opts has room for it.
 func (c *Call) connError(errno uapi.Errno) (uint64, *vm.Action) {
-	fits := c.Args[4]&0xffffffff >= ctError+4 || c.Version < uapi.VersionCode(7, 2)
+	fits := c.Args[4]&0xffffffff >= ctError+4 || !c.has(since.ConntrackOptsSize)
 	if c.Args[3] == 0 || !fits {
 		return 0, nil
 	}

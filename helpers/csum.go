@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -97,7 +98,7 @@ func l3CsumReplace(c *Call, s *skb) (uint64, *vm.Action) {
 
 func l4CsumReplace(c *Call, s *skb) (uint64, *vm.Action) {
 	known := uint64(uapi.CsumHdrFieldMask | uapi.CsumPseudoHdr | uapi.CsumMarkMangled0 | uapi.CsumMarkEnforce)
-	if s.e.Version >= uapi.VersionCode(6, 16) {
+	if s.e.has(since.CsumIPv6) {
 		known |= uapi.CsumIPv6
 	}
 	if c.Args[4]&^known != 0 {
@@ -129,7 +130,7 @@ func csumDiff(c *Call) (uint64, *vm.Action) {
 	fromSize, toSize := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	from, to := c.In(0), c.In(2)
 	seed := uint32(c.Args[4])
-	if c.Version < uapi.VersionCode(6, 13) {
+	if !c.has(since.CsumDiffAny) {
 		if (fromSize|toSize)&3 != 0 || fromSize+toSize > maxScratchpad {
 			return errnoRet(uapi.EINVAL), nil
 		}

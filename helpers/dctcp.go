@@ -2,7 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -52,7 +52,7 @@ const (
 
 func dctcpInit(c *Call, t *connection) uint64 {
 	modes := uint64(ecnRFC3168)
-	if c.Version >= uapi.VersionCode(6, 15) {
+	if c.has(since.AccurateECN) {
 		modes |= ecnAccurate
 	}
 	state := t.GetOf("sock", "__sk_common.skc_state")

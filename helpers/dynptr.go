@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -369,7 +370,7 @@ func dynptrSize(c *Call) (uint64, *vm.Action) {
 	case d.kind == dynptrFile:
 		size = ^uint64(0) // it may change
 	}
-	if c.Version < uapi.VersionCode(6, 19) {
+	if !c.has(since.DynptrSize64) {
 		size &= 0xffffffff
 	}
 	return size, f

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -70,9 +71,12 @@ func New(cfg Config) *Env {
 	e.heap = owned.New(cfg.Mem, &e.guest)
 	e.heap.OnFree = e.freeFields
 	e.Timers = deferred.New(&e.guest, cfg.MapAt)
-	e.print.Source = printSource{probe: &e.probe, kernel: cfg.Kernel, utf8: cfg.Version >= uapi.VersionCode(6, 18)}
+	e.print.Source = printSource{probe: &e.probe, kernel: cfg.Kernel, utf8: e.has(since.PrintfUTF8)}
 	return e
 }
+
+// has reports whether the kernel follows a rule.
+func (e *Env) has(r since.Rule) bool { return since.Of(e.Version).Has(r) }
 
 func envOf(t *vm.Thread) *Env { return t.User.(*Env) }
 
@@ -124,7 +128,7 @@ func (e *Env) destroy(addr uint64) {
 // so the upper half reads as zero ("bpf: Change map ops return type to long").
 func (e *Env) mapRet(errno uapi.Errno) uint64 {
 	r := errnoRet(errno)
-	if e.Version < uapi.VersionCode(6, 4) {
+	if !e.has(since.MapRetLong) {
 		r = uint64(uint32(r))
 	}
 	return r

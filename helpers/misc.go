@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -27,7 +28,7 @@ func kallsymsLookupName(c *Call) (uint64, *vm.Action) {
 	n := c.Args[1] & 0xffffffff
 	name := c.In(0)
 	if c.Args[2] != 0 || n <= 1 || name[n-1] != 0 {
-		if c.Version < uapi.VersionCode(6, 12) {
+		if !c.has(since.KallsymsZero) {
 			return errnoRet(uapi.EINVAL), nil
 		}
 		return errnoRet(uapi.EINVAL), c.guest.WriteU64(c.Args[3], 0)

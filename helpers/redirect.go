@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -73,7 +74,7 @@ func redirectMap(c *Call) (uint64, *vm.Action) {
 	found, known := false, uint64(xdpTX)
 	switch m.Spec().Type {
 	case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash:
-		if c.Version >= uapi.VersionCode(5, 14) {
+		if c.has(since.RedirectBroadcast) {
 			known |= uapi.RedirectBroadcast | uapi.RedirectExcludeIngress
 		}
 		_, errno := m.Lookup(c.Thread.CPU, key)

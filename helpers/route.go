@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -66,10 +67,10 @@ func fibLookup(c *Call) (uint64, *vm.Action) {
 	}
 	known := uint64(uapi.FibLookupDirect | uapi.FibLookupOutput)
 	for _, f := range [...]struct {
-		major, minor uint32
-		flag         uint64
-	}{{6, 3, uapi.FibLookupSkipNeigh}, {6, 5, uapi.FibLookupTbid}, {6, 7, uapi.FibLookupSrc}, {6, 10, uapi.FibLookupMark}} {
-		if c.Version >= uapi.VersionCode(f.major, f.minor) {
+		since since.Rule
+		flag  uint64
+	}{{since.FibSkipNeigh, uapi.FibLookupSkipNeigh}, {since.FibTbid, uapi.FibLookupTbid}, {since.FibSrc, uapi.FibLookupSrc}, {since.FibMark, uapi.FibLookupMark}} {
+		if c.has(f.since) {
 			known |= f.flag
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -226,7 +227,7 @@ func skbSetTstamp(c *Call, s *skb) (uint64, *vm.Action) {
 	if p := s.protocol(); p != protoIPv4 && p != protoIPv6 {
 		return errnoRet(uapi.EOPNOTSUPP), nil
 	}
-	clocks := s.e.Version >= uapi.VersionCode(6, 11)
+	clocks := s.e.has(since.TstampClocks)
 	typ := uint32(c.Args[2])
 	switch {
 	case typ == uapi.SkbTstampUnspec && (clocks || c.Args[1] == 0):

@@ -2,6 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -36,7 +37,7 @@ func skbChangeTail(c *Call, s *skb) (uint64, *vm.Action) {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	// From 6.4 on only the outermost headers may be resized.
-	if s.st.encap && s.e.Version >= uapi.VersionCode(5, 12) {
+	if s.st.encap && s.e.has(since.EncapNoResize) {
 		return errnoRet(uapi.ENOTSUPP), nil
 	}
 	errno := s.p.Resize(min(n, s.p.Len()), n-s.p.Len())
@@ -128,15 +129,15 @@ const (
 )
 
 // roomFlags returns the flags that a kernel version knows.
-func roomFlags(version uint32) uint64 {
+func (e *Env) roomFlags() uint64 {
 	known := uint64(uapi.AdjRoomFixedGSO|roomEncapL3|roomEncapL4|uapi.AdjRoomNoCsumReset) | roomL2Len
-	if version >= uapi.VersionCode(5, 13) {
+	if e.has(since.EncapL2Eth) {
 		known |= uapi.AdjRoomEncapL2Eth
 	}
-	if version >= uapi.VersionCode(6, 3) {
+	if e.has(since.DecapL3) {
 		known |= roomDecapL3
 	}
-	if version >= uapi.VersionCode(7, 1) {
+	if e.has(since.DecapTunnel) {
 		known |= roomDecap
 	}
 	return known
@@ -158,7 +159,7 @@ func (s *skb) adjustRoom(diff int, mode uint32, flags uint64) uapi.Errno {
 	const most = 0xfff
 	proto := s.protocol()
 	switch {
-	case flags&^roomFlags(s.e.Version) != 0:
+	case flags&^s.e.roomFlags() != 0:
 		return uapi.EINVAL
 	case diff > most || diff < -most:
 		return uapi.EFAULT

@@ -3,6 +3,7 @@ package helpers
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -35,16 +36,16 @@ var syscallHelpers = []row{
 }
 
 // sysCommands are the commands of bpf_sys_bpf (kernel/bpf/syscall.c).
-var sysCommands = map[uapi.Cmd]uapi.Release{
-	uapi.CmdMapCreate: uapi.R(5, 14), uapi.CmdMapUpdateElem: uapi.R(5, 14), uapi.CmdMapFreeze: uapi.R(5, 14),
-	uapi.CmdProgLoad: uapi.R(5, 14), uapi.CmdBtfLoad: uapi.R(5, 14),
-	uapi.CmdMapDeleteElem: uapi.R(6, 1), uapi.CmdMapGetFdById: uapi.R(6, 1), uapi.CmdLinkCreate: uapi.R(5, 18), uapi.CmdRawTracepointOpen: uapi.R(5, 18),
+var sysCommands = map[uapi.Cmd]since.Rule{
+	uapi.CmdMapCreate: since.Always, uapi.CmdMapUpdateElem: since.Always, uapi.CmdMapFreeze: since.Always,
+	uapi.CmdProgLoad: since.Always, uapi.CmdBtfLoad: since.Always,
+	uapi.CmdMapDeleteElem: since.SysBpfDeletes, uapi.CmdMapGetFdById: since.SysBpfDeletes, uapi.CmdLinkCreate: since.SysBpfLinks, uapi.CmdRawTracepointOpen: since.SysBpfLinks,
 }
 
 func sysBpf(c *Call) (uint64, *vm.Action) {
 	cmd := uint32(c.Args[0])
-	since, ok := sysCommands[uapi.Cmd(cmd)]
-	if !ok || !uapi.ReleaseOf(c.Version).Has(since) {
+	rule, ok := sysCommands[uapi.Cmd(cmd)]
+	if !ok || !c.has(rule) {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	if c.syscalls == nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -54,10 +55,10 @@ func now(k *kernel.Kernel, id uint64) uint64 {
 func timerStart(c *Call) (uint64, *vm.Action) {
 	d, ok := c.Timers.Item(c.Args[0])
 	known := uint64(0)
-	if c.Version >= uapi.VersionCode(6, 4) {
+	if c.has(since.TimerAbs) {
 		known |= uapi.TimerAbs
 	}
-	if c.Version >= uapi.VersionCode(6, 7) {
+	if c.has(since.TimerCPUPin) {
 		known |= uapi.TimerCPUPin
 	}
 	if c.Args[2]&^known != 0 || !ok || d.Callback == 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -32,9 +33,6 @@ const (
 	xattrReplace = 2
 )
 
-// programXattrs is the release from which on programs have attributes of their own.
-var programXattrs = uapi.VersionCode(6, 15)
-
 // xattrOf returns the attribute that the arguments name: of a dentry, or of that in a field of the object. ok is false if the dentry is of no
 // file.
 func (c *Call) xattrOf(field string) (k kernel.XattrKey, ok bool, act *vm.Action) {
@@ -60,8 +58,8 @@ func getXattr(field string) Impl {
 		if f != nil {
 			return 0, f
 		}
-		readable := strings.HasPrefix(k.Name, userXattr) || c.Version >= programXattrs && strings.HasPrefix(k.Name, bpfXattr)
-		if ok && !readable && c.Version < programXattrs {
+		readable := strings.HasPrefix(k.Name, userXattr) || c.has(since.ProgramXattrs) && strings.HasPrefix(k.Name, bpfXattr)
+		if ok && !readable && !c.has(since.ProgramXattrs) {
 			return errnoRet(uapi.EPERM), nil
 		}
 		d, addr, f := c.xattrBuffer(true)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Names of variables in .kconfig that are not configuration options (libbpf bpf_object__resolve_externs).
@@ -181,7 +182,7 @@ func (l *loading) hasCookie() bool {
 	if _, ok := l.t.BTF.EnumValue(enumHelpers, "BPF_FUNC_get_attach_cookie"); ok {
 		return true
 	}
-	return l.t.Version >= kernelVersion(5, 15)
+	return l.t.Version != 0 && since.Of(l.t.Version).Has(since.PerfCookies)
 }
 
 // syscallPrefix is the prefix of system call functions, by architecture, on kernels with wrappers that take struct

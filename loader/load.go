@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // loading is the state of one Load.
@@ -178,7 +179,7 @@ const pageSize = 4096
 // placeArena places the variables of an arena at its end, as libbpf 1.7 does on kernels whose LD_IMM64 accepts 32-bit
 // offsets (7.0 and later).
 func (l *loading) placeArena(m *Map) {
-	if l.t.Version >= kernelVersion(7, 0) {
+	if l.t.Version != 0 && since.Of(l.t.Version).Has(since.ArenaOffsets) {
 		size := uint64(m.MaxEntries) * pageSize
 		used := (uint64(len(m.Data)) + pageSize - 1) / pageSize * pageSize
 		if size >= used {

@@ -6,15 +6,12 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
-
-// FirstVerified is the oldest release whose verifier rules are known. Programs for older ones get structural checks
-// only.
-var FirstVerified = uapi.R(5, 10)
 
 // checkStructure applies the kernel's structural checks to the linked program.
 func (l *loading) checkStructure(lp *LinkedProgram) error {
-	cfg := decode.CheckConfig{Kernel: decode.Version(l.t.Version), PrivateStack: l.privateStack(lp), Walked: uapi.ReleaseOf(l.t.Version) >= FirstVerified}
+	cfg := decode.CheckConfig{Kernel: decode.Version(l.t.Version), PrivateStack: l.privateStack(lp), Walked: l.t.Version != 0 && since.Verified(uapi.ReleaseOf(l.t.Version))}
 	if lp.ExceptionCallback > 0 {
 		cfg.Entries = append(cfg.Entries, lp.ExceptionCallback)
 	}

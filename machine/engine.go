@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/jit"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Engine selects what executes programs. Results do not depend on it.
@@ -63,9 +63,9 @@ func (m *Machine) setEngine() error {
 
 // countsDown reports whether the architecture's JIT hands the number of tail calls down to functions but not back: until 6.11 (x86 and arm64
 // "Fix tailcall hierarchy"), on s390 until 6.16.
-func countsDown(arch string, release uapi.Release) bool {
+func countsDown(arch string, v since.Version) bool {
 	if arch == "s390" {
-		return !release.Has(uapi.R(6, 17))
+		return !v.Has(since.TailCallHierarchyS390)
 	}
-	return !release.Has(uapi.R(6, 12))
+	return !v.Has(since.TailCallHierarchy)
 }

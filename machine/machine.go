@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -190,7 +191,7 @@ func (m *Machine) compose() (err error) {
 	})
 	m.mapEnv.FreeField = m.env.FreeField
 	m.text = vm.NewText(0)
-	m.thread = vm.NewThread(m.mem, vm.ThreadConfig{Strict: m.cfg.Strict, Garbage: garbage(m.kernel), CountsDown: countsDown(t.Arch, uapi.ReleaseOf(t.Version))})
+	m.thread = vm.NewThread(m.mem, vm.ThreadConfig{Strict: m.cfg.Strict, Garbage: garbage(m.kernel), CountsDown: countsDown(t.Arch, since.Of(t.Version))})
 	if !m.cfg.Strict {
 		m.mem.OnUnset = m.unset
 	}

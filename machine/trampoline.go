@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -77,7 +78,7 @@ func (m *Machine) Attach(a Attachment) error {
 		return ErrTrampoline
 	case row.Target == progtype.OtherProgram:
 		t.by = p
-	case len(t.entry)+len(t.exit) >= MaxTracers(uapi.ReleaseOf(m.linked.Target.Version)):
+	case len(t.entry)+len(t.exit) >= MaxTracers(since.Of(m.linked.Target.Version).Rules()):
 		return ErrTracers
 	case kind == nil || p.lp.SectionFlags.Has(progtype.Session) || row.TargetOf(p.lp.Attach) != progtype.Function || kind.Modifies:
 		return ErrNotAttachable
@@ -132,11 +133,11 @@ func (m *Machine) Detach(a Attachment) error {
 }
 
 // MaxTracers is how many programs may trace a function (BPF_MAX_TRAMP_LINKS, until Linux 5.11 BPF_MAX_TRAMP_PROGS with 40).
-func MaxTracers(r uapi.Release) int {
-	if r != 0 && r < uapi.R(5, 12) {
-		return 40
+func MaxTracers(rules *since.Set) int {
+	if rules.Has(since.Tracers38) {
+		return uapi.MaxTrampLinks
 	}
-	return uapi.MaxTrampLinks
+	return 40
 }
 
 // attachable finds the program and the function.

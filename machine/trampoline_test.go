@@ -11,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -88,7 +89,7 @@ func TestAttachmentsAreChecked(t *testing.T) {
 	require.NoError(t, m.Detach(machine.Attachment{Program: "new_add", Target: "target", Start: add}))
 	assert.Equal(t, int32(64164), int32(run(t, m, "target").Ret))
 	trace := machine.Attachment{Program: "on_target", Target: "target"}
-	for range machine.MaxTracers(uapi.R(6, 12)) {
+	for range machine.MaxTracers(since.Version{Release: uapi.R(6, 12)}.Rules()) {
 		require.NoError(t, m.Attach(trace))
 	}
 	assert.ErrorIs(t, m.Attach(trace), machine.ErrTracers)
@@ -99,7 +100,8 @@ func TestAttachmentsAreChecked(t *testing.T) {
 
 // TestMaxTracers: 40 programs until Linux 5.11, 38 since.
 func TestMaxTracers(t *testing.T) {
-	assert.Equal(t, []int{40, 38, 38}, []int{machine.MaxTracers(uapi.R(5, 11)), machine.MaxTracers(uapi.R(5, 12)), machine.MaxTracers(0)})
+	most := func(r uapi.Release) int { return machine.MaxTracers(since.Version{Release: r}.Rules()) }
+	assert.Equal(t, []int{40, 38, 38}, []int{most(uapi.R(5, 11)), most(uapi.R(5, 12)), most(0)})
 }
 
 // TestTracersShareTheLimit: programs that trace calls count toward the limit of instructions of the run, so that they cannot multiply it.

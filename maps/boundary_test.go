@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // TestLargestSizes: of each limit the largest size that the kernel takes, and the next one.
@@ -45,7 +46,7 @@ func TestReleaseOfARule(t *testing.T) {
 	for version, want := range map[uint32]bool{
 		uapi.VersionCode(6, 18): false, uapi.VersionCode(6, 18) + 200: false, uapi.VersionCode(6, 19): true, uapi.VersionCode(6, 19) + 1: true, uapi.VersionCode(7, 0): true, 0: true,
 	} {
-		assert.Equal(t, want, (&Env{KernelVersion: version}).atLeast(6, 19), "%#x", version)
+		assert.Equal(t, want, (&Env{KernelVersion: version}).has(since.RingOverwrite), "%#x", version)
 	}
 }
 

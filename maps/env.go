@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/ordered"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Spec describes a map to create, in terms of union bpf_attr of BPF_MAP_CREATE.
@@ -201,10 +202,8 @@ func (e *Env) nextSeq() uint64 {
 	return e.seq
 }
 
-// atLeast reports whether the target is kernel a.b or later; an unknown version counts as the newest.
-func (e *Env) atLeast(a, b uint32) bool {
-	return e.KernelVersion == 0 || e.KernelVersion>>8 >= a<<8|b
-}
+// has reports whether the kernel follows a rule; an unknown version counts as the newest.
+func (e *Env) has(r since.Rule) bool { return since.Of(e.KernelVersion).Has(r) }
 
 // runEnder is a map that has something to do after every run.
 type runEnder interface{ endRun() }

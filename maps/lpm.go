@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // trie implements BPF_MAP_TYPE_LPM_TRIE (kernel/bpf/lpm_trie.c). Elements are indexed by prefix: its length and the
@@ -102,7 +103,7 @@ func (t *trie) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	}
 	old := t.exact(key, n)
 	// Measured: 5.10 ignores the flags.
-	if t.env.atLeast(5, 11) {
+	if t.env.has(since.TrieFlags) {
 		if e := checkMode(old != noSlot, flags); e != OK {
 			return e
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // ringbuf implements BPF_MAP_TYPE_RINGBUF (kernel/bpf/ringbuf.c). Positions count bytes since creation, like the
@@ -63,7 +64,7 @@ func (b *base) checkRing(flags uint32) *CreateError {
 
 func newRingbuf(b base) (Map, error) {
 	flags := uint32(ringFlags)
-	if b.env.atLeast(6, 19) {
+	if b.env.has(since.RingOverwrite) {
 		flags |= uapi.MapRbOverwrite
 	}
 	if err := b.checkRing(flags); err != nil {

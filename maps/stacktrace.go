@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // stackTrace implements BPF_MAP_TYPE_STACK_TRACE (kernel/bpf/stackmap.c). An id is a bucket number: the masked hash of
@@ -129,7 +130,7 @@ func (m *stackTrace) Delete(key []byte) uapi.Errno {
 // LookupDelete implements BPF_MAP_LOOKUP_AND_DELETE_ELEM, as measured on 6.18; older kernels lack it.
 func (m *stackTrace) LookupDelete(key, value []byte, flags uint64) uapi.Errno {
 	switch {
-	case !m.env.atLeast(6, 18):
+	case !m.env.has(since.StackTraceDelete):
 		return uapi.ENOTSUPP
 	case flags != 0 || len(key) < 4:
 		return uapi.EINVAL

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // storage implements local storage of sockets, tasks, inodes and cgroups (kernel/bpf/bpf_local_storage.c) and the older
@@ -114,7 +115,7 @@ func (s *storage) GetCPU(owner uint64, init []byte, create bool, cpu int) (uint6
 // DeleteOwner deletes the owner's value, as bpf_task_storage_delete does.
 func (s *storage) DeleteOwner(owner uint64) uapi.Errno {
 	e := s.FreeOwner(owner)
-	if e == OK && !s.cgroup && s.env.atLeast(5, 17) {
+	if e == OK && !s.cgroup && s.env.has(since.StorageFreedLate) {
 		s.env.late = true
 	}
 	return e

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/qdisc"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Spec describes traffic.
@@ -119,9 +119,6 @@ func (e *RefusedError) Error() string {
 // Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// singleReset is the first release that resets a discipline once when it is deleted (dev_deactivate without a reset).
-var singleReset = uapi.R(7, 2)
-
 // Run lets packets pass through a discipline on a machine, which must have been created with [machine.Config.Traffic]. A
 // discipline that cannot be loaded, or whose program is stopped, is a Result with a status; the error is that of ctx, or
 // of a Spec that makes no sense.
@@ -150,7 +147,7 @@ func Run(ctx context.Context, m *machine.Machine, spec Spec) (*Result, error) {
 	}
 	cfg := spec.Config
 	cfg.Base = m.Kernel().Clock().Mono()
-	cfg.ResetTwice = !uapi.ReleaseOf(m.Linked().Target.Version).Has(singleReset)
+	cfg.ResetTwice = !since.Of(m.Linked().Target.Version).Has(since.ResetOnce)
 	sim, err := qdisc.New(cfg, d)
 	if err != nil {
 		return nil, err

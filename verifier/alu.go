@@ -4,9 +4,9 @@ import (
 	"math"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func constOf(v int64) num.Tnum { return num.Const(uint64(v)) }
@@ -62,9 +62,9 @@ func (a *values) bswap(in *decode.Insn, r *reg, alu64 bool) {
 }
 
 func (a *values) mov(in *decode.Insn, alu64 bool) {
-	cast := isAddrCast(in) && a.rel >= since.R(6, 9)
+	cast := isAddrCast(in) && a.has(since.AddrCast)
 	if cast && a.arena == nil {
-		a.refuse(uapi.EINVAL, "addr_space_cast insn can only be used in a program that has an associated arena")
+		a.refuse(refusal.AddrSpaceCastInsnOnlyUsed)
 	}
 	if isX(in) {
 		a.checkSrc(in.Src)
@@ -142,7 +142,7 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 	}
 	a.checkSrc(in.Dst)
 	if (op == opDiv || op == opMod) && !isX(in) && in.Imm == 0 {
-		a.refuse(uapi.EINVAL, "div by zero")
+		a.refuse(refusal.DivZero)
 	}
 	if (op == opLsh || op == opRsh || op == opArsh) && !isX(in) {
 		size := int32(32)
@@ -150,7 +150,7 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 			size = 64
 		}
 		if in.Imm < 0 || in.Imm >= size {
-			a.refuse(uapi.EINVAL, "invalid shift %d", in.Imm)
+			a.refuse(refusal.InvalidShift, in.Imm)
 		}
 	}
 	a.checkDst(in.Dst, false)
@@ -174,7 +174,7 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 			d.unknown()
 			return
 		}
-		a.refuse(uapi.EACCES, "R%d pointer %s pointer prohibited", in.Dst, aluSign[op>>4])
+		a.refuse(refusal.PointerPointerProhibited, in.Dst, aluSign[op>>4])
 	case s.typ != scalar:
 		a.precision.precise(int(in.Dst))
 		off := *d

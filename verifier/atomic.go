@@ -2,8 +2,8 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // atomicOK reports whether atomic instructions are allowed on the memory that a register points to.
@@ -12,7 +12,7 @@ func (a *memory) atomicOK(n uint8) bool {
 	case t == ptrCtx, t.isPacket(), t == ptrFlowKeys, t.isSock():
 		return false
 	case t == ptrArena:
-		return a.rel >= since.R(6, 10)
+		return a.has(since.ArenaAtomics)
 	}
 	return true
 }
@@ -23,28 +23,28 @@ func (a *memory) atomic(in *decode.Insn) {
 	case opAdd:
 	case opAdd | fetch, opAnd, opAnd | fetch, opOr, opOr | fetch, opXor, opXor | fetch, xchg, cmpxchg:
 		if !a.has(since.AtomicsFull) {
-			a.refuse(uapi.EINVAL, "BPF_STX uses reserved fields")
+			a.refuse(refusal.BPFSTXUsesReservedFields)
 		}
 	case loadAcq:
 		if a.has(since.LoadAcquire) {
 			a.orderedLoad(in)
 			return
 		}
-		a.refuse(uapi.EINVAL, "BPF_ATOMIC uses invalid atomic opcode %02x", in.Imm)
+		a.refuse(refusal.BPFAtomicUsesInvalidAtomicOpcode, in.Imm)
 	case storeRel:
 		if a.has(since.LoadAcquire) {
 			a.orderedStore(in)
 			return
 		}
-		a.refuse(uapi.EINVAL, "BPF_ATOMIC uses invalid atomic opcode %02x", in.Imm)
+		a.refuse(refusal.BPFAtomicUsesInvalidAtomicOpcode, in.Imm)
 	default:
 		if !a.has(since.AtomicsFull) {
-			a.refuse(uapi.EINVAL, "BPF_STX uses reserved fields")
+			a.refuse(refusal.BPFSTXUsesReservedFields)
 		}
-		a.refuse(uapi.EINVAL, "BPF_ATOMIC uses invalid atomic opcode %02x", in.Imm)
+		a.refuse(refusal.BPFAtomicUsesInvalidAtomicOpcode, in.Imm)
 	}
 	if size < 4 {
-		a.refuse(uapi.EINVAL, "invalid atomic operand size")
+		a.refuse(refusal.InvalidAtomicOperandSize)
 	}
 	a.values.checkSrc(in.Src)
 	a.values.checkSrc(in.Dst)
@@ -52,7 +52,7 @@ func (a *memory) atomic(in *decode.Insn) {
 		a.values.checkSrc(0)
 	}
 	if !a.atomicOK(in.Dst) {
-		a.refuse(uapi.EACCES, "BPF_ATOMIC stores into R%d %s is not allowed", in.Dst, a.typeName(a.reg(int(in.Dst)).typ))
+		a.refuse(refusal.BPFAtomicStoresIntoRNot, in.Dst, a.typeName(a.reg(int(in.Dst)).typ))
 	}
 	loadReg := -1
 	if in.Imm&fetch != 0 {
@@ -69,7 +69,7 @@ func (a *memory) atomic(in *decode.Insn) {
 	if loadReg >= 0 {
 		a.access(a.insn, int(in.Dst), int(in.Off), size, read, loadReg, true, false)
 	}
-	if a.rel >= since.R(6, 10) {
+	if a.has(since.AtomicPointerTypes) {
 		a.samePointer(a.reg(int(in.Dst)).typ, false)
 	}
 	a.access(a.insn, int(in.Dst), int(in.Off), size, write, -1, true, false)
@@ -78,7 +78,7 @@ func (a *memory) atomic(in *decode.Insn) {
 func (a *memory) orderedLoad(in *decode.Insn) {
 	a.values.checkSrc(in.Src)
 	if !a.atomicOK(in.Src) {
-		a.refuse(uapi.EACCES, "BPF_ATOMIC loads from R%d %s is not allowed", in.Src, a.typeName(a.reg(int(in.Src)).typ))
+		a.refuse(refusal.BPFAtomicLoadsRNotAllowed, in.Src, a.typeName(a.reg(int(in.Src)).typ))
 	}
 	a.values.checkDst(in.Dst, false)
 	t := a.reg(int(in.Src)).typ
@@ -91,7 +91,7 @@ func (a *memory) orderedStore(in *decode.Insn) {
 	a.values.checkSrc(in.Src)
 	a.values.checkSrc(in.Dst)
 	if !a.atomicOK(in.Dst) {
-		a.refuse(uapi.EACCES, "BPF_ATOMIC stores into R%d %s is not allowed", in.Dst, a.typeName(a.reg(int(in.Dst)).typ))
+		a.refuse(refusal.BPFAtomicStoresIntoRNot, in.Dst, a.typeName(a.reg(int(in.Dst)).typ))
 	}
 	t := a.reg(int(in.Dst)).typ
 	a.access(a.insn, int(in.Dst), int(in.Off), sizeOf(in), write, int(in.Src), true, false)

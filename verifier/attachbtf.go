@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // attachBTF finds the function, tracepoint or program of a tracing program (bpf_check_attach_target).
@@ -23,16 +24,16 @@ func (h *attachment) attachBTF() {
 		s, id = h.attachByName()
 	}
 	if id == 0 {
-		h.refuse(uapi.EINVAL, "Tracing programs must provide btf_id")
+		h.refuse(refusal.TracingProgramsMustProvideBtfId)
 	}
 	if s == nil {
 		if p.AttachProg != nil || p.Type == uapi.ProgTypeExt {
-			h.refuse(uapi.EINVAL, "FENTRY/FEXIT program can only be attached to another program annotated with BTF")
+			h.refuse(refusal.FentryFexitProgramOnlyAttachedAnother)
 		}
 		h.unknown("BTF of %s", p.AttachModule)
 	}
 	if int(id) >= s.NumTypes() {
-		h.refuse(uapi.EINVAL, "attach_btf_id %d is invalid", id)
+		h.refuse(refusal.AttachBtfIdInvalid, id)
 	}
 	t := s.MustType(id)
 	i := &h.prog
@@ -42,7 +43,7 @@ func (h *attachment) attachBTF() {
 		return
 	}
 	if p.Type == uapi.ProgTypeExt {
-		h.refuse(uapi.EINVAL, "Cannot replace kernel functions")
+		h.refuse(refusal.CannotReplaceKernelFunctions)
 	}
 	switch p.Attach {
 	case uapi.AttachTraceRawTp:
@@ -57,15 +58,15 @@ func (h *attachment) attachBTF() {
 		// Which functions it may trace, and whether it may sleep there, is decided when it is attached.
 		i.attachProto = h.funcProto(s, t)
 	default:
-		panic(refusal{uapi.EINVAL})
+		h.refuse(refusal.UnknownAttachType)
 	}
 }
 
 // multiFunc is the function that stands for those that such a program is attached to later (bpf_multi_func): it has no arguments.
 func (h *attachment) multiFunc() (*btf.Spec, btf.ID) {
 	const name = "bpf_multi_func"
-	if h.rel < since.R(7, 2) {
-		panic(refusal{uapi.EINVAL}) // an attach type that it does not know
+	if !h.has(since.MultiAttach) {
+		h.refuse(refusal.UnknownAttachType) // an attach type that it does not know
 	}
 	if h.k.BTF == nil {
 		h.unknown("the kernel's BTF")
@@ -105,7 +106,7 @@ func (h *attachment) attachByName() (*btf.Spec, btf.ID) {
 
 func (h *attachment) funcProto(s *btf.Spec, t *btf.Type) *btf.Type {
 	if t.Kind != btf.KindFunc {
-		h.refuse(uapi.EINVAL, "attach_btf_id %d is not a function", t.ID)
+		h.refuse(refusal.AttachBtfIdNotFunction, t.ID)
 	}
 	return s.MustType(t.Ref)
 }
@@ -113,19 +114,19 @@ func (h *attachment) funcProto(s *btf.Spec, t *btf.Type) *btf.Type {
 func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 	i := &h.prog
 	if t.Kind != btf.KindTypedef {
-		h.refuse(uapi.EINVAL, "attach_btf_id %d is not a typedef", t.ID)
+		h.refuse(refusal.AttachBtfIdNotTypedef, t.ID)
 	}
 	name, ok := strings.CutPrefix(t.Name, "btf_trace_")
 	if !ok {
-		h.refuse(uapi.EINVAL, "attach_btf_id %d points to wrong type name %s", t.ID, t.Name)
+		h.refuse(refusal.AttachBtfIdPointsWrongType, t.ID, t.Name)
 	}
 	// Tracepoints that may fault are those of system calls (TRACE_EVENT_SYSCALL).
-	if h.p.Sleepable && h.rel >= since.R(7, 2) && name != "sys_enter" && name != "sys_exit" {
-		h.refuse(uapi.EINVAL, "Sleepable program cannot attach to non-faultable tracepoint %s", name)
+	if h.p.Sleepable && h.has(since.FaultableTracepoints) && name != "sys_enter" && name != "sys_exit" {
+		h.refuse(refusal.SleepableProgramCannotAttachNonFaultable, name)
 	}
 	i.attachTrace = true
 	// The tracepoint's template has parameter names, including their suffixes.
-	if h.rel >= since.R(6, 12) {
+	if h.has(since.TracepointParamNames) {
 		if id, ok := s.FindID(btf.KindFunc, "__bpf_trace_"+name); ok {
 			i.attachProto = s.MustType(s.MustType(id).Ref)
 			return
@@ -133,7 +134,7 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 	}
 	pt := s.SkipMods(t.Ref)
 	if pt.Kind != btf.KindPtr {
-		panic(refusal{uapi.EINVAL})
+		h.refuse(refusal.TracepointNotPointer)
 	}
 	i.attachProto = s.SkipMods(pt.Ref)
 }
@@ -145,33 +146,33 @@ func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 	h.distill(s, t)
 	if p.Type == uapi.ProgTypeLSM {
 		if !h.prog.gpl {
-			h.refuse(uapi.EINVAL, "LSM programs must have a GPL compatible license")
+			h.refuse(refusal.LSMProgramsMustGPLCompatibleLicense)
 		}
 		if p.Sleepable && !progtype.SleepableLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), h.rel) {
-			h.refuse(uapi.EINVAL, "%s is not sleepable", t.Name)
+			h.refuse(refusal.NotSleepable, t.Name)
 		}
 		if progtype.DisabledLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), h.rel) {
-			h.refuse(uapi.EINVAL, "attach_btf_id %d points to disabled hook %s", t.ID, t.Name)
+			h.refuse(refusal.AttachBtfIdPointsDisabledHook, t.ID, t.Name)
 		}
 		return
 	}
 	if p.Sleepable {
 		if !h.errorInjectable(t.Name) {
-			h.refuse(uapi.EINVAL, "%s is not sleepable", t.Name)
+			h.refuse(refusal.NotSleepable, t.Name)
 		}
 		return
 	}
 	if p.Attach == uapi.AttachModifyReturn && !strings.HasPrefix(t.Name, "security_") && !h.errorInjectable(t.Name) {
-		h.refuse(uapi.EINVAL, "%s() is not modifiable", t.Name)
+		h.refuse(refusal.NotModifiable, t.Name)
 	}
 	if deniedFunc(t.Name) {
-		panic(refusal{uapi.EINVAL})
+		h.refuse(refusal.DeniedTarget)
 	}
-	if atReturn(p.Attach) && noreturnFunc(t.Name) && h.rel >= since.R(6, 15) {
-		if h.rel >= since.R(7, 0) {
-			h.refuse(uapi.EINVAL, "Attaching fexit/fsession/fmod_ret to __noreturn function '%s' is rejected.", t.Name)
+	if atReturn(p.Attach) && noreturnFunc(t.Name) && h.has(since.NoreturnTargets) {
+		if h.has(since.SessionWords) {
+			h.refuse(refusal.AttachingFexitFsessionFmodRetNoreturn, t.Name)
 		}
-		h.refuse(uapi.EINVAL, "Attaching fexit/fmod_ret to __noreturn function '%s' is rejected.", t.Name)
+		h.refuse(refusal.AttachingFexitFmodRetNoreturnFunction, t.Name)
 	}
 }
 
@@ -179,23 +180,23 @@ func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 func (h *attachment) distill(s *btf.Spec, t *btf.Type) {
 	fp := h.prog.attachProto
 	if len(fp.Params) > 12 {
-		h.refuse(uapi.EINVAL, "The function %s has %d arguments. Too many.", t.Name, len(fp.Params))
+		h.refuse(refusal.FunctionArgumentsTooMany, t.Name, len(fp.Params))
 	}
 	if fp.Variadic() {
-		h.refuse(uapi.EINVAL, "The function %s with variable args is unsupported.", t.Name)
+		h.refuse(refusal.FunctionVariableArgsUnsupported, t.Name)
 	}
 	if r := s.SkipMods(fp.Ref); r.Kind == btf.KindStruct || r.Kind == btf.KindUnion {
-		h.refuse(uapi.EINVAL, "The function %s return type %s is unsupported.", t.Name, strings.ToUpper(r.Kind.String()))
+		h.refuse(refusal.FunctionReturnTypeUnsupported, t.Name, strings.ToUpper(r.Kind.String()))
 	}
-	if h.rel < since.R(6, 1) {
+	if !h.has(since.StructArgs) {
 		for i := range fp.Params {
 			if a := s.SkipMods(fp.Params[i].Type); a.Kind == btf.KindStruct || a.Kind == btf.KindUnion {
-				h.refuse(uapi.EINVAL, "The function %s arg%d type %s is unsupported.", t.Name, i, strings.ToUpper(a.Kind.String()))
+				h.refuse(refusal.FunctionArgTypeUnsupported, t.Name, i, strings.ToUpper(a.Kind.String()))
 			}
 		}
 	}
-	if r := s.SkipMods(fp.Ref); h.rel >= since.R(7, 2) && r.Kind == btf.KindInt && r.Size > 8 && atReturn(h.p.Attach) {
-		h.refuse(uapi.EOPNOTSUPP, "Attach to function %s with a >8 byte return value is not supported for this attach type", t.Name)
+	if r := s.SkipMods(fp.Ref); h.has(since.WideReturns) && r.Kind == btf.KindInt && r.Size > 8 && atReturn(h.p.Attach) {
+		h.refuse(refusal.AttachFunction8ByteReturnValue, t.Name)
 	}
 }
 

@@ -15,7 +15,7 @@ func AttachesTo(ctx context.Context, k *Kernel, p *Program, s *btf.Spec, ids []b
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case refusal:
+		case refused:
 			e = r.errno
 		default:
 			panic(r)

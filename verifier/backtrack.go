@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // backtrack is the set of registers and stack slots whose exact values matter, while the path is followed backward.

@@ -3,7 +3,8 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // structMatch reports whether a pointer into a struct matches another struct type: the same, or the type of the first
@@ -52,17 +53,17 @@ type walked struct {
 func (k *kernelMem) walkStruct(spec uint8, id btf.ID, off, size int, flags regType, flex, quiet bool) walked {
 	s := k.specs[spec-1]
 	t := s.SkipMods(id)
-	fail := func(errno uapi.Errno, format string, args ...any) walked {
+	fail := func(r refusal.ID, args ...any) walked {
 		if !quiet {
-			k.verbose(format, args...)
+			k.say(r, args...)
 		}
-		return walked{errno: errno}
+		return walked{errno: r.Row().Errno}
 	}
 again:
 	if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
-		return fail(uapi.EINVAL, "Type '%s' is not a struct", anon(t.Name))
+		return fail(refusal.TypeNotStruct, anon(t.Name))
 	}
-	if t.Kind == btf.KindUnion && len(t.Members) != 1 && k.rel >= since.R(6, 3) {
+	if t.Kind == btf.KindUnion && len(t.Members) != 1 && k.has(since.UnionsUntrusted) {
 		flags |= ptrUntrusted
 	}
 	if off+size > int(t.Size) {
@@ -83,7 +84,7 @@ again:
 				}
 			}
 		}
-		return fail(uapi.EACCES, "access beyond struct %s at off %d size %d", anon(t.Name), off, size)
+		return fail(refusal.AccessBeyondStructOffSize, anon(t.Name), off, size)
 	}
 	for i := range t.Members {
 		m := &t.Members[i]
@@ -105,7 +106,7 @@ again:
 		mt := s.SkipMods(m.Type)
 		n, err := s.Sizeof(m.Type)
 		if err != nil {
-			return fail(uapi.EFAULT, "field %s doesn't have size", anon(m.Name))
+			return fail(refusal.FieldNotSize, anon(m.Name))
 		}
 		msize := int(n)
 		end := moff + msize
@@ -134,16 +135,16 @@ again:
 		}
 		if mt.Kind == btf.KindPtr {
 			if msize != size || off != moff {
-				return fail(uapi.EACCES, "cannot access ptr member %s with moff %d in struct %s with off %d size %d", anon(m.Name), moff, anon(t.Name), off, size)
+				return fail(refusal.CannotAccessPtrMemberMoffIn, anon(m.Name), moff, anon(t.Name), off, size)
 			}
 			return k.walkPointer(s, mt, m.Name, flags)
 		}
 		if off+size > end && flags&ptrUntrusted == 0 {
-			return fail(uapi.EACCES, "access beyond the end of member %s (mend:%d) in struct %s with off %d size %d", anon(m.Name), end, anon(t.Name), off, size)
+			return fail(refusal.AccessBeyondEndMemberMendIn, anon(m.Name), end, anon(t.Name), off, size)
 		}
 		return walked{kind: walkScalar}
 	}
-	return fail(uapi.EINVAL, "struct %s doesn't have field at offset %d", anon(t.Name), off)
+	return fail(refusal.StructNotFieldOffset, anon(t.Name), off)
 }
 
 // walkPointer reads the type tags of a pointer member.
@@ -177,8 +178,8 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 			for i := range rec.fields {
 				f := &rec.fields[i]
 				if off < int(f.off+f.size) && int(f.off) < off+size {
-					k.verbose("direct access to %s is disallowed", f.kind)
-					panic(refusal{uapi.EACCES})
+					k.say(refusal.DirectAccessDisallowed, f.kind)
+					panic(refused{uapi.EACCES})
 				}
 			}
 		}
@@ -197,12 +198,13 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 		case walkStruct:
 			id, off = w.id, 0
 		case walkError:
-			panic(refusal{w.errno})
+			panic(refused{w.errno})
 		default:
 			return w
 		}
 	}
-	panic(refusal{uapi.EINVAL})
+	k.refuse(refusal.NestedTooDeep)
+	panic("unreachable")
 }
 
 // trusted reports whether the pointer is valid for as long as the program runs, or its reference is held
@@ -227,7 +229,7 @@ func (k *kernelMem) socketType(t regType) string {
 	case ptrTCPSock:
 		return "tcp_sock"
 	case constMap:
-		if k.rel >= since.R(6, 6) {
+		if k.has(since.MapAsStruct) {
 			return "bpf_map"
 		}
 	}
@@ -239,24 +241,24 @@ func (k *kernelMem) socketType(t regType) string {
 func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	r := k.reg(n)
 	name := k.specName(r.spec, r.tid)
-	if !k.prog.gpl && k.isKernelSpec(r.spec) && k.rel >= since.R(6, 2) {
-		k.refuse(uapi.EINVAL, "Cannot access kernel 'struct %s' from non-GPL compatible program", name)
+	if !k.prog.gpl && k.isKernelSpec(r.spec) && k.has(since.KernelStructsGPL) {
+		k.refuse(refusal.CannotAccessKernelStructNonGPL, name)
 	}
 	switch {
 	case off < 0:
-		k.refuse(uapi.EACCES, "R%d is ptr_%s invalid negative access: off=%d", n, name, off)
+		k.refuse(refusal.PtrInvalidNegativeAccessOff, n, name, off)
 	case !r.Var.Equals(0):
-		k.refuse(uapi.EACCES, "R%d is ptr_%s invalid variable offset: off=%d, var_off=%s", n, name, off, k.values.bits(r))
+		k.refuse(refusal.PtrInvalidVariableOffsetOffVar, n, name, off, k.values.bits(r))
 	case r.typ&memUser != 0:
-		k.refuse(uapi.EACCES, "R%d is ptr_%s access user memory: off=%d", n, name, off)
+		k.refuse(refusal.PtrAccessUserMemoryOff, n, name, off)
 	case r.typ&memPercpu != 0:
-		k.refuse(uapi.EACCES, "R%d is ptr_%s access percpu memory: off=%d", n, name, off)
+		k.refuse(refusal.PtrAccessPercpuMemoryOff, n, name, off)
 	case t == write && r.typ&ptrUntrusted != 0:
-		k.refuse(uapi.EACCES, "only read is supported")
+		k.refuse(refusal.OnlyReadSupported)
 	}
 	if t == write && !r.typ.isAlloc() {
 		if !k.writableField(r, off, size) {
-			k.refuse(uapi.EACCES, "only read is supported")
+			k.refuse(refusal.OnlyReadSupported)
 		}
 		return
 	}
@@ -288,28 +290,28 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 // Members of kernel structs whose pointers stay valid (BTF_TYPE_SAFE_RCU and others in kernel/bpf/verifier.c).
 var (
 	safeRCU = safeTable{
-		"task_struct":         {{field: "cpus_ptr", since: since.R(6, 4)}, {field: "cgroups", since: since.R(6, 4)}, {field: "real_parent", since: since.R(6, 4)}, {field: "group_leader", since: since.R(6, 4)}},
-		"cgroup":              {{field: "kn", since: since.R(6, 4)}},
-		"css_set":             {{field: "dfl_cgrp", since: since.R(6, 4)}},
-		"cgroup_subsys_state": {{field: "cgroup", since: since.R(6, 14)}},
+		"task_struct":         {{field: "cpus_ptr", since: since.SafePointers}, {field: "cgroups", since: since.SafePointers}, {field: "real_parent", since: since.SafePointers}, {field: "group_leader", since: since.SafePointers}},
+		"cgroup":              {{field: "kn", since: since.SafePointers}},
+		"css_set":             {{field: "dfl_cgrp", since: since.SafePointers}},
+		"cgroup_subsys_state": {{field: "cgroup", since: since.SafeSubsysCgroup}},
 	}
 	safeRCUOrNull = safeTable{
-		"mm_struct":    {{field: "exe_file", since: since.R(6, 4)}},
-		"sk_buff":      {{field: "sk", since: since.R(6, 4)}},
-		"request_sock": {{field: "sk", since: since.R(6, 4)}},
+		"mm_struct":    {{field: "exe_file", since: since.SafePointers}},
+		"sk_buff":      {{field: "sk", since: since.SafePointers}},
+		"request_sock": {{field: "sk", since: since.SafePointers}},
 	}
 	safeTrusted = safeTable{
-		"bpf_iter_meta":    {{field: "seq", since: since.R(6, 4)}},
-		"bpf_iter__task":   {{field: "meta", since: since.R(6, 4)}, {field: "task", since: since.R(6, 4)}},
-		"linux_binprm":     {{field: "file", since: since.R(6, 4)}},
-		"file":             {{field: "f_inode", since: since.R(6, 4)}},
-		"dentry":           {{field: "d_inode", since: since.R(6, 4), until: since.R(6, 18)}},
+		"bpf_iter_meta":    {{field: "seq", since: since.SafePointers}},
+		"bpf_iter__task":   {{field: "meta", since: since.SafePointers}, {field: "task", since: since.SafePointers}},
+		"linux_binprm":     {{field: "file", since: since.SafePointers}},
+		"file":             {{field: "f_inode", since: since.SafePointers}},
+		"dentry":           {{field: "d_inode", since: since.SafePointers, until: since.DentryInodeNullable}},
 		"bpf_iter__dmabuf": nil,
 	}
 	safeTrustedOrNull = safeTable{
-		"socket":         {{field: "sk", since: since.R(6, 5)}},
-		"dentry":         {{field: "d_inode", since: since.R(6, 18)}},
-		"vm_area_struct": {{field: "vm_mm", since: since.R(6, 18)}, {field: "vm_file", since: since.R(6, 18)}},
+		"socket":         {{field: "sk", since: since.SafeSocketSk}},
+		"dentry":         {{field: "d_inode", since: since.DentryInodeNullable}},
+		"vm_area_struct": {{field: "vm_mm", since: since.SafeVMAFields}, {field: "vm_file", since: since.SafeVMAFields}},
 	}
 )
 
@@ -322,10 +324,10 @@ func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 	}
 	name := m.Type.Struct()
 	if off < 0 {
-		k.refuse(uapi.EACCES, "R%d is %s invalid negative access: off=%d", n, name, off)
+		k.refuse(refusal.InvalidNegativeAccessOff, n, name, off)
 	}
 	if t != read {
-		k.refuse(uapi.EACCES, "only read from %s is supported", name)
+		k.refuse(refusal.OnlyReadSupported2, name)
 	}
 	id, found := k.kernelType(name)
 	if !found {

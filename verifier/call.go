@@ -3,7 +3,8 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // call checks a call of any kind.
@@ -26,14 +27,14 @@ func (e *explorer) checkLockedCall(in *decode.Insn) {
 	ok := true
 	switch in.Src {
 	case 0:
-		ok = uapi.FuncID(in.Imm) == uapi.FuncSpinUnlock || e.rel >= since.R(6, 13) && uapi.FuncID(in.Imm) == uapi.FuncKptrXchg
+		ok = uapi.FuncID(in.Imm) == uapi.FuncSpinUnlock || e.has(since.XchgUnderLock) && uapi.FuncID(in.Imm) == uapi.FuncKptrXchg
 	case 1:
-		ok = e.rel >= since.R(6, 9) // static functions
+		ok = e.has(since.StaticCallsUnderLock) // static functions
 	case 2:
 		k := e.kfuncAt(e.insn)
 		ok = k != nil && k.allowedLocked(e.rel)
 	}
 	if !ok {
-		e.refuse(uapi.EINVAL, "function calls are not allowed while holding a lock")
+		e.refuse(refusal.FunctionCallsNotAllowedWhileHolding)
 	}
 }

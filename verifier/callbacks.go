@@ -2,7 +2,8 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // cbKind determines the arguments of a callback.
@@ -65,7 +66,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 	case cbMapElem:
 		m := fs.maps[fs.curAux().lookup-1]
 		if !m.Type.Has(uapi.MapEachElem) {
-			fs.refuse(uapi.ENOTSUPP, "callback function not allowed for map")
+			fs.refuse(refusal.CallbackFunctionNotAllowedMap)
 		}
 		r[1] = c[1]
 		fs.mapPtrs(&r[2], &r[3], &c[1])
@@ -113,7 +114,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		rec := fs.recordOf(&c[1])
 		fl := rec.find(uint32(c[1].offset()), fieldRBRoot)
 		if fl == nil {
-			panic(refusal{uapi.EFAULT})
+			fs.refuse(refusal.NoTreeAtPointer)
 		}
 		graphNode(&r[1], fl)
 		fs.resources.nonOwning(&r[1])

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // helperOf finds a helper's prototype for this program; it refuses calls of helpers that do not exist or are not
@@ -16,14 +17,14 @@ import (
 func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	h, ok := proto.Lookup(id)
 	if !ok || !h.In(u.rel) {
-		u.refuse(uapi.EINVAL, "invalid func %s#%d", helperName(h, ok), int32(id))
+		u.refuse(refusal.InvalidFunc, helperName(h, ok), int32(id))
 	}
 	p := h.For(u.rel, u.prog.caller)
 	if p == nil || !u.onlyHook(p.Only) || id == uapi.FuncOverrideReturn && !u.errorInjection() {
-		if u.rel >= since.R(6, 12) {
-			u.refuse(uapi.EINVAL, "program of this type cannot use helper %s#%d", h.Name(), int32(id))
+		if u.has(since.HelperOfTypeWords) {
+			u.refuse(refusal.ProgramTypeCannotUseHelper, h.Name(), int32(id))
 		}
-		u.refuse(uapi.EINVAL, "unknown func %s#%d", h.Name(), int32(id))
+		u.refuse(refusal.UnknownFunc, h.Name(), int32(id))
 	}
 	return h, p
 }
@@ -60,7 +61,7 @@ func (u *subject) isSyncCallback(in *decode.Insn, i int) bool {
 	}
 	if isKfuncCall(in) {
 		k := u.kfuncAt(i)
-		return k != nil && k.name == "bpf_rbtree_add_impl" || k != nil && k.name == "bpf_rbtree_add"
+		return k.is(proto.AddsToTree)
 	}
 	return false
 }
@@ -141,12 +142,12 @@ func (u *subject) onlyHook(o proto.Only) bool {
 // mark with ALLOW_ERROR_INJECTION.
 func (u *subject) errorInjectable(name string) bool {
 	if syscallEntry(name) {
-		return u.rel >= since.R(7, 0) || u.errorInjection()
+		return u.has(since.SyscallInjection) || u.errorInjection()
 	}
-	if !u.errorInjection() && !(u.rel >= since.R(6, 2) && modifyReturnTest(name)) {
+	if !u.errorInjection() && !(u.has(since.ModifyReturnTests) && modifyReturnTest(name)) {
 		return false
 	}
-	if name == "bpf_fentry_test1" && u.rel < since.R(6, 1) {
+	if name == "bpf_fentry_test1" && !u.has(since.FentryTestInjectable) {
 		return false
 	}
 	switch name {

@@ -4,8 +4,10 @@ import (
 	"sort"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // findSubprogs finds the functions: the program itself, called functions and callbacks.
@@ -14,11 +16,11 @@ func (l *layout) findSubprogs() {
 	count := 1
 	add := func(at int) {
 		if at < 0 || at >= len(l.insns) {
-			l.refuse(uapi.EINVAL, "call to invalid destination")
+			l.refuse(refusal.CallInvalidDestination)
 		}
 		if !starts[at] {
 			if count >= maxSubprogs {
-				l.refuse(uapi.E2BIG, "too many subprograms")
+				l.refuse(refusal.TooManySubprograms)
 			}
 			starts[at] = true
 			count++
@@ -31,7 +33,7 @@ func (l *layout) findSubprogs() {
 	for i := range l.insns {
 		in := &l.insns[i]
 		switch {
-		case isLocalCall(in), isFuncRef(in) && l.rel >= since.R(5, 13):
+		case isLocalCall(in), isFuncRef(in) && l.has(since.FuncPointers):
 			add(callTarget(i, in))
 		case isKfuncCall(in):
 			l.addKfunc(i)
@@ -69,13 +71,13 @@ func (l *layout) checkSubprogs() {
 				off = i + int(in.Off) + 1
 			}
 			if off < s.start || off >= end {
-				l.refuse(uapi.EINVAL, "jump out of range from insn %d to %d", i, off)
+				l.refuse(refusal.JumpOutRangeInsn, i, off)
 			}
 		}
 		if i == end-1 {
 			c := in.Code
 			if c != clsJMP|opExit && c != clsJMP|opJA && !(c == clsJMP32|opJA && l.has(since.LongJump)) && !(c == clsJMP|opJA|srcX && l.has(since.Gotox)) {
-				l.refuse(uapi.EINVAL, "last insn is not an exit or jmp")
+				l.refuse(refusal.LastInsnNotExitJmp)
 			}
 			cur++
 		}
@@ -103,7 +105,7 @@ func (c *cfg) push(t, w, edge int, loop bool) bool {
 		return false
 	}
 	if w < 0 || w >= len(e.insns) {
-		e.refuse(uapi.EINVAL, "jump out of range from insn %d to %d", t, w)
+		e.refuse(refusal.JumpOutRangeInsn, t, w)
 	}
 	if edge == edgeBranch {
 		e.aux[w].prune, e.aux[w].jump, e.aux[w].target = true, true, true
@@ -113,13 +115,13 @@ func (c *cfg) push(t, w, edge int, loop bool) bool {
 		c.state[t] = discovered | edge
 		c.state[w] = discovered
 		if len(c.stack) >= len(e.insns) {
-			panic(refusal{uapi.E2BIG})
+			e.refuse(refusal.FlowTooDeep)
 		}
 		c.stack = append(c.stack, w)
 		return true
 	case c.state[w]&0xf0 == discovered:
 		if !loop && !e.has(since.AnyBackEdge) {
-			e.refuse(uapi.EINVAL, "back-edge from insn %d to %d", t, w)
+			e.refuse(refusal.BackEdgeInsn, t, w)
 		}
 		return false
 	case c.state[w] == done:
@@ -156,7 +158,7 @@ func (c *cfg) call(t int, visit bool) bool {
 func (c *cfg) visit(t int) bool {
 	e := c.e
 	in := &e.insns[t]
-	if isFuncRef(in) && e.rel >= since.R(5, 13) {
+	if isFuncRef(in) && e.has(since.FuncPointers) {
 		return c.call(t, true)
 	}
 	if !isJump(in) {
@@ -176,7 +178,7 @@ func (c *cfg) visit(t int) bool {
 			if e.has(since.Gotox) {
 				return c.indirect(t)
 			}
-			panic(refusal{uapi.EINVAL})
+			e.refuse(refusal.IndirectJumpUnknown)
 		}
 		off := int(in.Off)
 		if class(in) == clsJMP32 && e.has(since.LongJump) {
@@ -229,7 +231,7 @@ func (c *cfg) visitCall(t int, in *decode.Insn) bool {
 			if k.changesPacket {
 				s.changesPacket = true
 			}
-			if k.name == "bpf_throw" {
+			if k.is(proto.Throws) {
 				s.mightThrow = true
 			}
 		}
@@ -251,7 +253,7 @@ func (c *cfg) indirect(t int) bool {
 			continue
 		}
 		if len(c.stack) >= len(e.insns) {
-			panic(refusal{uapi.E2BIG})
+			e.refuse(refusal.FlowTooDeep)
 		}
 		c.stack = append(c.stack, w)
 		c.state[w] |= discovered
@@ -281,12 +283,12 @@ func (l *layout) jumpTable(t int) []int {
 		}
 	}
 	if len(set) == 0 {
-		l.refuse(uapi.EINVAL, "no jump tables found for subprog starting at %d", lo)
+		l.refuse(refusal.NoJumpTablesFoundSubprogStarting, lo)
 	}
 	out := make([]int, 0, len(set))
 	for w := range set {
 		if w < lo || w >= hi {
-			l.refuse(uapi.EINVAL, "jump table for insn %d points outside of the subprog [%d,%d]", t, lo, hi)
+			l.refuse(refusal.JumpTableInsnPointsOutsideSubprog, t, lo, hi)
 		}
 		out = append(out, w)
 	}
@@ -314,11 +316,11 @@ func (l *layout) checkCFG() {
 	}
 	for i := 0; i < len(l.insns); i++ {
 		if c.state[i] != done {
-			l.refuse(uapi.EINVAL, "unreachable insn %d", i)
+			l.refuse(refusal.UnreachableInsn, i)
 		}
 		if isLdImm64(&l.insns[i]) {
 			if c.state[i+1] != 0 {
-				l.refuse(uapi.EINVAL, "jump into the middle of ldimm64 insn %d", i)
+				l.refuse(refusal.JumpIntoMiddleLdimm64Insn, i)
 			}
 			i++
 		}

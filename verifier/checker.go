@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Checker computes the verdicts of a target's kernel on the programs of an object linked for it, each program once. It is
@@ -35,8 +36,8 @@ func (c *Checker) WhyNot() string {
 	switch {
 	case c.kernel.Release == 0:
 		return fmt.Sprintf("the release of %s is unknown: set it with --kernel-version", c.linked.Target.Name)
-	case c.kernel.Release < loader.FirstVerified:
-		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", loader.FirstVerified, c.linked.Target.Name, c.kernel.Release)
+	case !since.Verified(c.kernel.Release):
+		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", since.Oldest, c.linked.Target.Name, c.kernel.Release)
 	}
 	return ""
 }

@@ -1,6 +1,6 @@
 package verifier
 
-import "github.com/bpfrun/bpfrun/verifier/since"
+import "github.com/bpfrun/bpfrun/uapi/since"
 
 // cleanExplored clears what is dead in the finished states of instruction i.
 func (p *checkpoints) cleanExplored(s *state, i int) {
@@ -117,4 +117,4 @@ func (p *checkpoints) cleanHalves(sl *slot, lo, hi bool) {
 }
 
 // scalarSlots reports whether a spilled scalar and bytes of any value are compared by what loading them yields.
-func (p *checkpoints) scalarSlots() bool { return p.rel >= since.R(6, 9) }
+func (p *checkpoints) scalarSlots() bool { return p.has(since.SlotsAsScalars) }

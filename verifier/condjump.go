@@ -2,9 +2,9 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // condJump checks a branch, and queues the taken path if both are possible (check_cond_jmp_op).
@@ -16,7 +16,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 		last = opJCOND
 	}
 	if op == opJA || op > last {
-		c.refuse(uapi.EINVAL, "invalid BPF_JMP/JMP32 opcode %x", op)
+		c.refuse(refusal.InvalidBPFJMPJmp32Opcode, op)
 	}
 	if op == opJCOND {
 		c.mayGoto(in)
@@ -27,7 +27,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 	s := &imm
 	flags := uint8(0)
 	// Before 6.8 the source is checked first.
-	if c.rel >= since.R(6, 8) {
+	if c.has(since.CompareDstFirst) {
 		c.values.checkSrc(in.Dst)
 	}
 	c.condFields(in)
@@ -40,13 +40,13 @@ func (c *conditions) condJump(in *decode.Insn) {
 	} else {
 		imm.constant(uint64(int64(in.Imm)))
 	}
-	if c.rel < since.R(6, 8) {
+	if !c.has(since.CompareDstFirst) {
 		c.values.checkSrc(in.Dst)
 	}
 	if d.typ == ptrStack {
 		flags |= histDstStack
 	}
-	if flags != 0 && c.rel >= since.R(6, 11) {
+	if flags != 0 && c.has(since.ComparesInHistory) {
 		c.precision.pushHistory(c.cur, flags, 0, 0, nil)
 	}
 	cond := num.Cond(op)
@@ -106,7 +106,7 @@ func (c *conditions) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
 		}
 		return num.Taken(&d.Bounds, &s.Bounds, op, w32, c.rules)
 	}
-	if w32 && c.rel >= since.R(6, 8) {
+	if w32 && c.has(since.NoNullBranch32) {
 		return num.Maybe
 	}
 	if !s.isConst() {
@@ -151,7 +151,7 @@ func (c *conditions) notNullPtr(r *reg) bool {
 		return false
 	}
 	if r.SMin <= -maxVarOff || r.SMax >= maxVarOff {
-		if c.rel >= since.R(6, 12) {
+		if c.has(since.FarPointersMayBeNull) {
 			return false
 		}
 	}
@@ -159,13 +159,13 @@ func (c *conditions) notNullPtr(r *reg) bool {
 	case ptrSocket, ptrTCPSock, ptrMapValue, ptrMapKey, ptrSockCommon:
 		return true
 	case ptrBTF:
-		return c.rel >= since.R(6, 4) && c.kernelMem.trusted(r)
+		return c.has(since.TrustedNotNull) && c.kernelMem.trusted(r)
 	case ptrMem:
-		return c.rel >= since.R(6, 4) && r.typ&ptrUntrusted == 0
+		return c.has(since.TrustedNotNull) && r.typ&ptrUntrusted == 0
 	case constMap:
-		return c.rel >= since.R(6, 12)
+		return c.has(since.MapsNotNull)
 	case ptrBuf, ptrXDPSock:
-		return c.rel >= since.R(6, 12)
+		return c.has(since.MapsNotNull)
 	}
 	return false
 }
@@ -241,7 +241,7 @@ func flipOld(op num.Cond) num.Cond { return op.Flip() }
 
 // comparePointers handles null checks and comparisons with the end of the packet.
 func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, op num.Cond, w32 bool) {
-	if !w32 && isX(in) && c.rel >= since.R(6, 2) && d.typ != scalar && s.typ != scalar && d.typ.base() != ptrBTF && s.typ.base() != ptrBTF {
+	if !w32 && isX(in) && c.has(since.PointersEqual) && d.typ != scalar && s.typ != scalar && d.typ.base() != ptrBTF && s.typ.base() != ptrBTF {
 		var eq *state
 		switch op {
 		case num.Eq:
@@ -393,13 +393,13 @@ func (c *conditions) gotox(in *decode.Insn) stepResult {
 	c.values.checkSrc(in.Dst)
 	r := c.reg(int(in.Dst))
 	if r.typ != ptrInsn {
-		c.refuse(uapi.EINVAL, "R%d has type %s, expected PTR_TO_INSN", in.Dst, c.typeName(r.typ))
+		c.refuse(refusal.TypeExpectedPTRTOINSN, in.Dst, c.typeName(r.typ))
 	}
 	m := c.mapOf(r)
 	lo := (r.UMin + uint64(r.off)) / 8
 	hi := (r.UMax + uint64(r.off)) / 8
 	if hi >= uint64(len(m.Slots)) || lo > hi {
-		c.refuse(uapi.EINVAL, "gotox target is outside of the jump table")
+		c.refuse(refusal.GotoxTargetOutsideJumpTable)
 	}
 	seen := map[uint32]bool{}
 	var targets []int

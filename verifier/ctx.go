@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 const flowKeysSize = 56
@@ -44,7 +45,7 @@ func (x *contexts) fixedCtx() bool {
 	case progtype.StructLayout, progtype.SampleLayout:
 		return false
 	}
-	return x.rel >= since.R(7, 0)
+	return x.has(since.FixedCtx)
 }
 
 // ctxAccess checks an access to the context.
@@ -61,7 +62,7 @@ func (x *contexts) ctxAccess(off, size int, t accessType, sx bool) (ctxValue, bo
 		return x.ctxArgs(off, size, t)
 	case progtype.RegsLayout:
 		writes := row.AccessOf(x.p.Attach).Writes
-		return ctxValue{typ: scalar}, (t == read || writes != 0 && x.rel >= writes) && off%size == 0 && off+size <= x.ptRegs()
+		return ctxValue{typ: scalar}, (t == read || writes != 0 && x.rel.Has(writes)) && off%size == 0 && off+size <= x.ptRegs()
 	case progtype.SampleLayout:
 		return ctxValue{typ: scalar}, t == read && x.samplePart(off, size)
 	case progtype.NumberLayout:
@@ -144,7 +145,7 @@ func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx 
 		}
 		v.spec, v.tid = x.kernelSpec(), uint32(id)
 	}
-	if v.typ != scalar && v.typ.isPacketAny() && (sx && x.rel >= since.R(6, 12) || size == 4 && t == write) {
+	if v.typ != scalar && v.typ.isPacketAny() && (sx && x.has(since.PacketPointersWhole) || size == 4 && t == write) {
 		return ctxValue{}, false
 	}
 	return v, true
@@ -215,12 +216,12 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	}
 	name := x.prog.attachName
 	fp, s := x.prog.attachProto, x.prog.attachSpec
-	bad := func(format string, args ...any) (ctxValue, bool) {
-		x.verbose(format, args...)
+	bad := func(r refusal.ID, args ...any) (ctxValue, bool) {
+		x.say(r, args...)
 		return ctxValue{}, false
 	}
 	if off%8 != 0 {
-		return bad("func '%s' offset %d is not multiple of 8", name, off)
+		return bad(refusal.FuncOffsetNotMultiple8, name, off)
 	}
 	if fp == nil {
 		if x.p.AttachProg == nil {
@@ -235,7 +236,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	}
 	n := len(params)
 	if arg > n {
-		return bad("func '%s' doesn't have %d-th argument", name, arg+1)
+		return bad(refusal.FuncNotThArgument, name, arg+1)
 	}
 	v := ctxValue{typ: scalar}
 	var pt *btf.Type
@@ -252,27 +253,27 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 		case uapi.AttachModifyReturn:
 			pt = s.SkipMods(fp.Ref)
 			if pt.Kind != btf.KindInt || pt.Size > 8 {
-				return bad("ret type %s not allowed for fmod_ret", strings.ToUpper(pt.Kind.String()))
+				return bad(refusal.RetTypeNotAllowedFmodRet, strings.ToUpper(pt.Kind.String()))
 			}
 		default:
-			return bad("func '%s' doesn't have %d-th argument", name, arg+1)
+			return bad(refusal.FuncNotThArgument, name, arg+1)
 		}
 	} else {
 		pt = s.MustType(params[arg].Type)
 		pname = params[arg].Name
 	}
 	pt = s.SkipMods(pt.ID)
-	if isScalarType(pt) || pt.Kind == btf.KindStruct || pt.Kind == btf.KindUnion && x.rel >= since.R(6, 3) {
+	if isScalarType(pt) || pt.Kind == btf.KindStruct || pt.Kind == btf.KindUnion && x.has(since.UnionArgs) {
 		return v, true
 	}
 	if pt.Kind == btf.KindVoid && arg == n {
-		return bad("func '%s' arg%d '%s' has type %s. Only pointer access is allowed", name, arg, "", "UNKNOWN")
+		return bad(refusal.FuncArgTypeOnlyPointerAccess, name, arg, "", "UNKNOWN")
 	}
 	if pt.Kind != btf.KindPtr {
-		return bad("func '%s' arg%d '%s' has type %s. Only pointer access is allowed", name, arg, pt.Name, strings.ToUpper(pt.Kind.String()))
+		return bad(refusal.FuncArgTypeOnlyPointerAccess, name, arg, pt.Name, strings.ToUpper(pt.Kind.String()))
 	}
 	if size != 8 {
-		return bad("func '%s' size %d must be 8", name, size)
+		return bad(refusal.FuncSizeMust8, name, size)
 	}
 	v.ranged = false
 	return x.ctxPointer(off, arg, s, pt, pname, v)
@@ -299,11 +300,11 @@ func argIndex(s *btf.Spec, fp *btf.Type, off int) int {
 func (x *contexts) readsPointerTo(ptr, target *btf.Type) bool {
 	switch target.Kind {
 	case btf.KindVoid:
-		return ptr.Ref == 0 || x.rel >= since.R(6, 14) // const void
+		return ptr.Ref == 0 || x.has(since.VoidPointerArgs) // const void
 	case btf.KindInt:
-		return target.Size == 1 || x.rel >= since.R(5, 17)
+		return target.Size == 1 || x.has(since.IntPointerArgs)
 	}
-	return x.rel >= since.R(7, 1)
+	return x.has(since.AllPointerArgs)
 }
 
 // ctxPointer returns the register type for a pointer argument.
@@ -320,7 +321,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	isStruct := target.Kind == btf.KindStruct || target.Kind == btf.KindUnion
 	if !isStruct {
 		if _, known := x.prog.ctxArgs[off]; !known && !x.readsPointerTo(ptr, target) {
-			x.verbose("func '%s' arg%d type %s is not a struct", x.prog.attachName, arg, strings.ToUpper(target.Kind.String()))
+			x.say(refusal.FuncArgTypeNotStruct, x.prog.attachName, arg, strings.ToUpper(target.Kind.String()))
 			return v, false
 		}
 		return v, true
@@ -333,11 +334,11 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	if x.argsTrusted() {
 		v.typ |= ptrTrusted
 	}
-	if strings.HasSuffix(pname, "__nullable") && x.rel >= since.R(6, 12) {
+	if strings.HasSuffix(pname, "__nullable") && x.has(since.NullableTracepointArgs) {
 		v.typ |= maybeNull
 	}
 	scalarInstead := false
-	if x.p.Attach == uapi.AttachTraceRawTp && x.rel >= since.R(6, 13) {
+	if x.p.Attach == uapi.AttachTraceRawTp && x.has(since.RawTpNullArgs) {
 		if m, ok := rawTpNull[strings.TrimPrefix(x.prog.attachName, "btf_trace_")]; ok {
 			if m>>(4*arg)&1 != 0 {
 				v.typ |= maybeNull
@@ -385,7 +386,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 
 // argsTrusted reports whether arguments of the hook are valid objects (prog_args_trusted).
 func (x *contexts) argsTrusted() bool {
-	if x.rel < since.R(6, 2) {
+	if !x.has(since.TrustedArgs) {
 		return false
 	}
 	switch x.prog.typ {

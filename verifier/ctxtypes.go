@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // isCtxType reports whether a pointer type is the type of the program's context (btf_is_prog_ctx_type).
@@ -27,7 +28,7 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 		return false
 	}
 	want := ctxNames()[typ]
-	if t.Name == want || u.rel >= since.R(6, 4) && (want == "__sk_buff" && t.Name == "sk_buff" || want == "xdp_md" && t.Name == "xdp_buff") {
+	if t.Name == want || u.has(since.CtxByKernelType) && (want == "__sk_buff" && t.Name == "sk_buff" || want == "xdp_md" && t.Name == "xdp_buff") {
 		return true
 	}
 	if typ == uapi.ProgTypeKprobe && t.Name == "bpf_user_pt_regs_t" {
@@ -55,7 +56,7 @@ func (u *subject) kernelCtx() uint32 {
 	row := progtype.Of(u.prog.typ)
 	name := row.Context.Kernel
 	if name == "" {
-		u.refuse(uapi.EINVAL, "")
+		u.refuse(refusal.NoKernelContext)
 	}
 	name = strings.TrimPrefix(name, "struct ")
 	if id, ok := u.kernelType(name); ok {

@@ -2,7 +2,7 @@
 //
 // It explores the program as kernel/bpf/verifier.c does, with the same states, the same order of branches and the same
 // pruning, so that the number of processed instructions can be compared with a kernel's. Differences between releases
-// are rows of package since. The package knows instructions, BTF and linked objects; it does not execute programs,
+// are rows of uapi/since. The package knows instructions, BTF and linked objects; it does not execute programs,
 // simulate memory or render results.
 //
 // It assumes loads with all capabilities, the usual case for tools, so the rules against speculative execution do not

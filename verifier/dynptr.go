@@ -2,24 +2,25 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // dynptrArg checks a dynptr argument (process_dynptr_func).
 func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	r := g.reg(n)
 	if r.typ != ptrStack && r.typ != constDynptr {
-		if g.rel >= since.R(7, 0) {
-			g.refuse(uapi.EINVAL, "R%d expected pointer to stack or const struct bpf_dynptr", n)
+		if g.has(since.RegisterWords) {
+			g.refuse(refusal.ExpectedPointerStackConstStructBpf, n)
 		}
-		g.refuse(uapi.EINVAL, "arg#%d expected pointer to stack or const struct bpf_dynptr", n-1)
+		g.refuse(refusal.ArgExpectedPointerStackConstStruct, n-1)
 	}
-	if r.typ == constDynptr && g.rel < since.R(6, 2) {
+	if r.typ == constDynptr && !g.has(since.ConstDynptrChecked) {
 		return
 	}
 	if t&memUninit != 0 {
 		if !g.dynptrFree(r) {
-			g.refuse(uapi.EINVAL, "Dynptr has to be an uninitialized dynptr")
+			g.refuse(refusal.DynptrUninitializedDynptr)
 		}
 		for i := 0; i < 16; i += 8 {
 			g.memory.access(g.insn, n, i, 8, write, -1, false, false)
@@ -29,22 +30,22 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	}
 	if r.typ == constDynptr && g.has(since.ConstDynptr) {
 		if t&objRelease != 0 {
-			g.refuse(uapi.EINVAL, "CONST_PTR_TO_DYNPTR cannot be released")
+			g.refuse(refusal.ConstPTRTODynptrCannotReleased)
 		}
-	} else if r.typ == constDynptr && t&memRdonly == 0 && g.rel >= since.R(6, 2) {
-		g.refuse(uapi.EINVAL, "cannot pass pointer to const bpf_dynptr, the helper mutates it")
+	} else if r.typ == constDynptr && t&memRdonly == 0 && g.has(since.ConstDynptrChecked) {
+		g.refuse(refusal.CannotPassPointerConstBpfDynptr)
 	}
 	if !g.dynptrValid(r) {
-		if g.rel >= since.R(7, 0) {
-			g.refuse(uapi.EINVAL, "Expected an initialized dynptr as R%d", n)
+		if g.has(since.RegisterWords) {
+			g.refuse(refusal.ExpectedInitializedDynptrR, n)
 		}
-		g.refuse(uapi.EINVAL, "Expected an initialized dynptr as arg #%d", n-1+b2i(g.rel < since.R(6, 3)))
+		g.refuse(refusal.ExpectedInitializedDynptrArg, n-1+b2i(!g.has(since.DynptrFromZero)))
 	}
 	if want := dynTypeOf(t); want != dynInvalid && g.dynptrType(r) != want {
-		if g.rel >= since.R(7, 0) {
-			g.refuse(uapi.EINVAL, "Expected a dynptr of type %s as R%d", dynNames[want], n)
+		if g.has(since.RegisterWords) {
+			g.refuse(refusal.ExpectedDynptrTypeR, dynNames[want], n)
 		}
-		g.refuse(uapi.EINVAL, "Expected a dynptr of type %s as arg #%d", dynNames[want], n-1+b2i(g.rel < since.R(6, 3)))
+		g.refuse(refusal.ExpectedDynptrTypeArg, dynNames[want], n-1+b2i(!g.has(since.DynptrFromZero)))
 	}
 	if r.typ == constDynptr {
 		return
@@ -112,7 +113,7 @@ func (g *arguments) dynptrReg(r *reg) *reg {
 	}
 	spi, errno := g.stack.dynptrSpi(r)
 	if errno != 0 {
-		panic(refusal{errno})
+		panic(refused{errno})
 	}
 	return &g.funcOf(r).stack[spi].reg
 }
@@ -126,10 +127,10 @@ func (g *arguments) timerArg(n int, m *callMeta) {
 	r := g.reg(n)
 	mp := g.mapOf(r)
 	if !r.Var.IsConst() {
-		g.refuse(uapi.EINVAL, "R%d doesn't have constant offset. bpf_timer has to be at the constant offset", n)
+		g.refuse(refusal.NotConstantOffsetBpfTimerConstant, n)
 	}
 	if mp.BTF == nil {
-		g.refuse(uapi.EINVAL, "map '%s' has to have BTF in order to use bpf_timer", mp.Name)
+		g.refuse(refusal.MapBTFInOrderUseBpf, mp.Name)
 	}
 	g.specialField(n, mp, fieldTimer, "bpf_timer")
 	m.mapp, m.uid = mp, r.uid
@@ -139,10 +140,10 @@ func (g *arguments) specialField(n int, mp *mapInfo, k fieldKind, name string) {
 	r := g.reg(n)
 	f := mp.rec.first(k)
 	if f == nil {
-		g.refuse(uapi.EINVAL, "map '%s' has no valid %s", mp.Name, name)
+		g.refuse(refusal.MapNoValid, mp.Name, name)
 	}
 	if at := r.offset(); int64(f.off) != at {
-		g.refuse(uapi.EINVAL, "off %d doesn't point to 'struct %s' that is at %d", at, name, f.off)
+		g.refuse(refusal.OffNotPointStruct, at, name, f.off)
 	}
 }
 
@@ -155,23 +156,23 @@ func (g *arguments) kptrArg(n int, m *callMeta) {
 	} else {
 		m.mapp = g.mapOf(r)
 		if m.mapp.BTF == nil {
-			g.refuse(uapi.EINVAL, "map '%s' has to have BTF in order to use bpf_kptr_xchg", m.mapp.Name)
+			g.refuse(refusal.MapBTFInOrderUseBpf2, m.mapp.Name)
 		}
 		rec = &m.mapp.rec
 	}
 	if !r.Var.IsConst() {
-		g.refuse(uapi.EINVAL, "R%d doesn't have constant offset. kptr has to be at the constant offset", n)
+		g.refuse(refusal.NotConstantOffsetKptrConstantOffset, n)
 	}
 	if !rec.has(kptrKinds) {
-		g.refuse(uapi.EINVAL, "R%d has no valid kptr", n)
+		g.refuse(refusal.NoValidKptr, n)
 	}
 	off := uint32(r.offset())
 	f := rec.find(off, kptrKinds)
 	if f == nil {
-		g.refuse(uapi.EACCES, "off=%d doesn't point to kptr", off)
+		g.refuse(refusal.OffNotPointKptr, off)
 	}
 	if f.kind != fieldKptrRef && f.kind != fieldKptrPercpu {
-		g.refuse(uapi.EACCES, "off=%d kptr isn't referenced kptr", off)
+		g.refuse(refusal.OffKptrNotReferencedKptr, off)
 	}
 	m.kptr = f
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // exceptionTag begins the declaration tag of the first function that names its exception callback.
@@ -16,7 +16,7 @@ const exceptionTag = "exception_callback:"
 // program without function information has none, unless it says where.
 func (l *layout) exceptionCallback() int {
 	switch {
-	case l.rel < since.R(6, 7):
+	case !l.has(since.Exceptions):
 		return 0
 	case !l.funcInfo():
 		return l.p.ExceptionCallback
@@ -25,7 +25,7 @@ func (l *layout) exceptionCallback() int {
 	for _, t := range l.declTags(l.addSpec(l.p.BTF), l.p.Funcs[0].Type, -1) {
 		rest, ok := strings.CutPrefix(t, exceptionTag)
 		if ok && found {
-			l.refuse(uapi.EEXIST, "multiple exception callback tags for main subprog")
+			l.refuse(refusal.MultipleExceptionCallbackTagsMainSubprog)
 		}
 		if ok {
 			name, found = rest, true
@@ -36,17 +36,17 @@ func (l *layout) exceptionCallback() int {
 	}
 	id, ok := l.p.BTF.FindID(btf.KindFunc, name)
 	if !ok {
-		l.refuse(uapi.ENOENT, "exception callback '%s' could not be found in BTF", name)
+		l.refuse(refusal.ExceptionCallbackCouldNotFoundIn, name)
 	}
 	if l.p.BTF.MustType(id).Linkage != btf.LinkageGlobal {
-		l.refuse(uapi.EINVAL, "exception callback '%s' must have global linkage", name)
+		l.refuse(refusal.ExceptionCallbackMustGlobalLinkage, name)
 	}
 	i := slices.IndexFunc(l.p.Funcs, func(f FuncInfo) bool { return f.Type == id })
 	switch {
 	case i < 0:
-		l.refuse(uapi.EINVAL, "exception callback type id not found in func_info")
+		l.refuse(refusal.ExceptionCallbackTypeIdNotFound)
 	case l.p.Funcs[i].Insn == 0:
-		l.refuse(uapi.EINVAL, "invalid exception callback insn_off in func_info: 0")
+		l.refuse(refusal.InvalidExceptionCallbackInsnOffIn)
 	}
 	return l.p.Funcs[i].Insn
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // badRange logs the values that a register may have and those it must have (verbose_invalid_scalar).
 func (fs *frames) badRange(r *reg, rg retRange, where, name string) {
-	if fs.rel < since.R(6, 8) {
+	if !fs.has(since.ReturnRangeWords) {
 		t := r.Var.String()
 		if r.Var.IsUnknown() {
 			t = "unknown scalar value"
 		}
-		fs.verbose("%s the register %s has value %s should have been in %s", where, name, t, fs.tnumRange(rg))
+		fs.say(refusal.RegisterValueShouldBeenIn, where, name, t, fs.tnumRange(rg))
 		return
 	}
 	var b strings.Builder
@@ -34,7 +35,7 @@ func (fs *frames) badRange(r *reg, rg retRange, where, name string) {
 	if unknown {
 		b.WriteString(" unknown scalar value")
 	}
-	fs.verbose("%s the register %s has%s should have been in [%d, %d]", where, name, b.String(), rg.min, rg.max)
+	fs.say(refusal.RegisterShouldBeenIn, where, name, b.String(), rg.min, rg.max)
 }
 
 func (fs *frames) tnumRange(rg retRange) string {
@@ -63,14 +64,14 @@ func (fs *frames) checkReturn(n int, name string) {
 			}
 		}
 	}
-	if sub && !f.inException && !f.inAsync && fs.rel >= since.R(7, 0) && fs.returnsVoid(f.sub) {
+	if sub && !f.inException && !f.inAsync && fs.has(since.VoidGlobals) && fs.returnsVoid(f.sub) {
 		return
 	}
 	fs.values.checkSrc(uint8(n))
 	r := fs.reg(n)
 	if f.inAsync {
 		rg := retRange{0, 0}
-		if fs.rel >= since.R(6, 18) {
+		if fs.has(since.AsyncReturnRange) {
 			rg = f.callbackRet
 		}
 		fs.enforce(r, n, rg, "At async callback return", name, false)
@@ -78,7 +79,7 @@ func (fs *frames) checkReturn(n int, name string) {
 	}
 	if sub && !f.inException {
 		if r.typ != scalar {
-			fs.refuse(uapi.EINVAL, "At subprogram exit the register R%d is not a scalar value (%s)", n, fs.typeName(r.typ))
+			fs.refuse(refusal.SubprogramExitRegisterRNotScalar, n, fs.typeName(r.typ))
 		}
 		return
 	}
@@ -110,7 +111,7 @@ func (fs *frames) returnsVoid(sub int) bool {
 // if r0 is one.
 func (fs *frames) opsReturn(n int) bool {
 	t := fs.prog.attachProto
-	if t == nil || fs.hookReturn() != progtype.ReturnsPointer || fs.rel < since.R(6, 16) {
+	if t == nil || fs.hookReturn() != progtype.ReturnsPointer || !fs.has(since.OpsReturnKptr) {
 		return false
 	}
 	r := fs.reg(n)
@@ -124,23 +125,23 @@ func (fs *frames) opsReturn(n int) bool {
 
 func (fs *frames) enforce(r *reg, n int, rg retRange, where, name string, word bool) {
 	if r.typ != scalar {
-		fs.refuse(uapi.EINVAL, "%s the register R%d is not a known value (%s)", where, n, fs.typeName(r.typ))
+		fs.refuse(refusal.RegisterRNotKnownValue, where, n, fs.typeName(r.typ))
 	}
-	if fs.rel >= since.R(6, 8) {
+	if fs.has(since.ReturnPrecise) {
 		fs.precision.precise(n)
 	}
 	ok := int64(rg.min) <= r.SMin && r.SMax <= int64(rg.max)
 	if word {
 		ok = rg.min <= r.SMin32 && r.SMax32 <= rg.max
 	}
-	if fs.rel < since.R(6, 8) {
+	if !fs.has(since.ReturnsByRange) {
 		ok = rangeTnum(rg).Contains(r.Var)
 	}
 	if !ok {
 		fs.badRange(r, rg, where, name)
 		if fs.prog.typ == uapi.ProgTypeLSM && fs.p.Attach == uapi.AttachLSMCgroup && fs.hookReturn() == progtype.ReturnsVoid {
-			fs.verbose("Note, BPF_LSM_CGROUP that attach to void LSM hooks can't modify return value!")
+			fs.say(refusal.NoteBPFLSMCgroupAttachVoid)
 		}
-		panic(refusal{uapi.EINVAL})
+		panic(refused{uapi.EINVAL})
 	}
 }

@@ -3,8 +3,10 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // attachToProg checks extensions and programs that trace other programs (kernel/bpf/verifier.c bpf_check_attach_target).
@@ -20,7 +22,7 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 		}
 	}
 	if sub < 0 {
-		h.refuse(uapi.EINVAL, "Subprog %s doesn't exist", t.Name)
+		h.refuse(refusal.SubprogNotExist, t.Name)
 	}
 	at := tgt.Funcs[sub].Insn
 	if at > 0 && at == tgt.ExceptionCallback {
@@ -28,18 +30,18 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 		if extension {
 			what = "Extension"
 		}
-		h.refuse(uapi.EINVAL, "%s programs cannot attach to exception callback", what)
+		h.refuse(refusal.ProgramsCannotAttachExceptionCallback, what)
 	}
 	relies := tgt.relies(at, t.Linkage)
 	if extension && !relies {
-		h.refuse(uapi.EINVAL, "Cannot replace static functions")
+		h.refuse(refusal.CannotReplaceStaticFunctions)
 	}
 	if extension && h.has(since.GlobalEffects) && h.changes(p, 0) && !h.changes(tgt, at) {
-		h.refuse(uapi.EINVAL, "Extension program changes packet data, while original does not")
+		h.refuse(refusal.ExtensionProgramChangesPacketDataWhile)
 	}
 	h.recursion(tgt)
 	if p.Attach == uapi.AttachTraceRawTp && !extension {
-		h.refuse(uapi.EINVAL, "Only FENTRY/FEXIT progs are attachable to another BPF prog")
+		h.refuse(refusal.OnlyFentryFexitProgsAttachableAnother)
 	}
 	i.attachProto = h.funcProto(s, t)
 	switch {
@@ -48,11 +50,11 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 		h.inherit(tgt)
 		return
 	case p.Sleepable:
-		h.refuse(uapi.EINVAL, "%s is not sleepable", t.Name)
+		h.refuse(refusal.NotSleepable, t.Name)
 	case p.Attach == uapi.AttachModifyReturn:
-		h.refuse(uapi.EINVAL, "can't modify return codes of BPF programs")
+		h.refuse(refusal.CannotModifyReturnCodesBPFPrograms)
 	case p.Attach == uapi.AttachTraceIter: // no iterator has the name of a program's function (bpf_iter_prog_supported)
-		panic(refusal{uapi.EINVAL})
+		h.refuse(refusal.IteratorOfProgram)
 	}
 	if !relies {
 		i.attachProto = nil
@@ -71,21 +73,21 @@ func (h *attachment) recursion(tgt *Program) {
 	p := h.p
 	traces := tgt.Type == uapi.ProgTypeTracing
 	switch {
-	case p.Type == uapi.ProgTypeTracing && h.rel >= since.R(6, 8):
+	case p.Type == uapi.ProgTypeTracing && h.has(since.NestedTracing):
 		if traces && tgt.AttachProg != nil && tgt.AttachProg.Type == uapi.ProgTypeTracing {
-			h.refuse(uapi.EINVAL, "Cannot nest tracing program attach more than once")
+			h.refuse(refusal.CannotNestTracingProgramAttachMore)
 		}
 	case p.Type == tgt.Type:
-		h.refuse(uapi.EINVAL, "Cannot recursively attach")
+		h.refuse(refusal.CannotRecursivelyAttach)
 	}
 	if p.Type != uapi.ProgTypeExt || !traces {
 		return
 	}
 	switch tgt.Attach {
 	case uapi.AttachTraceFentry, uapi.AttachTraceFexit:
-		h.refuse(uapi.EINVAL, "Cannot extend fentry/fexit")
+		h.refuse(refusal.CannotExtendFentryFexit)
 	case uapi.AttachTraceFsession, uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
-		h.refuse(uapi.EINVAL, "Cannot extend fentry/fexit/fsession")
+		h.refuse(refusal.CannotExtendFentryFexitFsession)
 	}
 }
 
@@ -106,7 +108,7 @@ func (h *attachment) changes(p *Program, start int) bool {
 					return true
 				}
 			case isKfuncCall(in):
-				if p.Refs[pc].Name == "bpf_xdp_pull_data" {
+				if k, _ := proto.LookupKfunc(p.Refs[pc].Name); k.Is(proto.PullsPacket) {
 					return true
 				}
 			case isLocalCall(in):
@@ -136,23 +138,23 @@ func (p *Program) end(start int) int {
 func (h *attachment) sameType(t *btf.Type) {
 	p, spec := h.p, h.p.AttachProg.BTF
 	if p.BTF == nil || len(p.Funcs) == 0 {
-		h.refuse(uapi.EINVAL, "Program extension requires BTF")
+		h.refuse(refusal.ProgramExtensionRequiresBTF)
 	}
 	own, err := p.BTF.Type(p.Funcs[0].Type)
 	if err != nil || own.Kind != btf.KindFunc {
-		panic(refusal{uapi.EFAULT})
+		h.refuse(refusal.ExtensionWithoutFunction)
 	}
 	for _, f := range []*btf.Type{own, t} {
 		if f.Linkage != funcGlobal {
-			h.refuse(uapi.EINVAL, "%s() is not a global function", f.Name)
+			h.refuse(refusal.NotGlobalFunction, f.Name)
 		}
 	}
 	a, b := p.BTF.MustType(own.Ref), spec.MustType(t.Ref)
 	if len(a.Params) != len(b.Params) {
-		h.refuse(uapi.EINVAL, "%s() has %d args while %s() has %d args", own.Name, len(a.Params), t.Name, len(b.Params))
+		h.refuse(refusal.ArgsWhileArgs, own.Name, len(a.Params), t.Name, len(b.Params))
 	}
 	if x, y := p.BTF.SkipMods(a.Ref), spec.SkipMods(b.Ref); !sameInfo(x, y) {
-		h.refuse(uapi.EINVAL, "Return type %s of %s() doesn't match type %s of %s()", kindWord(x), own.Name, kindWord(y), t.Name)
+		h.refuse(refusal.ReturnTypeNotMatchType, kindWord(x), own.Name, kindWord(y), t.Name)
 	}
 	for i := range a.Params {
 		h.sameParam(i, own.Name, t.Name, p.BTF, spec, p.BTF.SkipMods(a.Params[i].Type), spec.SkipMods(b.Params[i].Type))
@@ -162,16 +164,16 @@ func (h *attachment) sameType(t *btf.Type) {
 // sameParam compares the types of a parameter of the extension and of the function it replaces.
 func (h *attachment) sameParam(i int, own, its string, s1, s2 *btf.Spec, t1, t2 *btf.Type) {
 	if !sameInfo(t1, t2) {
-		h.refuse(uapi.EINVAL, "arg%d in %s() is %s while %s() has %s", i, own, kindWord(t1), its, kindWord(t2))
+		h.refuse(refusal.ArgInWhile, i, own, kindWord(t1), its, kindWord(t2))
 	}
 	if t1.Kind != btf.KindPtr && t1.Size != t2.Size {
-		h.refuse(uapi.EINVAL, "arg%d in %s() has size %d while %s() has %d", i, own, t1.Size, its, t2.Size)
+		h.refuse(refusal.ArgInSizeWhile, i, own, t1.Size, its, t2.Size)
 	}
 	switch {
 	case t1.Kind == btf.KindInt, t1.Kind.IsEnum():
 		return
 	case t1.Kind != btf.KindPtr:
-		h.refuse(uapi.EINVAL, "arg%d in %s() has unrecognized type", i, own)
+		h.refuse(refusal.ArgInUnrecognizedType, i, own)
 	}
 	t1, t2 = s1.SkipMods(t1.Ref), s2.SkipMods(t2.Ref)
 	for _, x := range []struct {
@@ -179,11 +181,11 @@ func (h *attachment) sameParam(i int, own, its string, s1, s2 *btf.Spec, t1, t2 
 		name string
 	}{{t1, own}, {t2, its}} {
 		if !x.t.Kind.IsComposite() {
-			h.refuse(uapi.EINVAL, "arg%d in %s() is not a pointer to context", i, x.name)
+			h.refuse(refusal.ArgInNotPointerContext, i, x.name)
 		}
 	}
 	if t1.Name != t2.Name {
-		h.refuse(uapi.EINVAL, "arg%d %s(struct %s *) doesn't match %s(struct %s *)", i, own, t1.Name, its, t2.Name)
+		h.refuse(refusal.ArgStructNotMatchStruct, i, own, t1.Name, its, t2.Name)
 	}
 }
 

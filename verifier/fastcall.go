@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // markFastcalls finds spills and fills around calls that preserve registers: the kernel removes them, and their slots
@@ -69,7 +69,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 		if k.proto.Ref != 0 {
 			clobbered |= 1
 		}
-		inlined = k.is("bpf_cast_to_kern_ctx", "bpf_rdonly_cast") || proto.KfuncFlags(k.flags)&proto.KfuncFastCall != 0
+		inlined = k.is(proto.CastsToContext|proto.CastsReadOnly) || proto.KfuncFlags(k.flags)&proto.KfuncFastCall != 0
 	}
 	if bits.OnesCount32(clobbered) == 6 {
 		return
@@ -104,7 +104,7 @@ func (l *layout) inlinesHelper(id uapi.FuncID) bool {
 	case uapi.FuncGetSmpProcessorId:
 		return true
 	case uapi.FuncGetCurrentTask, uapi.FuncGetCurrentTaskBtf:
-		return l.rel >= since.R(7, 0)
+		return l.has(since.InlinedCurrentTask)
 	}
 	return false
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // fieldKind is the kind of a field of a map value or object that only certain functions may access (enum
@@ -43,20 +43,20 @@ func (k fieldKind) String() string { return fieldNames[k] }
 type structField struct {
 	kind        fieldKind
 	size, align uint32
-	since       since.Release
+	since       since.Rule
 }
 
 var structFields = map[string]structField{
-	"bpf_spin_lock":     {fieldSpinLock, 4, 4, since.R(5, 1)},
-	"bpf_res_spin_lock": {fieldResSpinLock, 4, 4, since.R(6, 15)},
-	"bpf_timer":         {fieldTimer, 16, 8, since.R(5, 15)},
-	"bpf_wq":            {fieldWorkqueue, 16, 8, since.R(6, 10)},
-	"bpf_task_work":     {fieldTaskWork, 8, 8, since.R(6, 18)},
-	"bpf_list_head":     {fieldListHead, 16, 8, since.R(6, 2)},
-	"bpf_list_node":     {fieldListNode, 24, 8, since.R(6, 2)},
-	"bpf_rb_root":       {fieldRBRoot, 16, 8, since.R(6, 3)},
-	"bpf_rb_node":       {fieldRBNode, 32, 8, since.R(6, 3)},
-	"bpf_refcount":      {fieldRefcount, 4, 4, since.R(6, 4)},
+	"bpf_spin_lock":     {fieldSpinLock, 4, 4, since.Always},
+	"bpf_res_spin_lock": {fieldResSpinLock, 4, 4, since.ResilientLocks},
+	"bpf_timer":         {fieldTimer, 16, 8, since.Timers},
+	"bpf_wq":            {fieldWorkqueue, 16, 8, since.Workqueues},
+	"bpf_task_work":     {fieldTaskWork, 8, 8, since.TaskWork},
+	"bpf_list_head":     {fieldListHead, 16, 8, since.LinkedLists},
+	"bpf_list_node":     {fieldListNode, 24, 8, since.LinkedLists},
+	"bpf_rb_root":       {fieldRBRoot, 16, 8, since.Trees},
+	"bpf_rb_node":       {fieldRBNode, 32, 8, since.Trees},
+	"bpf_refcount":      {fieldRefcount, 4, 4, since.Refcounts},
 }
 
 // field is a special field at an offset.
@@ -198,7 +198,7 @@ func (u *subject) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
 			}
 		}
 	}
-	if p.bad || !p.consistent() || len(p.out) > maxFields && p.e.rel >= since.R(6, 11) {
+	if p.bad || !p.consistent() || len(p.out) > maxFields && p.e.has(since.NestedFields) {
 		return record{}
 	}
 	sort.SliceStable(p.out, func(i, j int) bool { return p.out[i].off < p.out[j].off })
@@ -259,11 +259,11 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			continue
 		}
 	}
-	if n == 0 || t.ID != id && p.e.rel < since.R(6, 11) && p.s.MustType(id).Kind == btf.KindArray {
+	if n == 0 || t.ID != id && !p.e.has(since.NestedFields) && p.s.MustType(id).Kind == btf.KindArray {
 		return
 	}
 	if t.Kind == btf.KindStruct {
-		if f, ok := structFields[t.Name]; ok && f.since <= p.e.rel && t.Size == f.size {
+		if f, ok := structFields[t.Name]; ok && p.e.has(f.since) && t.Size == f.size {
 			p.bad = p.bad || p.seen&f.kind&uniqueFields != 0
 			p.seen |= f.kind
 			if off%f.align != 0 || n > 1 && f.kind&(fieldListHead|fieldRBRoot) == 0 {
@@ -274,7 +274,7 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			}
 			return
 		}
-		if p.e.rel < since.R(6, 11) {
+		if !p.e.has(since.NestedFields) {
 			// Before 6.11 the kernel looks only at direct members of the type, and at variables of a data section.
 			return
 		}
@@ -308,24 +308,24 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 		return field{}, false
 	}
 	t = p.s.MustType(t.Ref)
-	if t.Kind != btf.KindTypeTag || p.e.rel < since.R(5, 19) {
+	if t.Kind != btf.KindTypeTag || !p.e.has(since.Kptrs) {
 		return field{}, false
 	}
 	f := field{size: 8}
 	switch t.Name {
 	case "kptr_untrusted":
-		p.bad = p.bad || p.e.rel < since.R(6, 4)
+		p.bad = p.bad || !p.e.has(since.KptrUntrustedTag)
 		f.kind = fieldKptrUnref
 	case "kptr", "kptr_ref":
 		f.kind = fieldKptrRef
-		if t.Name == "kptr" && p.e.rel < since.R(6, 4) {
+		if t.Name == "kptr" && !p.e.has(since.KptrUntrustedTag) {
 			f.kind = fieldKptrUnref
 		}
 	case "percpu_kptr":
-		p.bad = p.bad || p.e.rel < since.R(6, 7)
+		p.bad = p.bad || !p.e.has(since.PercpuKptrs)
 		f.kind = fieldKptrPercpu
 	case "uptr":
-		p.bad = p.bad || p.e.rel < since.R(6, 13)
+		p.bad = p.bad || !p.e.has(since.UserPtrs)
 		f.kind = fieldUptr
 	default:
 		// If the kernel does not know a tag, it ignores all fields.

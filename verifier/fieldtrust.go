@@ -1,24 +1,24 @@
 package verifier
 
-import "github.com/bpfrun/bpfrun/verifier/since"
+import "github.com/bpfrun/bpfrun/uapi/since"
 
 // fieldTrust returns how far a pointer loaded from a kernel object can be trusted.
 func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 	flag := w.flags
 	name := k.specName(r.spec, r.tid)
-	if k.rel < since.R(6, 2) {
+	if !k.has(since.TrustByField) {
 		if r.typ&ptrUntrusted != 0 {
 			flag |= ptrUntrusted
 		}
 		return flag &^ memRCU
 	}
 	if r.typ&ptrUntrusted != 0 {
-		if k.rel < since.R(6, 4) {
+		if !k.has(since.SafePointers) {
 			return flag&^(ptrTrusted|memRCU) | ptrUntrusted
 		}
 		return ptrUntrusted
 	}
-	if k.rel < since.R(6, 4) {
+	if !k.has(since.SafePointers) {
 		return k.fieldTrustOld(r, w, flag)
 	}
 	if !k.trusted(r) && !r.isRCU() {
@@ -58,15 +58,15 @@ func (k *kernelMem) fieldTrustOld(r *reg, w *walked, flag regType) regType {
 // safeField is a member whose pointer stays trusted, from a release on.
 type safeField struct {
 	field string
-	since since.Release
-	until since.Release
+	since since.Rule
+	until since.Rule
 }
 
 type safeTable map[string][]safeField
 
 func (k *kernelMem) fieldIn(t safeTable, name string, w *walked) bool {
 	for _, f := range t[name] {
-		if f.field == w.field && f.since <= k.rel && (f.until == 0 || k.rel < f.until) {
+		if f.field == w.field && k.has(f.since) && (f.until == since.Always || !k.has(f.until)) {
 			return true
 		}
 	}

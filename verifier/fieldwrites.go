@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // writableField reports which members of kernel structs a program may store to (btf_struct_access of its type).
@@ -31,7 +32,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 				return true
 			}
 		}
-		k.refuse(uapi.EACCES, "no write support to %s at off %d", strings.TrimSuffix(name, "___init"), off)
+		k.refuse(refusal.NoWriteSupportOff, strings.TrimSuffix(name, "___init"), off)
 		return false
 	}
 	switch {
@@ -39,7 +40,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 		switch name {
 		case "sock", "tcp_sock", "inet_connection_sock":
 			if !k.tcpField(r, off, size) {
-				k.refuse(uapi.EACCES, "no write support to tcp_sock at off %d", off)
+				k.refuse(refusal.NoWriteSupportTcpSockOff, off)
 			}
 			return true
 		}
@@ -66,17 +67,17 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 // tcpFields are the fields that congestion control algorithms may write, with the first release that allows it.
 var tcpFields = []struct {
 	typ, path string
-	from      since.Release
+	from      since.Rule
 }{
-	{"inet_connection_sock", "icsk_ca_priv", 0}, {"inet_connection_sock", "icsk_ack.pending", 0}, {"tcp_sock", "snd_cwnd", 0}, {"tcp_sock", "snd_cwnd_cnt", 0},
-	{"tcp_sock", "snd_ssthresh", 0}, {"tcp_sock", "ecn_flags", 0}, {"sock", "sk_pacing_rate", since.R(6, 0)}, {"sock", "sk_pacing_status", since.R(6, 0)},
-	{"tcp_sock", "app_limited", since.R(6, 4)}, {"tcp_sock", "snd_cwnd_stamp", since.R(6, 9)},
+	{"inet_connection_sock", "icsk_ca_priv", since.Always}, {"inet_connection_sock", "icsk_ack.pending", since.Always}, {"tcp_sock", "snd_cwnd", since.Always}, {"tcp_sock", "snd_cwnd_cnt", since.Always},
+	{"tcp_sock", "snd_ssthresh", since.Always}, {"tcp_sock", "ecn_flags", since.Always}, {"sock", "sk_pacing_rate", since.PacingWrites}, {"sock", "sk_pacing_status", since.PacingWrites},
+	{"tcp_sock", "app_limited", since.AppLimitedWrites}, {"tcp_sock", "snd_cwnd_stamp", since.CwndStampWrites},
 }
 
 // tcpField: in a congestion control algorithm a pointer to a sock is a pointer to a tcp_sock.
 func (k *kernelMem) tcpField(r *reg, off, size int) bool {
 	for _, x := range tcpFields {
-		if k.rel < x.from {
+		if !k.has(x.from) {
 			continue
 		}
 		id, ok := k.kernelType(x.typ)

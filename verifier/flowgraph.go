@@ -1,6 +1,6 @@
 package verifier
 
-import "github.com/bpfrun/bpfrun/verifier/since"
+import "github.com/bpfrun/bpfrun/uapi/since"
 
 // computePostorder orders the instructions of each function so that successors mostly come before predecessors.
 func (l *layout) computePostorder() {

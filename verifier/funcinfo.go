@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // funcArg is a parameter of a function according to its BTF.
@@ -32,17 +32,17 @@ func (l *layout) prepareArgs(sub int) bool {
 	fp := s.MustType(fn.Ref)
 	if len(fp.Params) > 5 {
 		if global {
-			l.refuse(uapi.EINVAL, "Global function %s() with %d > %d args. Buggy compiler.", sp.name, len(fp.Params), 5)
+			l.refuse(refusal.GlobalFunctionArgsBuggyCompiler, sp.name, len(fp.Params), 5)
 		}
 		return false
 	}
 	ret := s.SkipMods(fp.Ref)
-	if !isScalarType(ret) && !(ret.Kind == btf.KindVoid && l.rel >= since.R(7, 0)) {
+	if !isScalarType(ret) && !(ret.Kind == btf.KindVoid && l.has(since.VoidGlobals)) {
 		if global {
-			if l.rel >= since.R(7, 0) {
-				l.refuse(uapi.EINVAL, "Global function %s() return value not void or scalar. Only those are supported.", sp.name)
+			if l.has(since.VoidGlobals) {
+				l.refuse(refusal.GlobalFunctionReturnValueNotVoid, sp.name)
 			}
-			l.refuse(uapi.EINVAL, "Global function %s() doesn't return scalar. Only those are supported.", sp.name)
+			l.refuse(refusal.GlobalFunctionNotReturnScalarOnly, sp.name)
 		}
 		return false
 	}
@@ -73,49 +73,49 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	sp := &l.subs[sub]
 	global := sp.linkage == funcGlobal
 	tags := map[string]bool{}
-	if l.rel >= since.R(6, 8) {
+	if l.has(since.ArgTags) {
 		for _, t := range l.declTags(spec, fn.ID, i) {
 			tag, ok := strings.CutPrefix(t, "arg:")
 			if !ok {
 				continue
 			}
 			if !global {
-				l.refuse(uapi.EOPNOTSUPP, "arg#%d type tag is not supported in static functions", i)
+				l.refuse(refusal.ArgTypeTagNotSupportedIn, i)
 			}
 			switch tag {
 			case "ctx", "nonnull":
 			case "trusted", "nullable", "arena":
-				if l.rel < since.R(6, 9) {
-					l.refuse(uapi.EOPNOTSUPP, "arg#%d has unsupported set of tags", i)
+				if !l.has(since.TrustTags) {
+					l.refuse(refusal.ArgUnsupportedSetTags, i)
 				}
 			case "untrusted":
-				if l.rel < since.R(6, 17) {
-					l.refuse(uapi.EOPNOTSUPP, "arg#%d has unsupported set of tags", i)
+				if !l.has(since.UntrustedTag) {
+					l.refuse(refusal.ArgUnsupportedSetTags, i)
 				}
 			default:
-				l.refuse(uapi.EOPNOTSUPP, "arg#%d has unsupported set of tags", i)
+				l.refuse(refusal.ArgUnsupportedSetTags, i)
 			}
 			tags[tag] = true
 		}
 	}
-	badTags := func() { l.refuse(uapi.EINVAL, "arg#%d has invalid combination of tags", i) }
+	badTags := func() { l.refuse(refusal.ArgInvalidCombinationTags, i) }
 	t := s.SkipMods(p.Type)
 	if t.Kind != btf.KindPtr {
 		if len(tags) > 0 {
-			l.refuse(uapi.EINVAL, "arg#%d has pointer tag, but is not a pointer type", i)
+			l.refuse(refusal.ArgPointerTagButNotPointer, i)
 		}
 		if isScalarType(t) {
 			return funcArg{kind: argScalar}, true
 		}
 		if global {
-			if l.rel >= since.R(7, 0) {
-				l.refuse(uapi.EINVAL, "R%d type %s in %s() is not supported yet.", i+1, strings.ToUpper(t.Kind.String()), sp.name)
+			if l.has(since.RegisterWords) {
+				l.refuse(refusal.TypeInNotSupportedYet, i+1, strings.ToUpper(t.Kind.String()), sp.name)
 			}
-			l.refuse(uapi.EINVAL, "Arg#%d type %s in %s() is not supported yet.", i, strings.ToUpper(t.Kind.String()), sp.name)
+			l.refuse(refusal.ArgTypeInNotSupportedYet, i, strings.ToUpper(t.Kind.String()), sp.name)
 		}
 		return funcArg{}, false
 	}
-	if l.rel >= since.R(7, 2) && pointsToArena(s, t) {
+	if l.has(since.ArenaPointerArgs) && pointsToArena(s, t) {
 		tags["arena"] = true
 	}
 	if tags["ctx"] || l.isCtxType(s, t) {
@@ -125,7 +125,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		return funcArg{kind: argCtx}, true
 	}
 	target := s.SkipMods(t.Ref)
-	if target.Kind == btf.KindStruct && (target.Name == "bpf_dynptr" || target.Name == "bpf_dynptr_kern") && l.rel >= since.R(6, 5) {
+	if target.Kind == btf.KindStruct && (target.Name == "bpf_dynptr" || target.Name == "bpf_dynptr_kern") && l.has(since.DynptrGlobalArgs) {
 		if len(tags) > 0 {
 			badTags()
 		}
@@ -141,7 +141,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 			id, ok = l.k.BTF.FindID(target.Kind, btf.EssentialName(target.Name))
 		}
 		if !ok {
-			l.refuse(uapi.EINVAL, "arg#%d: expected a kernel type", i)
+			l.refuse(refusal.ArgExpectedKernelType, i)
 		}
 		a := funcArg{kind: argBTF, typ: ptrTrusted, tid: id}
 		if tags["nullable"] {
@@ -150,7 +150,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		return a, true
 	case tags["untrusted"]:
 		if len(tags) > 1 {
-			l.refuse(uapi.EINVAL, "arg#%d untrusted cannot be combined with any other tags", i)
+			l.refuse(refusal.ArgUntrustedCannotCombinedAnyOther, i)
 		}
 		if isScalarType(target) || target.Kind == btf.KindVoid {
 			return funcArg{kind: argMem, typ: ptrUntrusted | memRdonly}, true
@@ -163,7 +163,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		l.unknown("argument %d of %s: an untrusted pointer to a type of the program", i, sp.name)
 	case tags["arena"]:
 		if len(tags) > 1 {
-			l.refuse(uapi.EINVAL, "arg#%d arena cannot be combined with any other tags", i)
+			l.refuse(refusal.ArgArenaCannotCombinedAnyOther, i)
 		}
 		return funcArg{kind: argArena}, true
 	}
@@ -175,7 +175,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	}
 	size, err := s.Sizeof(target.ID)
 	if err != nil || target.Kind == btf.KindVoid || target.Kind == btf.KindFuncProto || target.Kind == btf.KindFwd {
-		l.refuse(uapi.EINVAL, "arg#%d reference type('%s %s') size cannot be determined: %d", i, strings.ToUpper(target.Kind.String()), target.Name, -22)
+		l.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, strings.ToUpper(target.Kind.String()), target.Name, -22)
 	}
 	a := funcArg{kind: argMem, typ: maybeNull, mem: uint32(size)}
 	if tags["nonnull"] {
@@ -189,21 +189,21 @@ func (l *layout) checkFuncInfo() {
 	if !l.funcInfo() {
 		for i := 1; i < l.nsubs(); i++ {
 			if l.subs[i].ldAbs {
-				l.refuse(uapi.EINVAL, "LD_ABS is not allowed in subprogs without BTF")
+				l.refuse(refusal.LDABSNotAllowedInSubprogs)
 			}
 			if l.subs[i].tailCall {
-				l.refuse(uapi.EINVAL, "tail_call is not allowed in subprogs without BTF")
+				l.refuse(refusal.TailCallNotAllowedInSubprogs)
 			}
 		}
 		return
 	}
 	if len(l.p.Funcs) != l.nsubs() {
-		l.refuse(uapi.EINVAL, "number of funcs in func_info doesn't match number of subprogs")
+		l.refuse(refusal.NumberFuncsInFuncInfoNot)
 	}
 	for i := range l.p.Funcs {
 		f := &l.p.Funcs[i]
 		if f.Insn != l.subs[i].start {
-			l.refuse(uapi.EINVAL, "func_info BTF section doesn't match subprog layout in BPF program")
+			l.refuse(refusal.FuncInfoBTFSectionNotMatch)
 		}
 		t := l.p.BTF.MustType(f.Type)
 		s := &l.subs[i]
@@ -214,10 +214,10 @@ func (l *layout) checkFuncInfo() {
 		ret := l.p.BTF.SkipMods(l.p.BTF.MustType(t.Ref).Ref)
 		ok := isScalarType(ret)
 		if i > 0 && !ok && s.ldAbs {
-			l.refuse(uapi.EINVAL, "LD_ABS is only allowed in functions that return 'int'.")
+			l.refuse(refusal.LDABSOnlyAllowedInFunctions)
 		}
 		if i > 0 && !ok && s.tailCall {
-			l.refuse(uapi.EINVAL, "tail_call is only allowed in functions that return 'int'.")
+			l.refuse(refusal.TailCallOnlyAllowedInFunctions)
 		}
 	}
 }

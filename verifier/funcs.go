@@ -1,13 +1,12 @@
 package verifier
 
 import (
-	"fmt"
-
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // Linkage of functions.
@@ -28,7 +27,7 @@ const (
 // enterFunc adds a frame to s.
 func (fs *frames) enterFunc(s *state, sub, callsite int, setup func(caller, callee *frame)) {
 	if s.curFrame+1 >= maxFrames {
-		fs.refuse(uapi.E2BIG, "the call stack of %d frames is too deep", s.curFrame+2)
+		fs.refuse(refusal.CallStackFramesTooDeep, s.curFrame+2)
 	}
 	caller := s.frames[s.curFrame]
 	f := s.frames[s.curFrame+1]
@@ -49,7 +48,7 @@ func (fs *frames) callFunc(in *decode.Insn) stepResult {
 	target := callTarget(fs.insn, in)
 	sub := fs.subprogFrom(target)
 	if sub < 0 {
-		fs.refuse(uapi.EFAULT, "verifier bug. No program starts at insn %d", target)
+		fs.refuse(refusal.VerifierBugNoProgramStartsInsn, target)
 	}
 	s := fs.cur
 	sp := &fs.subs[sub]
@@ -76,23 +75,26 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	s := fs.cur
 	sp := &fs.subs[sub]
 	errno := fs.tryArgs(sub)
-	if fs.resources.holdsLock() && fs.rel >= since.R(6, 9) {
-		fs.refuse(uapi.EINVAL, "global function calls are not allowed while holding a lock,\nuse static function instead")
+	if fs.resources.holdsLock() && fs.has(since.NoGlobalsUnderLock) {
+		fs.refuse(refusal.GlobalFunctionCallsNotAllowedWhile)
 	}
-	if fs.has(since.GlobalEffects) && fs.rel >= since.R(6, 15) {
+	if fs.has(since.GlobalEffects) && fs.has(since.SleepyGlobals) {
 		if sp.mightSleep && !fs.resources.inSleepable() && (fs.cur.rcu > 0 || fs.cur.preempt > 0 || fs.cur.irqID != 0 || !fs.resources.sleepable() || fs.cur.locks > 0) {
-			if fs.rel >= since.R(7, 0) {
-				fs.refuse(uapi.EINVAL, "sleepable global function %s() called in %s", sp.name, fs.resources.nonSleepable())
+			if fs.has(since.SleepableStates) {
+				fs.refuse(refusal.SleepableGlobalFunctionCalledIn, sp.name, fs.resources.nonSleepable())
 			}
-			fs.refuse(uapi.EINVAL, "global functions that may sleep are not allowed in non-sleepable context,\ni.e., in a RCU/IRQ/preempt-disabled section, or in\na non-sleepable BPF program context")
+			fs.refuse(refusal.GlobalFunctionsMaySleepNotAllowed)
 		}
 	} else {
 		if s.preempt > 0 {
-			fs.refuse(uapi.EINVAL, "global function calls are not allowed with preemption disabled,\nuse static function instead")
+			fs.refuse(refusal.GlobalFunctionCallsNotAllowedPreemption)
 		}
 	}
 	if errno != 0 {
-		fs.refuse(errno, "%s", fs.invalidArgs(sub))
+		if !fs.has(since.FuncNameWords) {
+			fs.refuseAs(errno, refusal.InvalidArgsUnnamed, sub)
+		}
+		fs.refuseAs(errno, refusal.InvalidArgs, sub, sp.name)
 	}
 	fs.verbose("Func#%d ('%s') is global and assumed valid.", sub, sp.name)
 	if sp.changesPacket {
@@ -101,7 +103,7 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	sp.called = true
 	fs.values.clobber(fs.regs())
 	fs.reg(0).unknown()
-	if sp.mightThrow && fs.rel >= since.R(6, 19) {
+	if sp.mightThrow && fs.has(since.GlobalsThrow) {
 		// The path on which the function throws ends here; the other one is queued.
 		fs.pool.push(fs.insn+1, fs.insn)
 		return fs.exit(true)
@@ -109,19 +111,11 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	return stepNext
 }
 
-// invalidArgs returns the message about arguments that a global function does not accept.
-func (fs *frames) invalidArgs(sub int) string {
-	if fs.rel < since.R(6, 8) {
-		return fmt.Sprintf("Caller passes invalid args into func#%d", sub)
-	}
-	return fmt.Sprintf("Caller passes invalid args into func#%d ('%s')", sub, fs.subs[sub].name)
-}
-
 // tryArgs runs matchArgs, but reports a mismatch as an error of the caller.
 func (fs *frames) tryArgs(sub int) (errno uapi.Errno) {
 	defer func() {
 		if x := recover(); x != nil {
-			r, ok := x.(refusal)
+			r, ok := x.(refused)
 			if !ok || r.errno == uapi.EFAULT {
 				panic(x)
 			}
@@ -140,13 +134,13 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 		switch a.kind {
 		case argScalar:
 			if r.typ != scalar {
-				fs.verbose("R%d is not a scalar", n)
+				fs.say(refusal.NotScalar, n)
 				return uapi.EINVAL
 			}
 		case argCtx:
 			fs.memory.plainOffset(r, n)
 			if r.typ != ptrCtx {
-				fs.verbose("%s expects pointer to ctx", fs.argName(i))
+				fs.say(refusal.ExpectsPointerCtx, fs.argName(i))
 				return uapi.EINVAL
 			}
 		case argMem:
@@ -155,12 +149,12 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 				return uapi.EINVAL
 			}
 			if a.typ&maybeNull == 0 && r.typ.mayBeNull() {
-				fs.verbose("%s is expected to be non-NULL", fs.argName(i))
+				fs.say(refusal.ExpectedNonNULL, fs.argName(i))
 				return uapi.EINVAL
 			}
 		case argArena:
 			if r.typ != ptrArena && r.typ != scalar {
-				fs.verbose("R%d is not a pointer to arena or scalar.", n)
+				fs.say(refusal.NotPointerArenaScalar, n)
 				return uapi.EINVAL
 			}
 		case argDynptr:
@@ -179,7 +173,7 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 }
 
 func (fs *frames) argName(i int) string {
-	if fs.rel >= since.R(7, 0) {
+	if fs.has(since.RegisterWords) {
 		return "R" + itoa(i+1)
 	}
 	return "arg#" + itoa(i)
@@ -190,7 +184,7 @@ func (fs *frames) argName(i int) string {
 func (fs *frames) tryMem(n int, size uint32) (ok bool) {
 	defer func() {
 		if x := recover(); x != nil {
-			if _, is := x.(refusal); !is {
+			if _, is := x.(refused); !is {
 				panic(x)
 			}
 			ok = false
@@ -206,11 +200,11 @@ func (fs *frames) matchBTFArg(r *reg, n int, a funcArg) uapi.Errno {
 		t &^= maybeNull
 	}
 	if t != ptrBTF && t != ptrBTF|ptrTrusted && t != ptrBTF|memRCU {
-		fs.verbose("R%d type=%s expected=%s, %s, %s", n, fs.typeName(r.typ), fs.typeName(ptrBTF), fs.typeName(ptrBTF|ptrTrusted), fs.typeName(ptrBTF|memRCU))
+		fs.say(refusal.TypeExpected, n, fs.typeName(r.typ), fs.typeName(ptrBTF), fs.typeName(ptrBTF|ptrTrusted), fs.typeName(ptrBTF|memRCU))
 		return uapi.EACCES
 	}
 	if !fs.kernelMem.structMatch(r.spec, btf.ID(r.tid), int(r.off), fs.kernelSpec(), a.tid, false, true) {
-		fs.verbose("R%d is of type %s but %s is expected", n, fs.specName(r.spec, r.tid), fs.k.BTF.MustType(a.tid).Name)
+		fs.say(refusal.TypeButExpected, n, fs.specName(r.spec, r.tid), fs.k.BTF.MustType(a.tid).Name)
 		return uapi.EACCES
 	}
 	fs.memory.plainOffset(r, n)
@@ -240,22 +234,22 @@ func (fs *frames) leaveFunc() {
 	caller := s.frames[s.curFrame-1]
 	r0 := &callee.regs[0]
 	if r0.typ == ptrStack {
-		fs.refuse(uapi.EINVAL, "cannot return stack pointer to the caller")
+		fs.refuse(refusal.CannotReturnStackPointerCaller)
 	}
 	if callee.inCallback {
 		if r0.typ != scalar {
-			fs.refuse(uapi.EACCES, "R0 not a scalar value")
+			fs.refuse(refusal.R0NotScalarValue)
 		}
 		fs.liveness.readReg(r0)
 		fs.precision.precise(0)
 		rg := callee.callbackRet
 		bad := int64(rg.min) > r0.SMin || r0.SMax > int64(rg.max)
-		if fs.rel < since.R(6, 8) { // compared by bits; all ranges are 0 to 1, or 0
+		if !fs.has(since.ReturnsByRange) { // compared by bits; all ranges are 0 to 1, or 0
 			bad = !num.Tnum{Mask: uint64(rg.max)}.Contains(r0.Var)
 		}
 		if bad {
 			fs.badRange(r0, rg, "At callback return", "R0")
-			panic(refusal{uapi.EINVAL})
+			panic(refused{uapi.EINVAL})
 		}
 	} else {
 		live, parent := r0.live, r0.parent

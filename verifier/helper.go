@@ -4,7 +4,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // callHelper checks a helper call (check_helper_call).
@@ -12,7 +13,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	id := uapi.FuncID(in.Imm)
 	h, p := c.helperOf(id)
 	if p.Attr&proto.GPLOnly != 0 && !c.prog.gpl {
-		c.refuse(uapi.EINVAL, "cannot call GPL-restricted function from non-GPL compatible program")
+		c.refuse(refusal.CannotCallGPLRestrictedFunctionNon)
 	}
 	if p.Attr&proto.MightSleep != 0 {
 		c.checkMaySleep("helper", h.Name(), int32(id))
@@ -60,26 +61,26 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 // checkMaySleep checks that sleeping is allowed at a call.
 func (c *helpers) checkMaySleep(kind, name string, id int32) {
 	s := c.cur
-	if c.rel >= since.R(7, 0) {
+	if c.has(since.SleepableStates) {
 		if !c.resources.inSleepable() {
 			what := c.resources.nonSleepable()
 			if kind == "helper" {
-				c.refuse(uapi.EINVAL, "sleepable %s %s#%d in %s", kind, name, id, what)
+				c.refuse(refusal.SleepableIn, kind, name, id, what)
 			}
 		}
 		return
 	}
 	if !c.resources.sleepable() {
-		c.refuse(uapi.EINVAL, "helper call might sleep in a non-sleepable prog")
+		c.refuse(refusal.HelperCallMightSleepInNon)
 	}
 	if s.rcu > 0 {
-		c.refuse(uapi.EINVAL, "sleepable helper %s#%d in rcu_read_lock region", name, id)
+		c.refuse(refusal.SleepableHelperInRcuReadLock, name, id)
 	}
 	if s.preempt > 0 {
-		c.refuse(uapi.EINVAL, "sleepable helper %s#%d in non-preemptible region", name, id)
+		c.refuse(refusal.SleepableHelperInNonPreemptibleRegion, name, id)
 	}
 	if s.irqID != 0 {
-		c.refuse(uapi.EINVAL, "sleepable helper %s#%d in IRQ-disabled region", name, id)
+		c.refuse(refusal.SleepableHelperInIRQDisabledRegion, name, id)
 	}
 }
 
@@ -91,7 +92,7 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 		c.tailCall()
 	case uapi.FuncGetLocalStorage:
 		if !regs[2].isNull() {
-			c.refuse(uapi.EINVAL, "get_local_storage() doesn't support non-zero flags")
+			c.refuse(refusal.GetLocalStorageNotSupportNon)
 		}
 		c.precision.precise(2)
 	case uapi.FuncForEachMapElem:
@@ -108,7 +109,7 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 		c.frames.loopCall(m)
 	case uapi.FuncDynptrFromMem:
 		if regs[1].typ != ptrMapValue {
-			c.refuse(uapi.EACCES, "Unsupported reg type %s for bpf_dynptr_from_mem data", c.typeName(regs[1].typ))
+			c.refuse(refusal.UnsupportedRegTypeBpfDynptrFrom, c.typeName(regs[1].typ))
 		}
 	case uapi.FuncSetRetval:
 		c.checkSetRetval(regs)
@@ -125,22 +126,22 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 }
 
 func (c *helpers) tailCall() {
-	if c.rel >= since.R(6, 14) {
+	if c.has(since.LeaksTogether) {
 		c.resources.resourceLeak(true, true, "tail_call")
 		return
 	}
 	s := c.cur
-	if s.lock != (lockKey{}) && c.rel >= since.R(6, 2) {
-		c.refuse(uapi.EINVAL, "tail_call cannot be used inside bpf_spin_lock-ed region")
+	if s.lock != (lockKey{}) && c.has(since.TailCallUnderLock) {
+		c.refuse(refusal.TailCallCannotUsedInsideBpf)
 	}
 	if c.resources.leak(false) {
-		c.refuse(uapi.EINVAL, "tail_call would lead to reference leak")
+		c.refuse(refusal.TailCallWouldLeadReferenceLeak)
 	}
 	if s.rcu > 0 {
-		c.refuse(uapi.EINVAL, "tail_call cannot be used inside bpf_rcu_read_lock-ed region")
+		c.refuse(refusal.TailCallCannotUsedInsideBpf2)
 	}
 	if s.preempt > 0 {
-		c.refuse(uapi.EINVAL, "tail_call cannot be used inside bpf_preempt_disable-ed region")
+		c.refuse(refusal.TailCallCannotUsedInsideBpf3)
 	}
 }
 
@@ -153,17 +154,17 @@ func (c *helpers) recordMap(m *callMeta) {
 		return
 	}
 	if m.mapp == nil {
-		c.refuse(uapi.EINVAL, "kernel subsystem misconfigured verifier")
+		c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 	}
 	if m.mapp.Flags&flagRdonlyProg != 0 {
 		switch m.id {
 		case uapi.FuncMapDeleteElem, uapi.FuncMapUpdateElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem:
-			c.refuse(uapi.EACCES, "write into map forbidden")
+			c.refuse(refusal.WriteIntoMapForbidden)
 		}
 	}
 	a := c.curAux()
 	if m.id == uapi.FuncForEachMapElem && a.lookup != 0 && a.lookup != m.mapp.index && !c.has(since.EachMap) {
-		c.refuse(uapi.EINVAL, "tail_call abusing map_ptr")
+		c.refuse(refusal.TailCallAbusingMapPtr)
 	}
 	a.lookup = m.mapp.index
 }
@@ -173,7 +174,7 @@ func (c *helpers) recordKey(m *callMeta) {
 		return
 	}
 	if m.mapp.Type != uapi.MapTypeProgArray {
-		c.refuse(uapi.EINVAL, "kernel subsystem misconfigured verifier")
+		c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 	}
 	if r := c.reg(3); r.isConst() && r.Var.Value < uint64(m.mapp.MaxEntries) {
 		c.precision.precise(3)
@@ -187,20 +188,20 @@ func (c *helpers) checkFuncIP(h *proto.Helper) {
 		case uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachModifyReturn, uapi.AttachTraceFsession,
 			uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
 		default:
-			if c.rel >= since.R(7, 0) {
-				c.refuse(uapi.ENOTSUPP, "func %s#%d supported only for fentry/fexit/fsession/fmod_ret programs", h.Name(), int32(h.ID))
+			if c.has(since.SessionWords) {
+				c.refuse(refusal.FuncSupportedOnlyFentryFexitFsession, h.Name(), int32(h.ID))
 			}
-			c.refuse(uapi.ENOTSUPP, "func %s#%d supported only for fentry/fexit/fmod_ret programs", h.Name(), int32(h.ID))
+			c.refuse(refusal.FuncSupportedOnlyFentryFexitFmod, h.Name(), int32(h.ID))
 		}
 	case uapi.ProgTypeKprobe:
 	default:
-		c.refuse(uapi.ENOTSUPP, "func %s#%d not supported for program type %d", h.Name(), int32(h.ID), c.prog.typ)
+		c.refuse(refusal.FuncNotSupportedProgramType, h.Name(), int32(h.ID), c.prog.typ)
 	}
 }
 
 // checkSetRetval checks the value that a hook shall return: for LSM hooks since 7.0, and for all, as 32 bits, since 7.2. Programs of getsockopt set any.
 func (c *helpers) checkSetRetval(regs *[11]reg) {
-	if c.rel >= since.R(7, 2) {
+	if c.has(since.RetvalForAll) {
 		c.checkRetval32(&regs[1])
 		return
 	}
@@ -208,9 +209,9 @@ func (c *helpers) checkSetRetval(regs *[11]reg) {
 		return
 	}
 	if c.prog.attachProto != nil && c.prog.attachProto.Ref == 0 {
-		c.refuse(uapi.EINVAL, "BPF_LSM_CGROUP that attach to void LSM hooks can't modify return value!")
+		c.refuse(refusal.BPFLSMCgroupAttachVoidLSM)
 	}
-	if c.rel >= since.R(7, 0) {
+	if c.has(since.RetvalLSM) {
 		rg, ok := c.lsmRange()
 		if !ok {
 			rg = retRange{-maxErrno, 0}
@@ -218,14 +219,14 @@ func (c *helpers) checkSetRetval(regs *[11]reg) {
 		c.precision.precise(1)
 		if r := &regs[1]; int64(rg.min) > r.SMin || r.SMax > int64(rg.max) {
 			c.frames.badRange(r, rg, "At bpf_set_retval", "R1")
-			panic(refusal{uapi.EINVAL})
+			panic(refused{uapi.EINVAL})
 		}
 	}
 }
 
 func (c *helpers) checkRetval32(r *reg) {
 	if r.typ != scalar {
-		c.refuse(uapi.EINVAL, "R1 is not a scalar")
+		c.refuse(refusal.R1NotScalar)
 	}
 	rg := retRange{-maxErrno, 0}
 	switch {
@@ -233,7 +234,7 @@ func (c *helpers) checkRetval32(r *reg) {
 		return
 	case c.prog.typ == uapi.ProgTypeLSM && c.p.Attach == uapi.AttachLSMCgroup:
 		if c.prog.attachProto != nil && c.prog.attachProto.Ref == 0 {
-			c.refuse(uapi.EINVAL, "BPF_LSM_CGROUP that attach to void LSM hooks can't modify return value!")
+			c.refuse(refusal.BPFLSMCgroupAttachVoidLSM)
 		}
 		if lsm, ok := c.lsmRange(); ok {
 			rg = lsm
@@ -242,6 +243,6 @@ func (c *helpers) checkRetval32(r *reg) {
 	c.precision.precise(1)
 	if int64(rg.min) > int64(r.SMin32) || int64(r.SMax32) > int64(rg.max) {
 		c.frames.badRange(r, rg, "At bpf_set_retval", "R1")
-		panic(refusal{uapi.EINVAL})
+		panic(refused{uapi.EINVAL})
 	}
 }

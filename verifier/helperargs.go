@@ -4,7 +4,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // argFlags translates a prototype's flags.
@@ -32,7 +33,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	}
 	r := g.reg(n)
 	if r.typ.isPacket() && !g.contexts.packetAccess(m, read) {
-		g.refuse(uapi.EACCES, "helper access to the packet is not allowed")
+		g.refuse(refusal.HelperAccessPacketNotAllowed)
 	}
 	kind := a.Kind
 	if kind == proto.MapValue {
@@ -49,8 +50,8 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		m.release = n
 	}
 	if r.ref != 0 && kind != proto.Kptr {
-		if m.ref != 0 && g.rel < since.R(7, 2) {
-			g.refuse(uapi.EFAULT, "verifier internal error: more than one arg with ref_obj_id R%d %d %d", n, r.ref, m.ref)
+		if m.ref != 0 && !g.has(since.SeveralReferences) {
+			g.refuse(refusal.VerifierInternalErrorMoreOneArg, n, r.ref, m.ref)
 		}
 		m.ref = r.ref
 	}
@@ -62,7 +63,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	case proto.ConstMap:
 		mp := g.mapOf(r)
 		if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) {
-			g.refuse(uapi.EINVAL, "timer pointer in R1 map_uid=%d doesn't match map pointer in R2 map_uid=%d", m.uid, r.uid)
+			g.refuse(refusal.TimerPointerInR1MapUid, m.uid, r.uid)
 		}
 		m.mapp, m.uid = mp, r.uid
 	case proto.MapKey:
@@ -78,12 +79,12 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.memory.helperMem(n, int(m.mapp.ValueSize), acc, false, m)
 	case proto.PercpuBTFID:
 		if r.tid == 0 {
-			g.refuse(uapi.EACCES, "Helper has invalid btf_id in R%d", n)
+			g.refuse(refusal.HelperInvalidBtfIdInR, n)
 		}
 		m.retSpec, m.retID = r.spec, r.tid
 	case proto.SpinLock:
 		if g.resources.inTreeCallback() {
-			g.refuse(uapi.EACCES, "can't spin_{lock,unlock} in rbtree cb")
+			g.refuse(refusal.CannotSpinLockUnlockInRbtree)
 		}
 		flags := 0
 		if m.id == uapi.FuncSpinLock {
@@ -114,7 +115,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.dynptrArg(n, argFlags(a.Flags), 0)
 	case proto.AllocSize:
 		if !r.Var.IsConst() {
-			g.refuse(uapi.EACCES, "R%d is not a known constant'", n)
+			g.refuse(refusal.NotKnownConstant, n)
 		}
 		m.memSize = r.Var.Value
 		g.precision.precise(n)
@@ -127,20 +128,20 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 
 func (g *arguments) needMap(m *callMeta, what string) {
 	if m.mapp == nil {
-		g.refuse(uapi.EACCES, "invalid map_ptr to access map->%s", what)
+		g.refuse(refusal.InvalidMapPtrAccessMap, what)
 	}
 }
 
 // mapValueKind: values of sockmaps are sockets.
 func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 	if m.mapp == nil {
-		g.refuse(uapi.EACCES, "invalid map_ptr to access map->type")
+		g.refuse(refusal.InvalidMapPtrAccessMapType)
 	}
 	if t := m.mapp.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
 		if a.Flags&^proto.ReadOnly == 0 {
 			return proto.BTFSockCommon
 		}
-		g.refuse(uapi.EINVAL, "invalid arg_type for sockmap/sockhash")
+		g.refuse(refusal.InvalidArgTypeSockmapSockhash)
 	}
 	return proto.MapValue
 }
@@ -151,12 +152,12 @@ var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapVa
 func (g *arguments) memKinds(kind proto.ArgKind) []regType {
 	list := memKinds
 	switch {
-	case g.rel < since.R(6, 2) && (kind == proto.MapKey || kind == proto.MapValue):
+	case !g.has(since.MapArgsAnyMemory) && (kind == proto.MapKey || kind == proto.MapValue):
 		list = memKinds[:5]
-	case g.rel < since.R(6, 4):
+	case !g.has(since.BTFMemArgs):
 		list = memKinds[:8]
 	}
-	if g.rel < since.R(5, 13) { // no keys of maps
+	if !g.has(since.MapKeyPointers) { // no keys of maps
 		list = append(append([]regType(nil), list[:3]...), list[4:]...)
 	}
 	return list
@@ -183,9 +184,6 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	if a.Flags&proto.ReadOnly != 0 || kind == proto.MapKey || kind == proto.ConstString {
 		t &^= memRdonly
 	}
-	if kind == proto.MapValue && g.rel < since.R(6, 13) {
-		t &^= 0
-	}
 	if a.Flags&proto.MaybeNull != 0 {
 		t &^= maybeNull
 	}
@@ -201,7 +199,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
 		list = g.memKinds(kind)
 	}
-	if kind == proto.Kptr && g.rel < since.R(6, 12) {
+	if kind == proto.Kptr && !g.has(since.XchgLocalKptr) {
 		list = list[:1] // map values only
 	}
 	if kind == proto.ConstString {
@@ -225,7 +223,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 			}
 			text += g.typeName(x)
 		}
-		g.refuse(uapi.EACCES, "R%d type=%s expected=%s", n, g.typeName(r.typ), text)
+		g.refuse(refusal.TypeExpected2, n, g.typeName(r.typ), text)
 	}
 	if r.typ.base() != ptrBTF {
 		return
@@ -233,7 +231,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	switch kind {
 	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
 		if a.Flags&proto.ReadOnly == 0 && kind != proto.MapKey {
-			g.refuse(uapi.EACCES, "%s() may write into memory pointed by R%d type=%s", m.id, n, g.typeName(r.typ))
+			g.refuse(refusal.MayWriteIntoMemoryPointedR, m.id, n, g.typeName(r.typ))
 		}
 		return
 	}
@@ -244,7 +242,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	if r.typ.isAllocObj() {
 		if m.id == uapi.FuncKptrXchg && n == 2 && !g.memory.kptrMatch(m.kptr, r, n) {
-			panic(refusal{uapi.EACCES})
+			panic(refused{uapi.EACCES})
 		}
 		return
 	}
@@ -252,11 +250,11 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 		return
 	}
 	if r.typ.mayBeNull() && (a.Flags&proto.MaybeNull == 0 || a.Flags&proto.Release != 0) {
-		g.refuse(uapi.EACCES, "Possibly NULL pointer passed to helper arg%d", n)
+		g.refuse(refusal.PossiblyNULLPointerPassedHelperArg, n)
 	}
 	if m.id == uapi.FuncKptrXchg {
 		if !g.memory.kptrMatch(m.kptr, r, n) {
-			panic(refusal{uapi.EACCES})
+			panic(refused{uapi.EACCES})
 		}
 		return
 	}
@@ -273,7 +271,7 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 		g.unknown("struct %s, which the kernel's BTF does not have", want)
 	}
 	if !g.kernelMem.structMatch(r.spec, btf.ID(r.tid), int(r.off), g.kernelSpec(), id, strict, true) {
-		g.refuse(uapi.EACCES, "R%d is of type %s but %s is expected", n, g.specName(r.spec, r.tid), want)
+		g.refuse(refusal.TypeButExpected2, n, g.specName(r.spec, r.tid), want)
 	}
 }
 
@@ -284,11 +282,11 @@ func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 		if kind == proto.Dynptr && r.typ == ptrStack {
 			return
 		}
-		if g.rel < since.R(5, 15) && r.typ.base() == ptrMem {
+		if !g.has(since.MemOffsets) && r.typ.base() == ptrMem {
 			return
 		}
 		if r.off != 0 {
-			g.refuse(uapi.EINVAL, "R%d must have zero offset when passed to release func or trusted arg to kfunc", n)
+			g.refuse(refusal.MustZeroOffsetWhenPassedRelease, n)
 		}
 		g.memory.checkOffset(r, n, false)
 		return
@@ -299,16 +297,16 @@ func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
 	if kind == proto.Dynptr {
 		if r.typ != ptrStack {
-			g.refuse(uapi.EINVAL, "cannot release unowned const bpf_dynptr")
+			g.refuse(refusal.CannotReleaseUnownedConstBpfDynptr)
 		}
 		spi, err := g.stack.dynptrSpi(r)
 		if err != 0 || g.funcOf(r).stack[spi].reg.ref == 0 {
-			g.refuse(uapi.EINVAL, "arg %d is an unacquired reference", n)
+			g.refuse(refusal.ArgUnacquiredReference, n)
 		}
 		return
 	}
 	if r.ref == 0 && !r.isNull() {
-		g.refuse(uapi.EINVAL, "R%d must be referenced when passed to release function", n)
+		g.refuse(refusal.MustReferencedWhenPassedReleaseFunction, n)
 	}
 }
 
@@ -323,7 +321,7 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	case p.Args[m.release-1].Kind == proto.Dynptr:
 		g.stack.unmarkDynptr(r)
 		ok = true
-	case m.id == uapi.FuncKptrXchg && m.ref != 0 && g.rel >= since.R(6, 7):
+	case m.id == uapi.FuncKptrXchg && m.ref != 0 && g.has(since.XchgKeepsRCU):
 		id := m.ref
 		rcu := g.resources.inRCU()
 		if ok = g.resources.dropRef(g.cur, id); ok {
@@ -346,7 +344,7 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 		ok = true
 	}
 	if !ok {
-		g.refuse(uapi.EINVAL, "func %s#%d reference has not been acquired before", h.Name(), int32(m.id))
+		g.refuse(refusal.FuncReferenceNotBeenAcquiredBefore, h.Name(), int32(m.id))
 	}
 }
 
@@ -354,13 +352,13 @@ func (g *arguments) constString(n int) {
 	r := g.reg(n)
 	m := g.mapOf(r)
 	if m.Frozen == nil || m.Flags&flagRdonlyProg == 0 {
-		g.refuse(uapi.EACCES, "R%d does not point to a readonly map'", n)
+		g.refuse(refusal.DoesNotPointReadonlyMap, n)
 	}
 	if !r.Var.IsConst() {
-		g.refuse(uapi.EACCES, "R%d is not a constant address'", n)
+		g.refuse(refusal.NotConstantAddress, n)
 	}
 	if !hasDirectValue(m.Type) {
-		g.refuse(uapi.EACCES, "no direct value access support for this map type")
+		g.refuse(refusal.NoDirectValueAccessSupportMap)
 	}
 	g.memory.checkMapAccess(n, int(r.off), int(m.ValueSize)-int(r.off), false, accessHelper)
 	at := r.offset()
@@ -369,7 +367,7 @@ func (g *arguments) constString(n int) {
 			return
 		}
 	}
-	g.refuse(uapi.EINVAL, "string is not zero-terminated")
+	g.refuse(refusal.StringNotZeroTerminated)
 }
 
 // noteKey records a constant key (get_constant_map_key): an array certainly has an element for it.
@@ -380,7 +378,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	if t := m.mapp.Type; t != uapi.MapTypeArray && t != uapi.MapTypePercpuArray {
 		return
 	}
-	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.rel >= since.R(6, 18) { // another inner map may have fewer elements
+	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.has(since.InnerMapLookups) { // another inner map may have fewer elements
 		return
 	}
 	r := g.reg(n)

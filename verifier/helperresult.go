@@ -4,7 +4,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // helperResult sets r0 to what a helper returns.
@@ -18,7 +19,7 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 		r0.typ = notInit
 	case proto.RetMapValue:
 		if m.mapp == nil {
-			c.refuse(uapi.EINVAL, "kernel subsystem misconfigured verifier")
+			c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 		}
 		if flag&maybeNull != 0 && c.knownElement(m) {
 			flag &^= maybeNull
@@ -83,7 +84,7 @@ func (c *helpers) percpuResult(r0 *reg, m *callMeta, flag regType, obj bool) {
 	if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
 		n, err := s.Sizeof(t.ID)
 		if err != nil {
-			c.refuse(uapi.EINVAL, "unable to resolve the size of type '%s': %d", t.Name, -22)
+			c.refuse(refusal.UnableResolveSizeType, t.Name, -22)
 		}
 		r0.pointer(ptrMem | flag)
 		r0.mem = uint32(n)
@@ -122,7 +123,7 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		return
 	}
 	r := c.reg(0)
-	if id == uapi.FuncGetTaskStack && c.rel < since.R(5, 13) {
+	if id == uapi.FuncGetTaskStack && !c.has(since.TaskStackResult) {
 		return
 	}
 	switch id {
@@ -131,7 +132,7 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		r.SMin, r.SMin32 = -maxErrno, -maxErrno
 		r.Sync(c.rules)
 	case uapi.FuncGetSmpProcessorId:
-		if c.rel < since.R(6, 6) {
+		if !c.has(since.CPUNumberRange) {
 			return
 		}
 		n := uint64(c.cpus() - 1)
@@ -152,10 +153,10 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 func (c *helpers) retvalRange() (retRange, bool) {
 	switch {
 	case c.prog.typ == uapi.ProgTypeLSM && c.p.Attach == uapi.AttachLSMCgroup:
-		if c.rel >= since.R(6, 19) {
+		if c.has(since.CgroupLSMRetval) {
 			return c.lsmRange()
 		}
-	case c.rel >= since.R(7, 2):
+	case c.has(since.RetvalForAll):
 		getsockopt := c.prog.typ == uapi.ProgTypeCgroupSockopt && c.p.Attach == uapi.AttachCgroupGetsockopt
 		return retRange{-maxErrno, 0}, !getsockopt
 	}

@@ -2,8 +2,8 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // checkFields checks that unused fields of an instruction are 0. From 7.1 on all instructions are checked in advance
@@ -31,7 +31,7 @@ func (u *subject) checkFields(in *decode.Insn) {
 // checkRegisters checks register numbers.
 func (u *subject) checkRegisters(in *decode.Insn) {
 	if n := max(in.Dst, in.Src); n > 10 {
-		u.refuse(uapi.EINVAL, "R%d is invalid", n)
+		u.refuse(refusal.Invalid, n)
 	}
 }
 
@@ -40,20 +40,20 @@ func (u *subject) aluFields(in *decode.Insn) {
 	switch op := opOf(in); {
 	case op == opNeg:
 		if isX(in) || in.Src != 0 || in.Off != 0 || in.Imm != 0 {
-			u.refuse(uapi.EINVAL, "BPF_NEG uses reserved fields")
+			u.refuse(refusal.BPFNEGUsesReservedFields)
 		}
 	case op == opEnd:
 		if in.Src != 0 || in.Off != 0 || in.Imm != 16 && in.Imm != 32 && in.Imm != 64 || alu64 && (isX(in) || !u.has(since.CPUv4)) {
-			u.refuse(uapi.EINVAL, "BPF_END uses reserved fields")
+			u.refuse(refusal.BPFENDUsesReservedFields)
 		}
 	case op == opMov:
 		u.movFields(in, alu64)
 	case op > opEnd:
-		u.refuse(uapi.EINVAL, "invalid BPF_ALU opcode %x", op)
+		u.refuse(refusal.InvalidBPFALUOpcode, op)
 	default:
 		signed := in.Off == 1 && (op == opDiv || op == opMod) && u.has(since.CPUv4)
 		if isX(in) && in.Imm != 0 || !isX(in) && in.Src != 0 || in.Off != 0 && !signed {
-			u.refuse(uapi.EINVAL, "BPF_ALU uses reserved fields")
+			u.refuse(refusal.BPFALUUsesReservedFields)
 		}
 	}
 }
@@ -63,15 +63,15 @@ func (u *subject) movFields(in *decode.Insn, alu64 bool) {
 	switch {
 	case !isX(in):
 		ok = in.Src == 0 && in.Off == 0
-	case isAddrCast(in) && u.rel >= since.R(6, 9):
+	case isAddrCast(in) && u.has(since.AddrCast):
 		if in.Imm != 1 && in.Imm != 1<<16 {
-			u.refuse(uapi.EINVAL, "addr_space_cast insn can only convert between address space 1 and 0")
+			u.refuse(refusal.AddrSpaceCastInsnOnlyConvert)
 		}
 	default:
 		ok = in.Imm == 0 && (in.Off == 0 || u.has(since.CPUv4) && (in.Off == 8 || in.Off == 16 || in.Off == 32 && alu64))
 	}
 	if !ok {
-		u.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
+		u.refuse(refusal.BPFMOVUsesReservedFields)
 	}
 }
 
@@ -79,15 +79,15 @@ func (u *subject) memFields(in *decode.Insn) {
 	switch m := mode(in); {
 	case class(in) == clsLDX:
 		if m != modeMEM && !(m == modeMEMSX && u.has(since.CPUv4)) || in.Imm != 0 {
-			u.refuse(uapi.EINVAL, "BPF_LDX uses reserved fields")
+			u.refuse(refusal.BPFLDXUsesReservedFields)
 		}
 	case class(in) == clsST:
 		if m != modeMEM || in.Src != 0 {
-			u.refuse(uapi.EINVAL, "BPF_ST uses reserved fields")
+			u.refuse(refusal.BPFSTUsesReservedFields)
 		}
 	case m == modeATOMIC: // the operation is checked when the instruction is reached
 	case m != modeMEM || in.Imm != 0:
-		u.refuse(uapi.EINVAL, "BPF_STX uses reserved fields")
+		u.refuse(refusal.BPFSTXUsesReservedFields)
 	}
 }
 
@@ -95,40 +95,40 @@ func (u *subject) jumpFields(in *decode.Insn) {
 	w32 := class(in) == clsJMP32
 	switch opOf(in) {
 	case opCall:
-		if isX(in) || in.Src != 2 && in.Off != 0 || in.Src > 2 || in.Src == 2 && u.rel < since.R(5, 13) || in.Dst != 0 || w32 {
-			u.refuse(uapi.EINVAL, "BPF_CALL uses reserved fields")
+		if isX(in) || in.Src != 2 && in.Off != 0 || in.Src > 2 || in.Src == 2 && !u.has(since.Kfuncs) || in.Dst != 0 || w32 {
+			u.refuse(refusal.BPFCALLUsesReservedFields)
 		}
 	case opJA:
 		if isX(in) && u.has(since.Gotox) {
 			if in.Src != 0 || in.Imm != 0 || in.Off != 0 {
-				u.refuse(uapi.EINVAL, "BPF_JA|BPF_X uses reserved fields")
+				u.refuse(refusal.BPFJABPFXUsesReserved)
 			}
 			return
 		}
 		if isX(in) || in.Src != 0 || in.Dst != 0 || !w32 && in.Imm != 0 || w32 && (in.Off != 0 || !u.has(since.LongJump)) {
-			u.refuse(uapi.EINVAL, "BPF_JA uses reserved fields")
+			u.refuse(refusal.BPFJAUsesReservedFields)
 		}
 	case opExit:
 		if isX(in) || in.Imm != 0 || in.Src != 0 || in.Dst != 0 || w32 {
-			u.refuse(uapi.EINVAL, "BPF_EXIT uses reserved fields")
+			u.refuse(refusal.BPFEXITUsesReservedFields)
 		}
 	}
 }
 
 func (u *subject) condFields(in *decode.Insn) {
 	if isX(in) && in.Imm != 0 || !isX(in) && in.Src != 0 {
-		u.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
+		u.refuse(refusal.BPFJMPJmp32UsesReservedFields)
 	}
 }
 
 func (u *subject) mayGotoFields(in *decode.Insn) {
-	if in.Code == clsJMP|opJCOND && in.Src == 0 && in.Dst == 0 && in.Imm == 0 && (in.Off != 0 || u.rel >= since.R(6, 15)) {
+	if in.Code == clsJMP|opJCOND && in.Src == 0 && in.Dst == 0 && in.Imm == 0 && (in.Off != 0 || u.has(since.MayGotoZero)) {
 		return
 	}
 	if u.has(since.InsnBeforeWalk) {
-		u.refuse(uapi.EINVAL, "invalid may_goto imm %d", in.Imm)
+		u.refuse(refusal.InvalidMayGotoImm, in.Imm)
 	}
-	u.refuse(uapi.EINVAL, "invalid may_goto off %d imm %d", in.Off, in.Imm)
+	u.refuse(refusal.InvalidMayGotoOffImm, in.Off, in.Imm)
 }
 
 // packetFields checks the fields of absolute and indirect loads.
@@ -136,9 +136,9 @@ func (u *subject) packetFields(in *decode.Insn) {
 	switch m := mode(in); {
 	case m == modeABS || m == modeIND:
 		if in.Dst != 0 || in.Off != 0 || sizeOf(in) == 8 || m == modeABS && in.Src != 0 {
-			u.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] uses reserved fields")
+			u.refuse(refusal.BPFLDABSINDUsesReserved)
 		}
 	case m != modeIMM:
-		u.refuse(uapi.EINVAL, "invalid BPF_LD mode")
+		u.refuse(refusal.InvalidBPFLDMode)
 	}
 }

@@ -5,7 +5,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // iterArg checks the iterator argument of a kernel function (process_iter_arg).
@@ -13,10 +14,10 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	k := m.k
 	r := c.reg(n)
 	if r.typ != ptrStack {
-		c.refuse(uapi.EINVAL, "arg#%d expected pointer to an iterator on stack", n-1)
+		c.refuse(refusal.ArgExpectedPointerIteratorStack, n-1)
 	}
 	if t.Kind != btf.KindStruct || !strings.HasPrefix(t.Name, "bpf_iter_") {
-		c.refuse(uapi.EINVAL, "expected valid iter pointer as arg #%d", n-1)
+		c.refuse(refusal.ExpectedValidIterPointerArg, n-1)
 	}
 	name := strings.TrimPrefix(t.Name, "bpf_iter_")
 	slots := int(t.Size) / 8
@@ -31,7 +32,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 			}
 		}
 		if bad {
-			c.refuse(uapi.EINVAL, "expected uninitialized iter_%s as arg #%d", name, n-1)
+			c.refuse(refusal.ExpectedUninitializedIterArg, name, n-1)
 		}
 		for i := 0; i < slots*8; i += 8 {
 			c.memory.access(c.insn, n, i, 8, write, -1, false, false)
@@ -45,7 +46,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	for i := 0; ok && i < slots; i++ {
 		s := &f.stack[spi-i]
 		if s.reg.typ&ptrUntrusted != 0 {
-			c.refuse(uapi.EPROTO, "expected an RCU CS when using %s", k.name)
+			c.refuse(refusal.ExpectedRCUCSWhenUsing, k.name)
 		}
 		ok = (i == 0) == (s.reg.ref != 0) && s.reg.spec == k.spec && s.reg.tid == uint32(t.ID)
 		for _, b := range s.t {
@@ -53,7 +54,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 		}
 	}
 	if !ok {
-		c.refuse(uapi.EINVAL, "expected an initialized iter_%s as arg #%d", name, n-1)
+		c.refuse(refusal.ExpectedInitializedIterArg, name, n-1)
 	}
 	for i := 0; i < slots; i++ {
 		c.liveness.readSlot(f, spi-i)
@@ -77,7 +78,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 func (c *kfuncs) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
 	spi, errno := c.stack.objectSpi(r, "iter", slots)
 	if errno != 0 {
-		panic(refusal{errno})
+		panic(refused{errno})
 	}
 	f := c.funcOf(r)
 	ref := c.resources.acquire()

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // iterCtxArg is an argument of an iterator program: its offset in the context, and the type it points to. Arguments
@@ -47,7 +47,7 @@ func (h *attachment) iterArgs(s *btf.Spec) {
 	h.prog.ctxArgs = map[int]ctxValue{}
 	for _, a := range list {
 		v := ctxValue{typ: a.typ}
-		if h.rel < since.R(6, 4) {
+		if !h.has(since.IterArgsTrusted) {
 			v.typ &^= ptrTrusted
 		}
 		if a.name != "" {
@@ -56,7 +56,7 @@ func (h *attachment) iterArgs(s *btf.Spec) {
 				h.unknown("struct %s, which the kernel's BTF does not have", a.name)
 			}
 			v.spec, v.tid = h.addSpec(s), uint32(id)
-		} else if h.rel < since.R(6, 1) && name == "sockmap" || name == "bpf_map_elem" && h.rel < since.R(6, 1) {
+		} else if !h.has(since.IterArgsReadonly) && name == "sockmap" || name == "bpf_map_elem" && !h.has(since.IterArgsReadonly) {
 			v.typ &^= memRdonly
 		}
 		h.prog.ctxArgs[a.off] = v

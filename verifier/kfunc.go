@@ -2,14 +2,12 @@ package verifier
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 type kfFlags proto.KfuncFlags
@@ -50,35 +48,34 @@ type kfunc struct {
 func (k *kfunc) allowedLocked(r Release) bool { return k.row != nil && k.row.InLock(r) }
 
 func (k *kfunc) async() bool {
-	return strings.HasPrefix(k.name, "bpf_wq_set_callback") || k.taskWork()
+	return k.is(proto.SetsWorkCallback | proto.SchedulesTaskWork)
 }
 
-func (k *kfunc) taskWork() bool { return strings.HasPrefix(k.name, "bpf_task_work_schedule_") }
+func (k *kfunc) taskWork() bool { return k.is(proto.SchedulesTaskWork) }
 
-func (k *kfunc) is(names ...string) bool {
-	return slices.Contains(names, strings.TrimSuffix(k.name, "_impl"))
-}
+// is reports whether the function has one of the roles.
+func (k *kfunc) is(r proto.Role) bool { return k != nil && k.row.Is(r) }
 
 // callKfunc checks a call of a kernel function (check_kfunc_call).
 func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	k := c.kfuncAt(c.insn)
 	if k == nil || k.missing {
 		// The kernel accepts such a call in code that the verifier never reaches.
-		c.refuse(uapi.EINVAL, "invalid kernel function call not eliminated in verifier pass")
+		c.refuse(refusal.InvalidKernelFunctionCallNotEliminated)
 	}
 	switch {
 	case k.none:
-		c.refuse(uapi.EACCES, "calling kernel function %s is not allowed", k.name)
+		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	case k.row == nil:
 		c.unknown("kernel function %s", k.name)
 	case k.row.AnyCaller:
 		c.doubt = fmt.Sprintf("which programs may call kernel function %s: the file does not tell, and the table does not know it", k.name)
 	}
 	if !k.allowed {
-		c.refuse(uapi.EACCES, "calling kernel function %s is not allowed", k.name)
+		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	}
 	c.curAux().iterNext = k.flags.has(kfIterNext)
-	if k.is("bpf_res_spin_lock", "bpf_res_spin_lock_irqsave") {
+	if k.is(proto.TakesResLock) {
 		b := c.pool.push(c.insn+1, c.insn)
 		regs := b.regs()
 		for i := 0; i <= 5; i++ {
@@ -89,19 +86,19 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		r.SMin32, r.SMin, r.SMax32, r.SMax = -maxErrno, -maxErrno, -1, -1
 		r.Sync(c.rules)
 	}
-	if k.name == "__bpf_trap" {
-		c.refuse(uapi.EFAULT, "unexpected __bpf_trap() due to uninitialized variable?")
+	if k.is(proto.Traps) {
+		c.refuse(refusal.UnexpectedBpfTrapDueUninitializedVariable)
 	}
 	if k.flags.has(kfSleepable) && !c.resources.sleepable() {
-		c.refuse(uapi.EACCES, "program must be sleepable to call sleepable kfunc %s", k.name)
+		c.refuse(refusal.ProgramMustSleepableCallSleepableKfunc, k.name)
 	}
 	m := &callMeta{k: k}
 	c.kfuncArgs(m)
 	c.dropInTracing(m)
-	if k.is("bpf_rbtree_add") {
+	if k.is(proto.AddsToTree) {
 		c.frames.callback(m.sub, cbTreeLess)
 	}
-	if k.is("bpf_session_cookie") {
+	if k.is(proto.SessionCookie) {
 		m.retSize, m.retRdonly = 8, false
 	}
 	if k.async() {
@@ -116,10 +113,10 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if m.release != 0 {
 		c.kfuncRelease(m)
 	}
-	if k.is("bpf_list_push_front", "bpf_list_push_back", "bpf_rbtree_add") {
+	if k.is(proto.PushesNode) {
 		c.resources.disown(regs[2].ref)
 	}
-	if k.is("bpf_throw") && c.exceptionSub == 0 {
+	if k.is(proto.Throws) && c.exceptionSub == 0 {
 		c.frames.checkReturn(1, "R1")
 	}
 	for i := 0; i <= 5; i++ {
@@ -139,7 +136,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if k.flags.has(kfIterNext) {
 		c.iterNextCall(m)
 	}
-	if k.is("bpf_throw") {
+	if k.is(proto.Throws) {
 		return c.frames.exit(true)
 	}
 	return c.frames.enterCallback()
@@ -148,20 +145,20 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 // kfuncSections counts entered RCU and preemption sections.
 func (c *kfuncs) kfuncSections(k *kfunc) {
 	s := c.cur
-	lock, unlock := k.is("bpf_rcu_read_lock"), k.is("bpf_rcu_read_unlock")
-	off, on := k.is("bpf_preempt_disable"), k.is("bpf_preempt_enable")
-	if c.resources.inTreeCallback() && (lock || unlock) && (s.rcu > 0 || c.rel >= since.R(6, 18)) {
-		c.refuse(uapi.EACCES, "Calling bpf_rcu_read_{lock,unlock} in unnecessary rbtree callback")
+	lock, unlock := k.is(proto.EntersRCU), k.is(proto.LeavesRCU)
+	off, on := k.is(proto.DisablesPreemption), k.is(proto.EnablesPreemption)
+	if c.resources.inTreeCallback() && (lock || unlock) && (s.rcu > 0 || c.has(since.TreeCallbackRCU)) {
+		c.refuse(refusal.CallingBpfRcuReadLockUnlock)
 	}
 	switch {
 	case lock:
 		if s.rcu > 0 && !c.has(since.NestedRCU) {
-			c.refuse(uapi.EINVAL, "nested rcu read lock (kernel function %s)", k.name)
+			c.refuse(refusal.NestedRcuReadLockKernelFunction, k.name)
 		}
 		s.rcu++
 	case unlock:
 		if s.rcu == 0 {
-			c.refuse(uapi.EINVAL, "unmatched rcu read unlock (kernel function %s)", k.name)
+			c.refuse(refusal.UnmatchedRcuReadUnlockKernelFunction, k.name)
 		}
 		s.rcu--
 		if s.rcu == 0 {
@@ -175,35 +172,35 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 		s.preempt++
 	case on:
 		if s.preempt == 0 {
-			c.refuse(uapi.EINVAL, "unmatched attempt to enable preemption (kernel function %s)", k.name)
+			c.refuse(refusal.UnmatchedAttemptEnablePreemptionKernelFunction, k.name)
 		}
 		s.preempt--
 	}
 	if !k.flags.has(kfSleepable) {
-		if k.flags.has(kfRCUProtected) && !k.flags.has(kfIterNew) && !c.resources.inRCU() && c.rel >= since.R(6, 18) {
-			c.refuse(uapi.EACCES, "kernel func %s requires RCU critical section protection", k.name)
+		if k.flags.has(kfRCUProtected) && !k.flags.has(kfIterNew) && !c.resources.inRCU() && c.has(since.RCUProtectedKfuncs) {
+			c.refuse(refusal.KernelFuncRequiresRCUCriticalSection, k.name)
 		}
 		return
 	}
 	switch {
 	case s.rcu > 0:
-		c.refuse(uapi.EACCES, "kernel func %s is sleepable within rcu_read_lock region", k.name)
+		c.refuse(refusal.KernelFuncSleepableWithinRcuRead, k.name)
 	case s.preempt > 0:
-		c.refuse(uapi.EACCES, "kernel func %s is sleepable within non-preemptible region", k.name)
+		c.refuse(refusal.KernelFuncSleepableWithinNonPreemptible, k.name)
 	case s.irqID != 0:
-		c.refuse(uapi.EACCES, "kernel func %s is sleepable within IRQ-disabled region", k.name)
+		c.refuse(refusal.KernelFuncSleepableWithinIRQDisabled, k.name)
 	}
 }
 
 func (c *kfuncs) kfuncRelease(m *callMeta) {
 	r := c.reg(m.release)
-	if m.k.is("bpf_dynptr_file_discard") {
+	if m.k.is(proto.DiscardsFileDynptr) {
 		c.stack.unmarkDynptr(r)
 		return
 	}
 	id := r.ref
 	if !c.resources.release(id) {
-		c.refuse(uapi.EINVAL, "kfunc %s#%d reference has not been acquired before", m.k.name, m.k.id)
+		c.refuse(refusal.KfuncReferenceNotBeenAcquiredBefore, m.k.name, m.k.id)
 	}
 	c.stack.endDerived(id)
 }

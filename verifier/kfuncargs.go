@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // kfArg is the kind of a kfunc's pointer argument.
@@ -46,7 +47,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 	params := k.proto.Params
 	if len(params) > 5 {
 		if proto.KfuncFlags(k.flags)&proto.ImplicitArgs == 0 {
-			c.refuse(uapi.EINVAL, "Function %s has %d > %d args", k.name, len(params), 5)
+			c.refuse(refusal.FunctionArgs, k.name, len(params), 5)
 		}
 		params = params[:5]
 	}
@@ -67,15 +68,15 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			continue
 		}
 		if t.Kind != btf.KindPtr {
-			c.refuse(uapi.EINVAL, "Unrecognized arg#%d type %s", i, t.Kind)
+			c.refuse(refusal.UnrecognizedArgType, i, t.Kind)
 		}
-		nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.rel >= since.R(7, 0)
-		needTrust := k.flags.has(kfTrusted) || k.flags.has(kfRelease) && c.rel < since.R(7, 0)
+		nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
+		needTrust := k.flags.has(kfTrusted) || k.flags.has(kfRelease) && !c.has(since.ReleaseByReference)
 		if (needTrust || k.flags.has(kfRCU)) && (r.isNull() || r.typ.mayBeNull()) && !nullable {
-			if c.rel >= since.R(7, 0) {
-				c.refuse(uapi.EACCES, "Possibly NULL pointer passed to trusted R%d", n)
+			if c.has(since.RegisterWords) {
+				c.refuse(refusal.PossiblyNULLPointerPassedTrustedR, n)
 			}
-			c.refuse(uapi.EACCES, "Possibly NULL pointer passed to trusted arg%d", i)
+			c.refuse(refusal.PossiblyNULLPointerPassedTrustedArg, i)
 		}
 		if r.ref != 0 {
 			m.ref = r.ref
@@ -89,7 +90,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			continue
 		}
 		if kind == kaMap && r.typ != constMap && r.typ.base() != ptrBTF {
-			c.refuse(uapi.EINVAL, "pointer in R%d isn't map pointer", n)
+			c.refuse(refusal.PointerInRNotMapPointer, n)
 		}
 		if kind == kaMap && r.typ == constMap {
 			mp := c.mapOf(r)
@@ -98,24 +99,24 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 				if mp.rec.has(fieldTaskWork) {
 					what = "bpf_task_work"
 				}
-				c.refuse(uapi.EINVAL, "%s pointer in R1 map_uid=%d doesn't match map pointer in R2 map_uid=%d", what, m.uid, r.uid)
+				c.refuse(refusal.PointerInR1MapUidNot, what, m.uid, r.uid)
 			}
 			m.mapp, m.uid = mp, r.uid
 		}
 		if (kind == kaMap || kind == kaAlloc || kind == kaBTF) && (needTrust || k.flags.has(kfRCU)) && !c.kernelMem.trusted(r) {
 			if !k.flags.has(kfRCU) {
-				c.refuse(uapi.EINVAL, "R%d must be referenced or trusted", n)
+				c.refuse(refusal.MustReferencedTrusted, n)
 			}
 			if !r.isRCU() {
-				c.refuse(uapi.EINVAL, "R%d must be a rcu pointer", n)
+				c.refuse(refusal.MustRcuPointer, n)
 			}
 		}
 		// Before 6.8 arguments that must be trusted are checked like those that are released.
-		old := c.rel < since.R(6, 8) && (needTrust || k.flags.has(kfRCU)) && (kind == kaAlloc || kind == kaBTF)
+		old := !c.has(since.TrustedOffsets) && (needTrust || k.flags.has(kfRCU)) && (kind == kaAlloc || kind == kaBTF)
 		if k.flags.has(kfRelease) && r.ref != 0 || old {
 			if !(kind == kaDynptr && r.typ == ptrStack) {
 				if r.off != 0 {
-					c.refuse(uapi.EINVAL, "R%d must have zero offset when passed to release func or trusted arg to kfunc", n)
+					c.refuse(refusal.MustZeroOffsetWhenPassedRelease, n)
 				}
 				c.memory.checkOffset(r, n, false)
 			}
@@ -126,10 +127,8 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			i++
 		}
 	}
-	if k.flags.has(kfRelease) && m.release == 0 && !k.is("bpf_dynptr_file_discard") {
-		if c.rel >= since.R(6, 19) || true {
-			c.refuse(uapi.EINVAL, "release kernel function %s expects refcounted PTR_TO_BTF_ID", k.name)
-		}
+	if k.flags.has(kfRelease) && m.release == 0 && !k.is(proto.DiscardsFileDynptr) {
+		c.refuse(refusal.ReleaseKernelFunctionExpectsRefcountedPTR, k.name)
 	}
 }
 
@@ -142,13 +141,13 @@ func (c *kfuncs) implicit(s *btf.Spec, p *btf.Param) bool {
 func (c *kfuncs) kfuncScalar(m *callMeta, p *btf.Param, n int) {
 	r := c.reg(n)
 	if r.typ != scalar {
-		c.refuse(uapi.EINVAL, "R%d is not a scalar", n)
+		c.refuse(refusal.NotScalar2, n)
 	}
 	buf := false
 	switch {
 	case hasSuffix(p, "__k"):
 		if !r.Var.IsConst() {
-			c.refuse(uapi.EINVAL, "R%d must be a known constant", n)
+			c.refuse(refusal.MustKnownConstant, n)
 		}
 		c.precision.precise(n)
 		m.hasConstant, m.constant = true, r.Var.Value
@@ -161,14 +160,14 @@ func (c *kfuncs) kfuncScalar(m *callMeta, p *btf.Param, n int) {
 		return
 	}
 	if m.retSize != 0 {
-		c.refuse(uapi.EINVAL, "2 or more rdonly/rdwr_buf_size parameters for kfunc")
+		c.refuse(refusal.SeveralRdonlyRdwrBufSizeParameters)
 	}
 	if !r.Var.IsConst() {
-		c.refuse(uapi.EINVAL, "R%d is not a const", n)
+		c.refuse(refusal.NotConst, n)
 	}
 	m.retSize = r.Var.Value
 	if m.retSize > 1<<32-1 {
-		c.refuse(uapi.EINVAL, "R%d rdonly/rdwr_buf_size exceeds u32 max", n)
+		c.refuse(refusal.RdonlyRdwrBufSizeExceedsU32, n)
 	}
 	c.precision.precise(n)
 }
@@ -193,11 +192,11 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		named, isNamed = kfArgStructs[ref.Name]
 	}
 	is := func(x kfArg) bool { return isNamed && named == x }
-	nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.rel >= since.R(7, 0)
-	if k.is("bpf_cast_to_kern_ctx") || c.rel >= since.R(7, 0) && k.is("bpf_session_is_return", "bpf_session_cookie") {
+	nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
+	if k.is(proto.CastsToContext) || c.has(since.SessionContext) && k.is(proto.OfSession) {
 		return kaCtx
 	}
-	if nullable && r.isNull() && !is(kaDynptr) && !sized && c.rel >= since.R(6, 15) {
+	if nullable && r.isNull() && !is(kaDynptr) && !sized && c.has(since.NullArgs) {
 		return kaNull
 	}
 	if c.isCtxType(s, t) {
@@ -227,14 +226,14 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		return kaIRQ
 	case is(kaResLock):
 		return kaResLock
-	case is(kaTimer) && c.rel >= since.R(7, 0):
+	case is(kaTimer) && c.has(since.TimerArgs):
 		return kaTimer
 	case hasSuffix(p, "__arena"):
 		return kaArena
 	}
 	if r.typ.base() == ptrBTF || c.kernelMem.socketType(r.typ) != "" {
 		if ref.Kind != btf.KindStruct && ref.Kind != btf.KindUnion {
-			c.refuse(uapi.EINVAL, "kernel function %s args#%d pointer type %s %s is not supported", k.name, i, strings.ToUpper(ref.Kind.String()), ref.Name)
+			c.refuse(refusal.KernelFunctionArgsPointerTypeNot, k.name, i, strings.ToUpper(ref.Kind.String()), ref.Name)
 		}
 		return kaBTF
 	}
@@ -246,10 +245,10 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		if sized {
 			void = "void, "
 		}
-		if c.rel >= since.R(7, 0) {
-			c.refuse(uapi.EINVAL, "R%d pointer type %s %s must point to %sscalar, or struct with scalar", i+1, strings.ToUpper(ref.Kind.String()), ref.Name, void)
+		if c.has(since.RegisterWords) {
+			c.refuse(refusal.PointerTypeMustPointScalarStruct, i+1, strings.ToUpper(ref.Kind.String()), ref.Name, void)
 		}
-		c.refuse(uapi.EINVAL, "arg#%d pointer type %s %s must point to %sscalar, or struct with scalar", i, strings.ToUpper(ref.Kind.String()), ref.Name, void)
+		c.refuse(refusal.ArgPointerTypeMustPointScalar, i, strings.ToUpper(ref.Kind.String()), ref.Name, void)
 	}
 	if sized {
 		return kaMemSize
@@ -263,50 +262,51 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	p := &params[i]
 	n := i + 1
 	r := c.reg(n)
-	bad := func(what string) {
-		if c.rel >= since.R(7, 0) {
-			c.refuse(uapi.EINVAL, "R%d %s", n, what)
+	bad := func(r refusal.ID, args ...any) {
+		name := "arg#" + itoa(i)
+		if c.has(since.RegisterWords) {
+			name = "R" + itoa(n)
 		}
-		c.refuse(uapi.EINVAL, "arg#%d %s", i, what)
+		c.refuse(r, append([]any{name}, args...)...)
 	}
 	switch kind {
 	case kaCtx:
 		if r.typ != ptrCtx {
-			bad("expected pointer to ctx, but got " + c.typeName(r.typ))
+			bad(refusal.ExpectedPointerCtxButGot, c.typeName(r.typ))
 		}
-		if k.is("bpf_cast_to_kern_ctx") {
+		if k.is(proto.CastsToContext) {
 			m.retID = c.kernelCtx()
 		}
 	case kaAlloc:
 		switch r.typ {
 		case ptrBTF | memAlloc:
-			if !k.is("bpf_obj_drop") {
-				bad("expected for bpf_obj_drop_impl()")
+			if !k.is(proto.DropsObject) {
+				bad(refusal.ExpectedBpfObjDropImpl)
 			}
 		case ptrBTF | memAlloc | memPercpu:
-			if !k.is("bpf_percpu_obj_drop") {
-				bad("expected for bpf_percpu_obj_drop_impl()")
+			if !k.is(proto.DropsPercpu) {
+				bad(refusal.ExpectedBpfPercpuObjDropImpl)
 			}
 		default:
-			bad("expected pointer to allocated object")
+			bad(refusal.ExpectedPointerAllocatedObject)
 		}
 		if r.ref == 0 {
-			c.refuse(uapi.EINVAL, "allocated object must be referenced")
+			c.refuse(refusal.AllocatedObjectMustReferenced)
 		}
 		m.argSpec, m.argID = r.spec, r.tid
 	case kaDynptr:
 		c.kfuncDynptr(m, p, n)
 	case kaIter:
-		if k.is("bpf_iter_css_task_new") && c.prog.typ != uapi.ProgTypeLSM && !(c.prog.typ == uapi.ProgTypeTracing && c.p.Attach == uapi.AttachTraceIter) && !c.resources.sleepable() {
-			c.refuse(uapi.EINVAL, "css_task_iter is only allowed in bpf_lsm, bpf_iter and sleepable progs")
+		if k.is(proto.IteratesCSSTasks) && c.prog.typ != uapi.ProgTypeLSM && !(c.prog.typ == uapi.ProgTypeTracing && c.p.Attach == uapi.AttachTraceIter) && !c.resources.sleepable() {
+			c.refuse(refusal.CssTaskIterOnlyAllowedIn)
 		}
 		c.iterArg(m, n, ref)
 	case kaListHead, kaRoot:
 		if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
-			bad("expected pointer to map value or allocated object")
+			bad(refusal.ExpectedPointerMapValueAllocatedObject)
 		}
 		if r.typ == ptrBTF|memAlloc && r.ref == 0 {
-			c.refuse(uapi.EINVAL, "allocated object must be referenced")
+			c.refuse(refusal.AllocatedObjectMustReferenced)
 		}
 		c.graphRoot(m, n, kind)
 	case kaListNode, kaNode:
@@ -325,63 +325,63 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	case kaMem:
 		size, err := s.Sizeof(ref.ID)
 		if err != nil {
-			c.refuse(uapi.EINVAL, "arg#%d reference type('%s %s') size cannot be determined: %d", i, strings.ToUpper(ref.Kind.String()), ref.Name, -22)
+			c.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, strings.ToUpper(ref.Kind.String()), ref.Name, -22)
 		}
 		c.memory.memReg(n, uint32(size))
 	case kaMemSize:
 		return c.kfuncMemSize(m, params, i)
 	case kaCallback:
 		if r.typ != ptrFunc {
-			c.refuse(uapi.EINVAL, "arg%d expected pointer to func", i)
+			c.refuse(refusal.ArgExpectedPointerFunc, i)
 		}
 		m.sub = int(r.sub)
 	case kaRefcounted:
 		if !r.typ.isAllocObj() {
-			bad("is neither owning or non-owning ref")
+			bad(refusal.NeitherOwningNonOwningRef)
 		}
 		if !r.typ.isNonOwning() && r.ref != 0 {
 			m.owning = true
 		}
 		if rec := c.recordOf(r); !rec.has(fieldRefcount) {
-			bad("doesn't point to a type with bpf_refcount field")
+			bad(refusal.NotPointTypeBpfRefcountField)
 		}
 		m.argSpec, m.argID = r.spec, r.tid
 	case kaString:
 		if r.typ != ptrMapValue {
-			bad("doesn't point to a const string")
+			bad(refusal.NotPointConstString)
 		}
 		c.arguments.constString(n)
 	case kaWorkqueue, kaTaskWork, kaTimer:
 		if r.typ != ptrMapValue {
-			bad("doesn't point to a map value")
+			bad(refusal.NotPointMapValue)
 		}
 		x := map[kfArg]fieldKind{kaWorkqueue: fieldWorkqueue, kaTaskWork: fieldTaskWork, kaTimer: fieldTimer}[kind]
 		mp := c.mapOf(r)
 		if !r.Var.IsConst() {
-			c.refuse(uapi.EINVAL, "R%d doesn't have constant offset. %s has to be at the constant offset", n, x)
+			c.refuse(refusal.NotConstantOffsetConstantOffset, n, x)
 		}
 		c.arguments.specialField(n, mp, x, x.String())
 		m.mapp, m.uid = mp, r.uid
 	case kaIRQ:
 		if r.typ != ptrStack {
-			bad("doesn't point to an irq flag on stack")
+			bad(refusal.NotPointIrqFlagStack)
 		}
 		c.irqArg(m, n)
 	case kaResLock:
 		if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
-			bad("doesn't point to map value or allocated object")
+			bad(refusal.NotPointMapValueAllocatedObject)
 		}
 		flags := lockRes
-		if k.is("bpf_res_spin_lock", "bpf_res_spin_lock_irqsave") {
+		if k.is(proto.TakesResLock) {
 			flags |= lockTake
 		}
-		if k.is("bpf_res_spin_lock_irqsave", "bpf_res_spin_unlock_irqrestore") {
+		if k.is(proto.TakesResLock|proto.DropsResLock) && k.is(proto.SavesIRQ|proto.RestoresIRQ) {
 			flags |= lockIRQ
 		}
 		c.resources.spinLock(n, flags)
 	case kaArena:
 		if r.typ != ptrArena && r.typ != scalar {
-			bad("is not a pointer to arena or scalar.")
+			bad(refusal.NotPointerArenaScalar2)
 		}
 	}
 	return false
@@ -401,11 +401,11 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 			// The kernel adds a log line about the pair.
 			defer func() {
 				if x := recover(); x != nil {
-					if _, ok := x.(refusal); ok {
-						if c.rel >= since.R(7, 0) {
-							c.verbose("R%d R%d memory, len pair leads to invalid memory access", n, n+1)
+					if _, ok := x.(refused); ok {
+						if c.has(since.RegisterWords) {
+							c.say(refusal.RMemoryLenPairLeadsInvalid, n, n+1)
 						} else {
-							c.verbose("arg#%d arg#%d memory, len pair leads to invalid memory access", i, i+1)
+							c.say(refusal.ArgArgMemoryLenPairLeads, i, i+1)
 						}
 					}
 					panic(x)
@@ -420,10 +420,10 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 	}
 	if hasSuffix(&params[i+1], "__szk") {
 		if !sz.Var.IsConst() {
-			c.refuse(uapi.EINVAL, "R%d must be a known constant", n+1)
+			c.refuse(refusal.MustKnownConstant, n+1)
 		}
 		m.hasConstant, m.constant = true, sz.Var.Value
-		if c.rel >= since.R(6, 19) {
+		if c.has(since.ConstSizePrecise) {
 			c.precision.precise(n + 1)
 		}
 	}
@@ -438,8 +438,8 @@ func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	if r.typ.base() != ptrBTF || r.typ.unsafeMods() && !r.isRCU() {
 		name := c.kernelMem.socketType(r.typ)
 		if name == "" {
-			c.verbose("arg#%d is %s expected %s or socket", i, c.typeName(r.typ), c.typeName(r.typ.base()|r.typ&trustedFlags))
-			panic(refusal{uapi.EINVAL})
+			c.say(refusal.ArgExpectedSocket, i, c.typeName(r.typ), c.typeName(r.typ.base()|r.typ&trustedFlags))
+			panic(refused{uapi.EINVAL})
 		}
 		x, ok := c.kernelType(name)
 		if !ok {
@@ -451,7 +451,7 @@ func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	strict := k.flags.has(kfRelease) && r.ref != 0 || nocast(have.Name, ref.Name)
 	projection := ref.Name == "__sk_buff" && have.Name == "sk_buff" || ref.Name == "xdp_md" && have.Name == "xdp_buff"
 	if !projection && !c.kernelMem.structMatch(spec, have.ID, int(r.off), k.spec, ref.ID, strict, !r.typ.isAlloc()) {
-		c.refuse(uapi.EINVAL, "kernel function %s args#%d expected pointer to %s %s but R%d has a pointer to %s %s", k.name, i, strings.ToUpper(ref.Kind.String()), ref.Name, n, strings.ToUpper(have.Kind.String()), have.Name)
+		c.refuse(refusal.KernelFunctionArgsExpectedPointerBut, k.name, i, strings.ToUpper(ref.Kind.String()), ref.Name, n, strings.ToUpper(have.Kind.String()), have.Name)
 	}
 }
 
@@ -472,22 +472,22 @@ func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
 		t |= memUninit
 	}
 	var clone, parent uint32
-	if c.rel >= since.R(7, 2) {
+	if c.has(since.DerivedDynptrs) {
 		parent = m.ref
 	}
 	switch {
-	case k.is("bpf_dynptr_from_skb"):
+	case k.is(proto.DynptrFromSkb):
 		t |= dynSkb
-	case k.is("bpf_dynptr_from_xdp"):
+	case k.is(proto.DynptrFromXDP):
 		t |= dynXDP
-	case k.is("bpf_dynptr_from_skb_meta"):
+	case k.is(proto.DynptrFromMeta):
 		t |= dynSkbMeta
-	case k.is("bpf_dynptr_from_file"):
+	case k.is(proto.DynptrFromFile):
 		t |= dynFile
-	case k.is("bpf_dynptr_file_discard"):
+	case k.is(proto.DiscardsFileDynptr):
 		t |= dynFile | objRelease
 		m.release = n
-	case k.is("bpf_dynptr_clone") && t&memUninit != 0:
+	case k.is(proto.ClonesDynptr) && t&memUninit != 0:
 		t |= dynFlag(m.dynType)
 		clone, parent = m.dynRef, m.dynRef
 	}

@@ -2,8 +2,10 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func (c *kfuncs) graphRoot(m *callMeta, n int, kind kfArg) {
@@ -13,13 +15,13 @@ func (c *kfuncs) graphRoot(m *callMeta, n int, kind kfArg) {
 		want, name = fieldRBRoot, "bpf_rb_root"
 	}
 	if !r.Var.IsConst() {
-		c.refuse(uapi.EINVAL, "R%d doesn't have constant offset. %s has to be at the constant offset", n, name)
+		c.refuse(refusal.NotConstantOffsetConstantOffset, n, name)
 	}
 	rec := c.recordOf(r)
 	off := uint32(r.offset())
 	f := rec.find(off, want)
 	if f == nil {
-		c.refuse(uapi.EINVAL, "%s not found at offset=%d", name, off)
+		c.refuse(refusal.NotFoundOffset, name, off)
 	}
 	locked := false
 	if c.resources.holdsLock() {
@@ -32,7 +34,7 @@ func (c *kfuncs) graphRoot(m *callMeta, n int, kind kfArg) {
 			locked = c.cur.lock == key && c.cur.lockID == r.id
 		}
 		if !locked {
-			c.verbose("held lock and object are not in the same allocation")
+			c.say(refusal.HeldLockObjectNotInSame)
 		}
 	}
 	if !locked {
@@ -40,7 +42,7 @@ func (c *kfuncs) graphRoot(m *callMeta, n int, kind kfArg) {
 		if l := rec.first(fieldSpinLock | fieldResSpinLock); l != nil {
 			at = int64(l.off)
 		}
-		c.refuse(uapi.EINVAL, "bpf_spin_lock at off=%d must be held for %s", at, name)
+		c.refuse(refusal.BpfSpinLockOffMustHeld, at, name)
 	}
 	m.root, m.rootRec = f, rec
 }
@@ -52,42 +54,42 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 	if kind == kaNode {
 		want, name, head = fieldRBNode, "bpf_rb_node", "bpf_rb_root"
 	}
-	if k.is("bpf_rbtree_remove", "bpf_rbtree_left", "bpf_rbtree_right") {
-		if c.rel >= since.R(6, 16) {
+	if k.is(proto.TakesTreeNode) {
+		if c.has(since.TreeWalk) {
 			if !r.typ.isNonOwning() && r.ref == 0 {
-				c.refuse(uapi.EINVAL, "%s can only take non-owning or refcounted bpf_rb_node pointer", k.name)
+				c.refuse(refusal.OnlyTakeNonOwningRefcountedBpf, k.name)
 			}
 		} else if !r.typ.isNonOwning() || r.ref != 0 {
-			c.refuse(uapi.EINVAL, "rbtree_remove node input must be non-owning ref")
+			c.refuse(refusal.RbtreeRemoveNodeInputMustNon)
 		}
 		if c.resources.inTreeCallback() {
-			if c.rel < since.R(6, 16) {
-				c.refuse(uapi.EINVAL, "rbtree_remove not allowed in rbtree cb")
+			if !c.has(since.TreeWalk) {
+				c.refuse(refusal.RbtreeRemoveNotAllowedInRbtree)
 			}
-			c.refuse(uapi.EINVAL, "%s not allowed in rbtree cb", k.name)
+			c.refuse(refusal.NotAllowedInRbtreeCb, k.name)
 		}
 	} else {
 		if r.typ != ptrBTF|memAlloc {
-			c.refuse(uapi.EINVAL, "arg#%d expected pointer to allocated object", n-1)
+			c.refuse(refusal.ArgExpectedPointerAllocatedObject, n-1)
 		}
 		if r.ref == 0 {
-			c.refuse(uapi.EINVAL, "allocated object must be referenced")
+			c.refuse(refusal.AllocatedObjectMustReferenced)
 		}
 	}
 	if !r.Var.IsConst() {
-		c.refuse(uapi.EINVAL, "R%d doesn't have constant offset. %s has to be at the constant offset", n, name)
+		c.refuse(refusal.NotConstantOffsetConstantOffset, n, name)
 	}
 	off := uint32(r.offset())
 	if c.recordOf(r).find(off, want) == nil {
-		c.refuse(uapi.EINVAL, "%s not found at offset=%d", name, off)
+		c.refuse(refusal.NotFoundOffset, name, off)
 	}
 	f := m.root
 	if !c.kernelMem.structMatch(r.spec, btf.ID(r.tid), 0, f.spec, f.tid, true, false) {
-		c.refuse(uapi.EINVAL, "operation on %s expects arg#1 %s at offset=%d in struct %s, but arg is at offset=%d in struct %s", head, name, f.nodeOff, c.specName(f.spec, uint32(f.tid)), off, c.specName(r.spec, r.tid))
+		c.refuse(refusal.OperationExpectsArg1OffsetIn, head, name, f.nodeOff, c.specName(f.spec, uint32(f.tid)), off, c.specName(r.spec, r.tid))
 	}
 	m.argSpec, m.argID = r.spec, r.tid
 	if off != f.nodeOff {
-		c.refuse(uapi.EINVAL, "arg#1 offset=%d, but expected %s at offset=%d in struct %s", off, name, f.nodeOff, c.specName(f.spec, uint32(f.tid)))
+		c.refuse(refusal.Arg1OffsetButExpectedOffset, off, name, f.nodeOff, c.specName(f.spec, uint32(f.tid)))
 	}
 }
 
@@ -95,15 +97,15 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 func (c *kfuncs) irqArg(m *callMeta, n int) {
 	k := m.k
 	r := c.reg(n)
-	save := k.is("bpf_local_irq_save", "bpf_res_spin_lock_irqsave")
+	save := k.is(proto.SavesIRQ)
 	class := uint8(0)
-	if k.is("bpf_res_spin_lock_irqsave", "bpf_res_spin_unlock_irqrestore") {
+	if k.is(proto.TakesResLock|proto.DropsResLock) && k.is(proto.SavesIRQ|proto.RestoresIRQ) {
 		class = 1
 	}
 	spi, errno := c.stack.objectSpi(r, "irq_flag", 1)
 	if save {
 		if errno != 0 && errno != uapi.ERANGE || errno == 0 && c.funcOf(r).stack[spi].t[0] == slotIRQ {
-			c.refuse(uapi.EINVAL, "expected uninitialized irq flag as arg#%d", n-1)
+			c.refuse(refusal.ExpectedUninitializedIrqFlagArg, n-1)
 		}
 		c.memory.access(c.insn, n, 0, 8, write, -1, false, false)
 		r = c.reg(n)
@@ -122,14 +124,14 @@ func (c *kfuncs) irqArg(m *callMeta, n int) {
 		return
 	}
 	if errno != 0 || c.funcOf(r).stack[spi].t[0] != slotIRQ {
-		c.refuse(uapi.EINVAL, "expected an initialized irq flag as arg#%d", n-1)
+		c.refuse(refusal.ExpectedInitializedIrqFlagArg, n-1)
 	}
 	f := c.funcOf(r)
 	sl := &f.stack[spi]
 	c.liveness.readSlot(f, spi)
 	if sl.reg.class != class {
 		names := [...]string{"native", "lock"}
-		c.refuse(uapi.EINVAL, "irq flag acquired by %s kfuncs cannot be restored with %s kfuncs", names[sl.reg.class], names[class])
+		c.refuse(refusal.IrqFlagAcquiredKfuncsCannotRestored, names[sl.reg.class], names[class])
 	}
 	if sl.reg.ref != c.cur.irqID {
 		at := 0
@@ -138,7 +140,7 @@ func (c *kfuncs) irqArg(m *callMeta, n int) {
 				at = x.insn
 			}
 		}
-		c.refuse(uapi.EACCES, "cannot restore irq state out of order, expected id=%d acquired at insn_idx=%d", c.cur.irqID, at)
+		c.refuse(refusal.CannotRestoreIrqStateOutOrder, c.cur.irqID, at)
 	}
 	prev := uint32(0)
 	for i := 0; i < len(c.cur.refs); i++ {

@@ -2,18 +2,18 @@ package verifier
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // addKfunc finds the kernel function that instruction i calls.
 func (l *layout) addKfunc(i int) {
 	in := &l.insns[i]
-	if l.rel < since.R(5, 13) {
+	if !l.has(since.Kfuncs) {
 		return
 	}
 	ref, ok := l.p.Refs[i]
@@ -21,7 +21,7 @@ func (l *layout) addKfunc(i int) {
 		if in.Imm == 0 {
 			return
 		}
-		l.refuse(uapi.EINVAL, "kernel btf_id %d is not a function", in.Imm)
+		l.refuse(refusal.KernelBtfIdNotFunction, in.Imm)
 	}
 	if ref.Missing {
 		// libbpf sets calls of missing weak functions to number 0.
@@ -29,7 +29,7 @@ func (l *layout) addKfunc(i int) {
 		return
 	}
 	if !l.prog.gpl {
-		l.refuse(uapi.EINVAL, "cannot call kernel function from non-GPL compatible program")
+		l.refuse(refusal.CannotCallKernelFunctionNonGPL)
 	}
 	k := l.prog.kfuncs[ref.Name]
 	if k == nil {
@@ -39,7 +39,7 @@ func (l *layout) addKfunc(i int) {
 		}
 		l.prog.kfuncs[ref.Name] = k
 		if len(l.prog.kfuncs) > maxKfuncs {
-			l.refuse(uapi.E2BIG, "too many different kernel function calls")
+			l.refuse(refusal.TooManyDifferentKernelFunctionCalls)
 		}
 	}
 	l.aux[i].kfunc = k
@@ -53,14 +53,14 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	k := &kfunc{name: ref.Name, spec: l.addSpec(s), id: ref.TypeID}
 	fn := s.MustType(ref.TypeID)
 	if fn.Kind != btf.KindFunc {
-		l.refuse(uapi.EINVAL, "kernel btf_id %d is not a function", ref.TypeID)
+		l.refuse(refusal.KernelBtfIdNotFunction, ref.TypeID)
 	}
 	k.name = fn.Name
-	if strings.HasPrefix(k.name, "bpf_xdp_metadata_rx_") && l.p.Flags&flagDevBound == 0 {
-		l.refuse(uapi.EINVAL, "metadata kfuncs require device-bound program")
-	}
 	k.proto = s.MustType(fn.Ref)
 	row, ok := l.declared(ref.Module).Lookup(fn.Name)
+	if row.Is(proto.DeviceMetadata) && l.p.Flags&flagDevBound == 0 {
+		l.refuse(refusal.MetadataKfuncsRequireDeviceBoundProgram)
+	}
 	if !ok {
 		tagged := s.Kfuncs()
 		k.none = len(tagged) > 0 && !slices.Contains(tagged, ref.TypeID)
@@ -70,15 +70,15 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	k.flags = kfFlags(row.FlagsIn(l.rel))
 	k.allowed = row.For(l.rel, l.prog.caller)
 	if row.Only == proto.SessionPrograms && l.p.Attach != uapi.AttachTraceKprobeSession && l.p.Attach != uapi.AttachTraceUprobeSession {
-		k.allowed = l.rel >= since.R(7, 0) && k.allowed
+		k.allowed = l.has(since.SessionKfuncs) && k.allowed
 	}
-	k.changesPacket = k.is("bpf_xdp_pull_data")
+	k.changesPacket = k.is(proto.PullsPacket)
 	return k
 }
 
 // dropInTracing: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there.
 func (c *kfuncs) dropInTracing(m *callMeta) {
-	if c.rel < since.R(7, 2) || !m.k.is("bpf_obj_drop", "bpf_percpu_obj_drop") {
+	if !c.has(since.UnsafeDrop) || !m.k.is(proto.DropsObject|proto.DropsPercpu) {
 		return
 	}
 	traces := tracer(c.prog.typ) || c.prog.typ == uapi.ProgTypeTracing && c.p.Attach != uapi.AttachTraceIter && !c.p.Sleepable
@@ -88,7 +88,7 @@ func (c *kfuncs) dropInTracing(m *callMeta) {
 	}
 	for i := range rec.fields {
 		if rec.fields[i].kind&(fieldSpinLock|fieldResSpinLock|fieldTimer|fieldWorkqueue|fieldTaskWork|fieldKptrUnref|fieldRefcount) == 0 {
-			c.refuse(uapi.EINVAL, "%s cannot be used in tracing programs on types with NMI unsafe fields", m.k.name)
+			c.refuse(refusal.CannotUsedInTracingProgramsTypes, m.k.name)
 		}
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // kfuncResult sets r0 to what a kernel function returns.
@@ -19,7 +20,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 		return
 	case btf.KindInt, btf.KindEnum, btf.KindEnum64:
 		r0.unknown()
-		if k.is("bpf_res_spin_lock", "bpf_res_spin_lock_irqsave") {
+		if k.is(proto.TakesResLock) {
 			r0.constant(0)
 		}
 		return
@@ -44,7 +45,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 			}
 		}
 		if size == 0 {
-			c.refuse(uapi.EINVAL, "kernel function %s returns pointer type %s %s is not supported", k.name, strings.ToUpper(pt.Kind.String()), pt.Name)
+			c.refuse(refusal.KernelFunctionReturnsPointerTypeNot, k.name, strings.ToUpper(pt.Kind.String()), pt.Name)
 		}
 		r0.pointer(ptrMem)
 		r0.mem = uint32(size)
@@ -54,25 +55,25 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 		if m.ref != 0 {
 			r0.ref = m.ref
 		}
-		if k.flags.has(kfRCUProtected) && c.rel >= since.R(6, 18) {
+		if k.flags.has(kfRCUProtected) && c.has(since.RCUProtectedKfuncs) {
 			r0.typ |= memRCU
 		}
 	} else {
 		typ := ptrBTF
 		switch {
-		case k.is("bpf_get_kmem_cache"):
+		case k.is(proto.ReturnsUntrusted):
 			typ |= ptrUntrusted
-		case k.flags.has(kfRCUProtected) && c.rel >= since.R(6, 18):
+		case k.flags.has(kfRCUProtected) && c.has(since.RCUProtectedKfuncs):
 			typ |= memRCU
 		case k.flags.has(kfIterNext) && c.iterReg(m).typ&memRCU != 0:
 			typ |= memRCU
-		case k.flags.has(kfIterNext), c.rel >= since.R(6, 18):
+		case k.flags.has(kfIterNext), c.has(since.KfuncResultsTrusted):
 			typ |= ptrTrusted
 		}
 		r0.pointer(typ)
 		r0.spec, r0.tid = k.spec, uint32(pt.ID)
 	}
-	retNull := k.flags.has(kfRetNull) && !(k.is("bpf_refcount_acquire") && m.owning)
+	retNull := k.flags.has(kfRetNull) && !(k.is(proto.CountsReference) && m.owning)
 	if retNull {
 		r0.typ |= maybeNull
 		r0.id = c.newID()
@@ -83,7 +84,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 			r0.id = id
 		}
 		r0.ref = id
-	} else if k.is("bpf_rbtree_first", "bpf_rbtree_root", "bpf_rbtree_left", "bpf_rbtree_right", "bpf_list_front", "bpf_list_back") {
+	} else if k.is(proto.PeeksNode) {
 		c.resources.nonOwning(r0)
 	}
 	if r0.id == 0 && c.resources.mayHoldLock(r0) {
@@ -95,44 +96,44 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 	k := m.k
 	switch {
-	case k.is("bpf_obj_new", "bpf_percpu_obj_new"):
+	case k.is(proto.NewObject | proto.NewPercpu):
 		c.objNew(m, r0)
-	case k.is("bpf_refcount_acquire"):
+	case k.is(proto.CountsReference):
 		r0.pointer(ptrBTF | memAlloc)
 		r0.spec, r0.tid = m.argSpec, m.argID
-	case k.is("bpf_list_pop_front", "bpf_list_pop_back", "bpf_list_front", "bpf_list_back", "bpf_rbtree_remove", "bpf_rbtree_first", "bpf_rbtree_root", "bpf_rbtree_left", "bpf_rbtree_right"):
+	case k.is(proto.ReturnsNode):
 		if m.root == nil {
 			c.unknown("result of %s", k.name)
 		}
 		graphNode(r0, m.root)
-	case k.is("bpf_cast_to_kern_ctx"):
+	case k.is(proto.CastsToContext):
 		r0.pointer(ptrBTF | ptrTrusted)
 		r0.spec, r0.tid = k.spec, m.retID
-	case k.is("bpf_rdonly_cast"):
+	case k.is(proto.CastsReadOnly):
 		s := c.specs[k.spec-1]
 		if m.constant >= uint64(s.NumTypes()) {
-			c.refuse(uapi.EINVAL, "Unknown type ID %d passed to kfunc bpf_rdonly_cast", m.constant)
+			c.refuse(refusal.UnknownTypeIDPassedKfuncBpf, m.constant)
 		}
 		t := s.SkipMods(btf.ID(m.constant))
 		switch {
 		case t.Kind == btf.KindStruct || t.Kind == btf.KindUnion:
 			r0.pointer(ptrBTF | ptrUntrusted)
 			r0.spec, r0.tid = k.spec, uint32(t.ID)
-		case t.Kind == btf.KindVoid && c.rel >= since.R(6, 17):
+		case t.Kind == btf.KindVoid && c.has(since.RdonlyCastVoid):
 			r0.pointer(ptrMem | memRdonly | ptrUntrusted)
 		default:
-			if c.rel >= since.R(6, 17) {
-				c.refuse(uapi.EINVAL, "kfunc bpf_rdonly_cast type ID argument must be of a struct or void")
+			if c.has(since.RdonlyCastVoid) {
+				c.refuse(refusal.KfuncBpfRdonlyCastTypeID)
 			}
-			c.refuse(uapi.EINVAL, "kfunc bpf_rdonly_cast type ID argument must be of a struct")
+			c.refuse(refusal.KfuncBpfRdonlyCastTypeID2)
 		}
-	case k.is("bpf_dynptr_slice", "bpf_dynptr_slice_rdwr"):
+	case k.is(proto.SlicesDynptr):
 		r0.pointer(ptrMem | dynFlag(m.dynType))
 		r0.mem = uint32(m.constant)
-		if k.is("bpf_dynptr_slice") {
+		if k.is(proto.SlicesReadOnly) {
 			r0.typ |= memRdonly
 		} else if !c.contexts.packetAccess(nil, write) {
-			c.refuse(uapi.EINVAL, "the prog does not allow writes to packet data")
+			c.refuse(refusal.ProgDoesNotAllowWritesPacket)
 		}
 		r0.dyn = m.dynID
 	default:
@@ -148,27 +149,27 @@ func graphNode(r *reg, f *field) {
 
 func (c *kfuncs) objNew(m *callMeta, r0 *reg) {
 	if m.constant > 1<<32-1 {
-		c.refuse(uapi.EINVAL, "local type ID argument must be in range [0, U32_MAX]")
+		c.refuse(refusal.LocalTypeIDArgumentMustIn)
 	}
 	if c.p.BTF == nil {
-		c.refuse(uapi.EINVAL, "bpf_obj_new/bpf_percpu_obj_new requires prog BTF")
+		c.refuse(refusal.BpfObjNewBpfPercpuObj)
 	}
 	spec := c.addSpec(c.p.BTF)
 	if m.constant >= uint64(c.p.BTF.NumTypes()) || c.p.BTF.Kind(btf.ID(m.constant)) != btf.KindStruct {
-		c.refuse(uapi.EINVAL, "bpf_obj_new/bpf_percpu_obj_new type ID argument must be of a struct")
+		c.refuse(refusal.BpfObjNewBpfPercpuObj2)
 	}
-	percpu := m.k.is("bpf_percpu_obj_new")
+	percpu := m.k.is(proto.NewPercpu)
 	id := btf.ID(m.constant)
 	t := c.p.BTF.MustType(id)
 	if percpu {
 		if t.Size > 512 {
-			c.refuse(uapi.EINVAL, "bpf_percpu_obj_new type size (%d) is greater than %d", t.Size, 512)
+			c.refuse(refusal.BpfPercpuObjNewTypeSize, t.Size, 512)
 		}
 		if !c.scalarStruct(c.p.BTF, t, 0) {
-			c.refuse(uapi.EINVAL, "bpf_percpu_obj_new type ID argument must be of a struct of scalars")
+			c.refuse(refusal.BpfPercpuObjNewTypeID)
 		}
 		if c.objectRecord(spec, id) != nil {
-			c.refuse(uapi.EINVAL, "bpf_percpu_obj_new type ID argument must not contain special fields")
+			c.refuse(refusal.BpfPercpuObjNewTypeID2)
 		}
 	}
 	r0.pointer(ptrBTF | memAlloc)

@@ -3,20 +3,21 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // accessKptr checks a load or store of a kptr (check_map_kptr_access).
 func (a *memory) accessKptr(insn, value int, f *field) {
 	in := &a.insns[insn]
 	if mode(in) != modeMEM {
-		a.refuse(uapi.EACCES, "kptr in map can only be accessed using BPF_MEM instruction mode")
+		a.refuse(refusal.KptrInMapOnlyAccessedUsing)
 	}
 	if class(in) != clsLDX && (f.kind == fieldKptrRef || f.kind == fieldKptrPercpu) {
-		a.refuse(uapi.EACCES, "store to referenced kptr disallowed")
+		a.refuse(refusal.StoreReferencedKptrDisallowed)
 	}
 	if class(in) != clsLDX && f.kind == fieldUptr {
-		a.refuse(uapi.EACCES, "store to uptr disallowed")
+		a.refuse(refusal.StoreUptrDisallowed)
 	}
 	switch class(in) {
 	case clsLDX:
@@ -38,26 +39,26 @@ func (a *memory) accessKptr(insn, value int, f *field) {
 			return
 		}
 		if !a.kptrMatch(f, v, value) {
-			panic(refusal{uapi.EACCES})
+			panic(refused{uapi.EACCES})
 		}
 	case clsST:
 		if in.Imm != 0 {
-			a.refuse(uapi.EACCES, "BPF_ST imm must be 0 when storing to kptr at off=%d", f.off)
+			a.refuse(refusal.BPFSTImmMust0When, f.off)
 		}
 	}
 }
 
-var rcuTypes = map[string]since.Release{"prog_test_ref_kfunc": since.R(6, 4), "cgroup": since.R(6, 4), "bpf_cpumask": since.R(6, 4), "task_struct": since.R(6, 4), "bpf_crypto_ctx": since.R(6, 10)}
+var rcuTypes = map[string]since.Rule{"prog_test_ref_kfunc": since.RCUKptrs, "cgroup": since.RCUKptrs, "bpf_cpumask": since.RCUKptrs, "task_struct": since.RCUKptrs, "bpf_crypto_ctx": since.CryptoKptrs}
 
 // kptrFlags returns how far a loaded kptr can be trusted (btf_ld_kptr_type).
 func (a *memory) kptrFlags(f *field) regType {
-	if a.rel < since.R(6, 4) {
+	if !a.has(since.RCUKptrs) {
 		return maybeNull | ptrUntrusted
 	}
 	safe := f.kind == fieldKptrPercpu
 	if f.kind == fieldKptrRef {
-		safe = !a.isKernelSpec(f.spec) && a.rel >= since.R(6, 8)
-		if from, ok := rcuTypes[a.specName(f.spec, uint32(f.tid))]; ok && from <= a.rel {
+		safe = !a.isKernelSpec(f.spec) && a.has(since.LocalKptrsRCU)
+		if from, ok := rcuTypes[a.specName(f.spec, uint32(f.tid))]; ok && a.has(from) {
 			safe = true
 		}
 	}
@@ -105,7 +106,7 @@ func (a *memory) kptrMatch(f *field, r *reg, n int) bool {
 		if f.kind == fieldKptrUnref {
 			text = " or " + a.typeName(ptrBTF|ptrUntrusted) + a.specName(f.spec, uint32(f.tid))
 		}
-		a.verbose("invalid kptr access, R%d type=%s%s expected=%s%s%s", n, a.typeName(r.typ), name, a.typeName(ptrBTF), a.specName(f.spec, uint32(f.tid)), text)
+		a.say(refusal.InvalidKptrAccessRTypeExpected, n, a.typeName(r.typ), name, a.typeName(ptrBTF), a.specName(f.spec, uint32(f.tid)), text)
 		return false
 	}
 	return true

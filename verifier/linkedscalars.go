@@ -2,8 +2,8 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 // collectLinked finds registers and slots with an identity; beyond six they are forgotten.
@@ -51,7 +51,7 @@ func (c *conditions) syncEqual(in *decode.Insn, other *state, d, s, od, os *reg,
 				r.copyFrom(known)
 			}
 		}
-		if c.rel >= since.R(6, 8) {
+		if c.has(since.LinkedInSpills) {
 			st.eachReg(spillMask, copyTo)
 			return
 		}
@@ -104,7 +104,7 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 		if w32 {
 			r.Zext()
 		}
-		if c.rel >= since.R(6, 18) {
+		if c.has(since.LinkedDeduced) {
 			r.Sync(c.rules)
 		}
 	}

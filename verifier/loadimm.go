@@ -6,7 +6,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -15,10 +16,10 @@ func sortInts(s []int)  { slices.Sort(s) }
 // loadImm checks the load of a 64-bit immediate, a map, a function or a kernel variable (check_ld_imm).
 func (e *explorer) loadImm(in *decode.Insn) {
 	if sizeOf(in) != 8 {
-		e.refuse(uapi.EINVAL, "invalid BPF_LD_IMM insn")
+		e.refuse(refusal.InvalidBPFLDIMMInsn)
 	}
 	if in.Off != 0 {
-		e.refuse(uapi.EINVAL, "BPF_LD_IMM64 uses reserved fields")
+		e.refuse(refusal.BPFLDImm64UsesReservedFields)
 	}
 	e.values.checkDst(in.Dst, true)
 	d := e.reg(int(in.Dst))
@@ -37,13 +38,13 @@ func (e *explorer) loadImm(in *decode.Insn) {
 	case 4:
 		sub := e.subprogFrom(callTarget(e.insn, in))
 		if !e.funcInfo() {
-			e.refuse(uapi.EINVAL, "missing btf func_info")
+			e.refuse(refusal.MissingBtfFuncInfo)
 		}
 		if e.subs[sub].linkage != funcStatic {
-			e.refuse(uapi.EINVAL, "callback function not static")
+			e.refuse(refusal.CallbackFunctionNotStatic)
 		}
 		if sub == 0 {
-			e.refuse(uapi.EINVAL, "callback function cannot be the main program")
+			e.refuse(refusal.CallbackFunctionCannotMainProgram)
 		}
 		d.pointer(ptrFunc)
 		d.sub = uint16(sub)
@@ -59,7 +60,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 		d.pointer(ptrMapValue)
 		d.mapp = a.mapp
 		d.off = int32(a.off)
-		if m.rec.has(fieldSpinLock) && e.rel < since.R(6, 2) {
+		if m.rec.has(fieldSpinLock) && !e.has(since.LockIdentity) {
 			d.id = e.newID()
 		}
 	}
@@ -70,12 +71,12 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	switch e.prog.typ {
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
 	default:
-		e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] instructions not allowed for this program type")
+		e.refuse(refusal.BPFLDABSINDInstructionsNot)
 	}
 	s := e.cur
 	for i := s.curFrame; i > 0; i-- {
-		if s.frames[i].inCallback && e.rel >= since.R(6, 12) {
-			e.refuse(uapi.EINVAL, "cannot use BPF_LD_[ABS|IND] within callback")
+		if s.frames[i].inCallback && e.has(since.NoLoadPacketInCallback) {
+			e.refuse(refusal.CannotUseBPFLDABSIND)
 		}
 	}
 	e.packetFields(in)
@@ -84,21 +85,21 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 		e.resources.resourceLeak(true, true, "BPF_LD_[ABS|IND]")
 	} else {
 		if e.resources.leak(false) {
-			e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] cannot be mixed with socket references")
+			e.refuse(refusal.BPFLDABSINDCannotMixed)
 		}
 		if s.lock != (lockKey{}) {
-			e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] cannot be used inside bpf_spin_lock-ed region")
+			e.refuse(refusal.BPFLDABSINDCannotUsed)
 		}
 		if s.rcu > 0 {
-			e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] cannot be used inside bpf_rcu_read_lock-ed region")
+			e.refuse(refusal.BPFLDABSINDCannotUsed2)
 		}
 		if s.preempt > 0 {
-			e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] cannot be used inside bpf_preempt_disable-ed region")
+			e.refuse(refusal.BPFLDABSINDCannotUsed3)
 		}
 	}
 	r6 := e.reg(6)
 	if r6.typ != ptrCtx {
-		e.refuse(uapi.EINVAL, "at the time of BPF_LD_ABS|IND R6 != pointer to skb")
+		e.refuse(refusal.TimeBPFLDABSINDR6)
 	}
 	if mode(in) == modeIND {
 		e.values.checkSrc(in.Src)

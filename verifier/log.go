@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // logger writes the kernel's log. At log level 1 it holds back the text of a path, which is dropped if the path
@@ -127,7 +127,7 @@ func (l *logger) states(e *position, cur, old *state) {
 func (l *logger) safeFunc(e *position, sub int) {
 	switch {
 	case l.level == 0:
-	case e.rel < since.R(6, 8):
+	case !e.has(since.FuncNameWords):
 		l.printf("Func#%d is safe for any args that match its prototype\n", sub)
 	default:
 		l.printf("Func#%d ('%s') is safe for any args that match its prototype\n", sub, e.subs[sub].name)
@@ -274,12 +274,12 @@ func (l *logger) insn(e *position) {
 		l.touched, l.all = 0, false
 		return
 	}
-	if e.rel < since.R(5, 18) && l.level > 1 {
+	if !e.has(since.StateLines) && l.level > 1 {
 		l.printf("%d: %s\n", e.insn, stateText(e, e.cur, e.cur.curFrame))
 		l.fresh = false
 		l.touched, l.all, l.slots = 0, false, [maxFrames]uint64{}
 	} else {
-		if l.fresh && (l.level > 1 || e.rel < since.R(5, 18)) {
+		if l.fresh && (l.level > 1 || !e.has(since.StateLines)) {
 			l.printf("\nfrom %d to %d: %s\n", e.prev, e.insn, stateText(e, e.cur, e.cur.curFrame))
 			l.fresh = false
 		}
@@ -311,7 +311,7 @@ func (l *logger) sourceLine(e *position) {
 	last := l.lastLine
 	l.lastLine = ln
 	switch {
-	case e.rel < since.R(6, 9):
+	case !e.has(since.SourcePositions):
 		l.printf("; %s\n", strings.TrimSpace(ln.Text))
 	case last == nil || last.File != ln.File || last.Line != ln.Line:
 		l.printf("; %s @ %s:%d\n", strings.TrimSpace(ln.Text), base(ln.File), ln.Line)

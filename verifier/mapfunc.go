@@ -2,47 +2,21 @@ package verifier
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func hasDirectValue(t uapi.MapType) bool {
 	return t == uapi.MapTypeArray || t == uapi.MapTypeArena || t == uapi.MapTypeInsnArray
 }
 
-// funcsOfMap lists the helpers that a map type may be passed to. Types without an entry accept all helpers that are not
-// listed (check_map_func_compatibility).
-var funcsOfMap = map[uapi.MapType][]uapi.FuncID{
-	uapi.MapTypeProgArray:           {uapi.FuncTailCall},
-	uapi.MapTypePerfEventArray:      {uapi.FuncPerfEventRead, uapi.FuncPerfEventOutput, uapi.FuncSkbOutput, uapi.FuncPerfEventReadValue, uapi.FuncXDPOutput},
-	uapi.MapTypeRingbuf:             {uapi.FuncRingbufOutput, uapi.FuncRingbufReserve, uapi.FuncRingbufQuery, uapi.FuncRingbufReserveDynptr, uapi.FuncRingbufSubmitDynptr, uapi.FuncRingbufDiscardDynptr},
-	uapi.MapTypeUserRingbuf:         {uapi.FuncUserRingbufDrain},
-	uapi.MapTypeStackTrace:          {uapi.FuncGetStackid},
-	uapi.MapTypeCgroupArray:         {uapi.FuncSkbUnderCgroup, uapi.FuncCurrentTaskUnderCgroup},
-	uapi.MapTypeCgroupStorage:       {uapi.FuncGetLocalStorage},
-	uapi.MapTypePercpuCgroupStorage: {uapi.FuncGetLocalStorage},
-	uapi.MapTypeDevmap:              {uapi.FuncRedirectMap, uapi.FuncMapLookupElem},
-	uapi.MapTypeDevmapHash:          {uapi.FuncRedirectMap, uapi.FuncMapLookupElem},
-	uapi.MapTypeCpumap:              {uapi.FuncRedirectMap},
-	uapi.MapTypeXskmap:              {uapi.FuncRedirectMap, uapi.FuncMapLookupElem},
-	uapi.MapTypeArrayOfMaps:         {uapi.FuncMapLookupElem},
-	uapi.MapTypeHashOfMaps:          {uapi.FuncMapLookupElem},
-	uapi.MapTypeSockmap:             {uapi.FuncSkRedirectMap, uapi.FuncSockMapUpdate, uapi.FuncMsgRedirectMap, uapi.FuncSkSelectReuseport, uapi.FuncMapLookupElem},
-	uapi.MapTypeSockhash:            {uapi.FuncSkRedirectHash, uapi.FuncSockHashUpdate, uapi.FuncMsgRedirectHash, uapi.FuncSkSelectReuseport, uapi.FuncMapLookupElem},
-	uapi.MapTypeReuseportSockarray:  {uapi.FuncSkSelectReuseport},
-	uapi.MapTypeQueue:               {uapi.FuncMapPeekElem, uapi.FuncMapPopElem, uapi.FuncMapPushElem},
-	uapi.MapTypeStack:               {uapi.FuncMapPeekElem, uapi.FuncMapPopElem, uapi.FuncMapPushElem},
-	uapi.MapTypeSkStorage:           {uapi.FuncSkStorageGet, uapi.FuncSkStorageDelete, uapi.FuncKptrXchg},
-	uapi.MapTypeInodeStorage:        {uapi.FuncInodeStorageGet, uapi.FuncInodeStorageDelete, uapi.FuncKptrXchg},
-	uapi.MapTypeTaskStorage:         {uapi.FuncTaskStorageGet, uapi.FuncTaskStorageDelete, uapi.FuncKptrXchg},
-	uapi.MapTypeCgrpStorage:         {uapi.FuncCgrpStorageGet, uapi.FuncCgrpStorageDelete, uapi.FuncKptrXchg},
-	uapi.MapTypeBloomFilter:         {uapi.FuncMapPeekElem, uapi.FuncMapPushElem},
-	uapi.MapTypeInsnArray:           {},
-}
-
-// mapsOfFunc lists the map types that a helper accepts.
+// mapsOfFunc pairs helpers with the map types that they are for (check_map_func_compatibility). A helper without a row
+// is for maps of every type; a type that a row names takes no helpers but those that name it, with the exceptions in
+// alsoTakes.
 var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
 	uapi.FuncTailCall:               {uapi.MapTypeProgArray},
 	uapi.FuncPerfEventRead:          {uapi.MapTypePerfEventArray},
@@ -82,27 +56,58 @@ var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
 }
 
 // checkMapFunc checks that a helper accepts a map's type.
+
+// alsoTakes lists which of the helpers for maps of every type a type takes that has helpers of its own, or takes few.
+var alsoTakes = map[uapi.MapType][]uapi.FuncID{
+	uapi.MapTypeRingbuf:      {uapi.FuncRingbufSubmitDynptr, uapi.FuncRingbufDiscardDynptr},
+	uapi.MapTypeDevmap:       {uapi.FuncMapLookupElem},
+	uapi.MapTypeDevmapHash:   {uapi.FuncMapLookupElem},
+	uapi.MapTypeXskmap:       {uapi.FuncMapLookupElem},
+	uapi.MapTypeArrayOfMaps:  {uapi.FuncMapLookupElem},
+	uapi.MapTypeHashOfMaps:   {uapi.FuncMapLookupElem},
+	uapi.MapTypeSockmap:      {uapi.FuncMapLookupElem},
+	uapi.MapTypeSockhash:     {uapi.FuncMapLookupElem},
+	uapi.MapTypeSkStorage:    {uapi.FuncKptrXchg},
+	uapi.MapTypeInodeStorage: {uapi.FuncKptrXchg},
+	uapi.MapTypeTaskStorage:  {uapi.FuncKptrXchg},
+	uapi.MapTypeCgrpStorage:  {uapi.FuncKptrXchg},
+	uapi.MapTypeInsnArray:    {},
+}
+
+// closedTypes are the map types that do not take every helper for maps.
+var closedTypes = sync.OnceValue(func() map[uapi.MapType]bool {
+	closed := map[uapi.MapType]bool{}
+	for t := range alsoTakes {
+		closed[t] = true
+	}
+	for id, types := range mapsOfFunc {
+		for _, t := range types {
+			closed[t] = closed[t] || id != uapi.FuncMapLookupPercpuElem // whose maps are like others
+		}
+	}
+	return closed
+})
+
+// takes reports whether maps of a type may be passed to a helper.
+func takes(t uapi.MapType, id uapi.FuncID) bool {
+	if types, ok := mapsOfFunc[id]; ok {
+		return slices.Contains(types, t)
+	}
+	return !closedTypes()[t] || slices.Contains(alsoTakes[t], id)
+}
+
 func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	if m.mapp == nil {
 		return
 	}
 	t := m.mapp.Type
-	bad := false
-	if list, ok := funcsOfMap[t]; ok && !slices.Contains(list, id) {
-		bad = true
-		if t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
-			bad = !c.updatesSockmap(id)
-		}
+	ok := takes(t, id)
+	if !ok && (t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash) {
+		ok = c.updatesSockmap(id)
 	}
-	if list, ok := mapsOfFunc[id]; ok && !slices.Contains(list, t) {
-		bad = true
-	}
-	if bad {
+	if !ok {
 		h, _ := proto.Lookup(id)
-		c.refuse(uapi.EINVAL, "cannot pass map_type %d into func %s#%d", t, h.Name(), int32(id))
-	}
-	if id == uapi.FuncTailCall && c.nsubs() > 1 && c.rel < since.R(5, 10) {
-		c.refuse(uapi.EINVAL, "tail_calls are not allowed in programs with bpf-to-bpf calls")
+		c.refuse(refusal.CannotPassMapTypeIntoFunc, t, h.Name(), int32(id))
 	}
 }
 
@@ -122,14 +127,14 @@ func (c *helpers) updatesSockmap(id uapi.FuncID) bool {
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeXDP, uapi.ProgTypeSkReuseport, uapi.ProgTypeFlowDissector, uapi.ProgTypeSkLookup:
 		return true
 	}
-	c.verbose("cannot update sockmap in this context")
+	c.say(refusal.CannotUpdateSockmapInContext)
 	return false
 }
 
 // checkFormat checks the constant format of bpf_snprintf (bpf_bprintf_prepare).
 func (c *helpers) checkFormat(regs *[11]reg) {
 	if regs[5].Var.Value%8 != 0 {
-		panic(refusal{uapi.EINVAL})
+		c.refuse(refusal.FormatDataSize)
 	}
 	n := int(regs[5].Var.Value / 8)
 	m := c.mapOf(&regs[3])
@@ -139,7 +144,7 @@ func (c *helpers) checkFormat(regs *[11]reg) {
 		f = f[:i]
 	}
 	if !formatOK(f, n, c.has(since.UTF8Formats)) {
-		c.refuse(uapi.EINVAL, "Invalid format string")
+		c.refuse(refusal.InvalidFormatString)
 	}
 }
 

@@ -2,8 +2,8 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/klog"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // MatchLog finds the program of an object that a log is about: the one it names, else the one with the log's
@@ -41,4 +41,4 @@ func stepsEqual(lp *loader.LinkedProgram, log *klog.Log) float64 {
 }
 
 // Meaning explains a line of the kernel's log and what to do about it; "" if there is no explanation.
-func Meaning(message string) string { return reason(message, uapi.Errno(0)) }
+func Meaning(message string) string { return refusal.Explain(message) }

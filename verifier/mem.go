@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // checkAlign checks alignment where the machine or the kernel's bookkeeping requires it.
@@ -17,7 +18,7 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 		if (strict || a.p.Flags&uapi.ProgStrictAlignment != 0) && size != 1 {
 			t := r.Var.Add(constOf(int64(2 + int(r.off) + off)))
 			if !t.Aligned(uint64(size)) {
-				a.refuse(uapi.EACCES, "misaligned packet access off %d+%s+%d+%d size %d", 2, a.values.bits(r), r.off, off, size)
+				a.refuse(refusal.MisalignedPacketAccessOffSize, 2, a.values.bits(r), r.off, off, size)
 			}
 		}
 		return
@@ -46,7 +47,7 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 		return
 	}
 	if t := r.Var.Add(constOf(int64(int(r.off) + off))); !t.Aligned(uint64(size)) {
-		a.refuse(uapi.EACCES, "misaligned %saccess off %s+%d+%d size %d", desc, a.values.bits(r), r.off, off, size)
+		a.refuse(refusal.MisalignedAccessOffSize, desc, a.values.bits(r), r.off, off, size)
 	}
 }
 
@@ -55,13 +56,13 @@ func (a *memory) regionError(n int, off int64, size int, limit uint32) {
 	r := a.reg(n)
 	switch r.typ {
 	case ptrMapKey:
-		a.verbose("invalid access to map key, key_size=%d off=%d size=%d", limit, off, size)
+		a.say(refusal.InvalidAccessMapKeyKeySize, limit, off, size)
 	case ptrMapValue:
-		a.verbose("invalid access to map value, value_size=%d off=%d size=%d", limit, off, size)
+		a.say(refusal.InvalidAccessMapValueValueSize, limit, off, size)
 	case ptrPacket, ptrPacketMeta, ptrPacketEnd:
-		a.verbose("invalid access to packet, off=%d size=%d, R%d(id=%d,off=%d,r=%d)", off, size, n, r.id, off, limit)
+		a.say(refusal.InvalidAccessPacketOffSizeR, off, size, n, r.id, off, limit)
 	default:
-		a.verbose("invalid access to memory, mem_size=%d off=%d size=%d", limit, off, size)
+		a.say(refusal.InvalidAccessMemoryMemSizeOff, limit, off, size)
 	}
 }
 
@@ -75,18 +76,18 @@ func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
 	r := a.reg(n)
 	sum := r.SMin + int64(off)
 	if r.SMin < 0 && (r.SMin == math.MinInt64 || sum != int64(int32(sum)) || sum < 0) {
-		a.refuse(uapi.EACCES, "R%d min value is negative, either use unsigned index or do a if (index >=0) check.", n)
+		a.refuse(refusal.MinValueNegativeEitherUseUnsigned, n)
 	}
 	if !inRegion(sum, size, limit, zeroOK) {
 		a.regionError(n, sum, size, limit)
-		a.refuse(uapi.EACCES, "R%d min value is outside of the allowed memory range", n)
+		a.refuse(refusal.MinValueOutsideAllowedMemoryRange, n)
 	}
 	if r.UMax >= maxVarOff {
-		a.refuse(uapi.EACCES, "R%d unbounded memory access, make sure to bounds check any such access", n)
+		a.refuse(refusal.UnboundedMemoryAccessMakeSureBounds, n)
 	}
 	if hi := int64(r.UMax) + int64(off); !inRegion(hi, size, limit, zeroOK) {
 		a.regionError(n, hi, size, limit)
-		a.refuse(uapi.EACCES, "R%d max value is outside of the allowed memory range", n)
+		a.refuse(refusal.MaxValueOutsideAllowedMemoryRange, n)
 	}
 }
 
@@ -94,11 +95,11 @@ func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
 func (a *memory) checkOffset(r *reg, n int, fixedOK bool) {
 	switch {
 	case r.off < 0:
-		a.refuse(uapi.EACCES, "negative offset %s ptr R%d off=%d disallowed", a.typeName(r.typ), n, r.off)
+		a.refuse(refusal.NegativeOffsetPtrROffDisallowed, a.typeName(r.typ), n, r.off)
 	case !fixedOK && r.off != 0:
-		a.refuse(uapi.EACCES, "dereference of modified %s ptr R%d off=%d disallowed", a.typeName(r.typ), n, r.off)
+		a.refuse(refusal.DereferenceModifiedPtrROffDisallowed, a.typeName(r.typ), n, r.off)
 	case !r.Var.Equals(0):
-		a.refuse(uapi.EACCES, "variable %s access var_off=%s disallowed", a.typeName(r.typ), a.values.bits(r))
+		a.refuse(refusal.VariableAccessVarOffDisallowed, a.typeName(r.typ), a.values.bits(r))
 	}
 }
 
@@ -113,10 +114,10 @@ const (
 func (a *memory) checkMapFlags(n, off, size int, t accessType) {
 	m := a.mapOf(a.reg(n))
 	if t == write && m.Flags&flagRdonlyProg != 0 {
-		a.refuse(uapi.EACCES, "write into map forbidden, value_size=%d off=%d size=%d", m.ValueSize, off, size)
+		a.refuse(refusal.WriteIntoMapForbiddenValueSize, m.ValueSize, off, size)
 	}
 	if t == read && m.Flags&flagWronlyProg != 0 && m.Flags&flagRdonlyProg == 0 {
-		a.refuse(uapi.EACCES, "read from map forbidden, value_size=%d off=%d size=%d", m.ValueSize, off, size)
+		a.refuse(refusal.ReadMapForbiddenValueSizeOff, m.ValueSize, off, size)
 	}
 }
 
@@ -127,7 +128,7 @@ func (a *memory) checkMapAccess(n, off, size int, zeroOK bool, src accessSource)
 	limit := m.ValueSize
 	if m.Type == uapi.MapTypeInsnArray {
 		if src != accessDirect {
-			a.refuse(uapi.EACCES, "invalid access to insn_array map")
+			a.refuse(refusal.InvalidAccessInsnArrayMap)
 		}
 		limit = m.MaxEntries * 8
 	}
@@ -142,25 +143,25 @@ func (a *memory) checkMapAccess(n, off, size int, zeroOK bool, src accessSource)
 		case fieldKptrUnref, fieldKptrRef, fieldKptrPercpu, fieldUptr:
 			what := "kptr"
 			if src != accessDirect {
-				a.refuse(uapi.EACCES, "%s cannot be accessed indirectly by helper", a.fieldName(f, what))
+				a.refuse(refusal.CannotAccessedIndirectlyHelper, a.fieldName(f, what))
 			}
 			if !r.Var.IsConst() {
-				a.refuse(uapi.EACCES, "%s access cannot have variable offset", a.fieldName(f, what))
+				a.refuse(refusal.AccessCannotVariableOffset, a.fieldName(f, what))
 			}
 			if at := int64(off) + int64(r.Var.Value); p != at {
-				a.refuse(uapi.EACCES, "%s access misaligned expected=%d off=%d", a.fieldName(f, what), p, at)
+				a.refuse(refusal.AccessMisalignedExpectedOff, a.fieldName(f, what), p, at)
 			}
 			if size != 8 {
-				a.refuse(uapi.EACCES, "%s access size must be BPF_DW", a.fieldName(f, what))
+				a.refuse(refusal.AccessSizeMustBPFDW, a.fieldName(f, what))
 			}
 		default:
-			a.refuse(uapi.EACCES, "%s cannot be accessed directly by load/store", f.kind)
+			a.refuse(refusal.CannotAccessedDirectlyLoadStore, f.kind)
 		}
 	}
 }
 
 func (a *memory) fieldName(f *field, old string) string {
-	if a.rel >= since.R(6, 13) {
+	if a.has(since.FieldNames) {
 		return f.kind.String()
 	}
 	return old
@@ -172,20 +173,20 @@ func (a *memory) checkPacket(n, off, size int, zeroOK bool) {
 	if a.has(since.OffsetInBounds) {
 		// From then on the constant part of the offset is not separate.
 		if r.rng < 0 {
-			a.refuse(uapi.EINVAL, "R%d offset is outside of the packet", n)
+			a.refuse(refusal.OffsetOutsidePacket, n)
 		}
 		a.checkRegion(n, off, size, uint32(r.rng), zeroOK)
 		return
 	}
 	if r.SMin < 0 {
-		a.refuse(uapi.EACCES, "R%d min value is negative, either use unsigned index or do a if (index >=0) check.", n)
+		a.refuse(refusal.MinValueNegativeEitherUseUnsigned, n)
 	}
 	if r.rng < 0 {
-		a.refuse(uapi.EINVAL, "R%d offset is outside of the packet", n)
+		a.refuse(refusal.OffsetOutsidePacket, n)
 	}
 	if !inRegion(int64(off), size, uint32(r.rng), zeroOK) {
 		a.regionError(n, int64(off), size, uint32(r.rng))
-		a.refuse(uapi.EACCES, "R%d offset is outside of the packet", n)
+		a.refuse(refusal.OffsetOutsidePacket2, n)
 	}
 }
 
@@ -203,7 +204,7 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 	switch b := r.typ.base(); {
 	case r.typ == ptrMapKey:
 		if t == write {
-			a.refuse(uapi.EACCES, "write to change key R%d not allowed", n)
+			a.refuse(refusal.WriteChangeKeyRNotAllowed, n)
 		}
 		a.checkRegion(n, off, size, a.mapOf(r).KeySize, false)
 		if v != nil {
@@ -219,7 +220,7 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 		a.stack.accessStack(n, off, size, t, value, insn)
 	case r.typ.isPacket():
 		if t == write && !a.contexts.packetAccess(nil, write) {
-			a.refuse(uapi.EACCES, "cannot write into packet")
+			a.refuse(refusal.CannotWriteIntoPacket)
 		}
 		a.checkPacket(n, off, size, false)
 		if load {
@@ -227,20 +228,20 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 		}
 	case r.typ == ptrFlowKeys:
 		if off < 0 || size < 0 || off+size > flowKeysSize {
-			a.refuse(uapi.EACCES, "invalid access to flow keys off=%d size=%d", off, size)
+			a.refuse(refusal.InvalidAccessFlowKeysOffSize, off, size)
 		}
 		if load {
 			v.unknown()
 		}
 	case r.typ.isSock():
 		if t == write {
-			a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
 		if r.SMin < 0 {
-			a.refuse(uapi.EACCES, "R%d min value is negative, either use unsigned index or do a if (index >=0) check.", n)
+			a.refuse(refusal.MinValueNegativeEitherUseUnsigned, n)
 		}
 		if !a.contexts.sockAccess(r.typ, off, size) {
-			a.refuse(uapi.EACCES, "R%d invalid %s access off=%d size=%d", n, a.typeName(r.typ), off, size)
+			a.refuse(refusal.InvalidAccessOffSize, n, a.typeName(r.typ), off, size)
 		}
 		if v != nil {
 			v.unknown()
@@ -259,7 +260,7 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 		if r.typ.isRdonlyMem() {
 			what = "rdonly"
 			if t == write {
-				a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+				a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 			}
 		}
 		a.checkBuffer(what, r, n, off, size)
@@ -271,9 +272,9 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 			v.unknown()
 		}
 	case r.typ == ptrInsn:
-		a.refuse(uapi.EACCES, "R%d invalid mem access '%s'", n, a.typeName(r.typ))
+		a.refuse(refusal.InvalidMemAccess, n, a.typeName(r.typ))
 	default:
-		a.refuse(uapi.EACCES, "R%d invalid mem access '%s'", n, a.typeName(r.typ))
+		a.refuse(refusal.InvalidMemAccess, n, a.typeName(r.typ))
 	}
 	if load && size < 8 && v.typ == scalar {
 		if sx {
@@ -286,10 +287,10 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 
 func (a *memory) checkBuffer(what string, r *reg, n, off, size int) {
 	if off < 0 {
-		a.refuse(uapi.EACCES, "R%d invalid %s buffer access: off=%d, size=%d", n, what, off, size)
+		a.refuse(refusal.InvalidBufferAccessOffSize, n, what, off, size)
 	}
 	if !r.Var.Equals(0) {
-		a.refuse(uapi.EACCES, "R%d invalid variable buffer offset: off=%d, var_off=%s", n, off, a.values.bits(r))
+		a.refuse(refusal.InvalidVariableBufferOffsetOffVar, n, off, a.values.bits(r))
 	}
 }
 
@@ -312,7 +313,7 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int,
 		m16 := r.mapp
 		old := *r
 		if off%8 != 0 || size != 8 {
-			a.refuse(uapi.EACCES, "Invalid read of %d bytes from insn_array", size)
+			a.refuse(refusal.InvalidReadBytesInsnArray, size)
 		}
 		v.value = old.value
 		v.id, v.ref = 0, 0
@@ -322,11 +323,11 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int,
 	if r.Var.IsConst() && m.Frozen != nil {
 		at := int64(off) + int64(r.Var.Value)
 		if at < 0 || at+int64(size) > int64(len(m.Frozen)) {
-			a.refuse(uapi.EINVAL, "")
+			a.refuse(refusal.ConstantOutsideMap)
 		}
 		b := m.Frozen[at : at+int64(size)]
 		x := endian.Uint(a.order(), b)
-		if sx && a.rel >= since.R(6, 9) {
+		if sx && a.has(since.SignedConstLoads) {
 			x = uint64(endian.Int(a.order(), b))
 		}
 		v.constant(x)
@@ -339,7 +340,7 @@ func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 	r := a.reg(n)
 	if r.typ&ptrUntrusted != 0 {
 		if t == write {
-			a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
 		if value >= 0 {
 			a.reg(value).unknown()
@@ -347,10 +348,10 @@ func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 		return
 	}
 	if r.typ.mayBeNull() {
-		a.refuse(uapi.EACCES, "R%d invalid mem access '%s'", n, a.typeName(r.typ))
+		a.refuse(refusal.InvalidMemAccess, n, a.typeName(r.typ))
 	}
 	if t == write && r.typ.isRdonlyMem() {
-		a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+		a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 	}
 	a.checkRegion(n, off, size, r.mem, false)
 	if value >= 0 && (t == read || r.typ.isRdonlyMem()) {
@@ -361,7 +362,7 @@ func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx bool) {
 	r := a.reg(n)
 	// From 7.0 on accesses to the context of a syscall program may be at any offset, aligned or not.
-	if a.contexts.varCtx() && a.rel >= since.R(7, 0) {
+	if a.contexts.varCtx() && a.has(since.SyscallVarCtx) {
 		a.checkRegion(n, off, size, math.MaxUint16, false)
 		if t == read && value >= 0 {
 			a.reg(value).unknown()
@@ -371,7 +372,7 @@ func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx b
 	a.checkOffset(r, n, a.contexts.fixedCtx())
 	got, ok := a.contexts.ctxAccess(off, size, t, sx)
 	if !ok {
-		a.refuse(uapi.EACCES, "invalid bpf_context access off=%d size=%d", off, size)
+		a.refuse(refusal.InvalidBpfContextAccessOffSize, off, size)
 	}
 	if t != read || value < 0 {
 		return
@@ -405,7 +406,7 @@ func (a *memory) load(in *decode.Insn, dst, src uint8, sx bool) {
 	a.values.checkDst(dst, false)
 	t := a.reg(int(src)).typ
 	if sx && t == ptrArena && !a.has(since.LoadAcquire) {
-		a.refuse(uapi.EOPNOTSUPP, "sign extending loads from arena are not supported yet")
+		a.refuse(refusal.SignExtendingLoadsArenaNotSupported)
 	}
 	a.access(a.insn, int(src), int(in.Off), sizeOf(in), read, int(dst), false, sx)
 	a.samePointer(t, true)
@@ -434,11 +435,11 @@ func (a *memory) samePointer(t regType, trustMayDiffer bool) {
 		*p = ptrBTF | ptrUntrusted
 		return
 	}
-	if trustMayDiffer && a.rel >= since.R(6, 17) && isUntrusted(t) && isUntrusted(*p) {
+	if trustMayDiffer && a.has(since.MixedUntrusted) && isUntrusted(t) && isUntrusted(*p) {
 		*p = ptrBTF | ptrUntrusted
 		return
 	}
-	a.refuse(uapi.EINVAL, "same insn cannot be used with different pointers")
+	a.refuse(refusal.SameInsnCannotUsedDifferentPointers)
 }
 
 func isUntrusted(t regType) bool {

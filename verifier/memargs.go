@@ -2,7 +2,8 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func (a *memory) plainOffset(r *reg, n int) {
@@ -13,7 +14,7 @@ func (a *memory) plainOffset(r *reg, n int) {
 		a.checkOffset(r, n, true)
 		return
 	case ptrCtx:
-		if a.contexts.varCtx() && a.rel >= since.R(7, 0) {
+		if a.contexts.varCtx() && a.has(since.SyscallVarCtx) {
 			return
 		}
 	}
@@ -28,7 +29,7 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 		a.checkPacket(n, int(r.off), size, zeroOK)
 	case ptrMapKey:
 		if t == write || m != nil && m.raw && !a.has(since.HelperWrites) {
-			a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
 		a.checkRegion(n, int(r.off), size, a.mapOf(r).KeySize, false)
 	case ptrMapValue:
@@ -43,7 +44,7 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 		a.checkMapAccess(n, int(r.off), size, zeroOK, accessHelper)
 	case ptrMem:
 		if r.typ.isRdonlyMem() && t == write {
-			a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
 		a.checkRegion(n, int(r.off), size, r.mem, zeroOK)
 	case ptrBuf:
@@ -51,7 +52,7 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 		if r.typ.isRdonlyMem() {
 			what = "rdonly"
 			if t == write {
-				a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+				a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 			}
 		}
 		a.checkBuffer(what, r, n, int(r.off), size)
@@ -63,7 +64,7 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 		if a.contexts.varCtx() {
 			if size == 0 {
 				if !zeroOK {
-					panic(refusal{uapi.EACCES})
+					a.refuse(refusal.EmptyContextAccess)
 				}
 				return
 			}
@@ -75,8 +76,8 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 		if zeroOK && size == 0 && r.isNull() {
 			return
 		}
-		a.verbose("R%d type=%s expected=%s", n, a.typeName(r.typ), a.typeName(ptrStack))
-		panic(refusal{uapi.EACCES})
+		a.say(refusal.TypeExpected3, n, a.typeName(r.typ), a.typeName(ptrStack))
+		panic(refused{uapi.EACCES})
 	}
 }
 
@@ -89,16 +90,16 @@ func (a *memory) memSize(n int, t accessType, zeroOK bool, m *callMeta) {
 		use = nil
 	}
 	if r.SMin < 0 {
-		a.refuse(uapi.EACCES, "R%d min value is negative, either use unsigned or 'var &= const'", n)
+		a.refuse(refusal.MinValueNegativeEitherUseUnsigned2, n)
 	}
 	if r.UMin == 0 && !zeroOK {
-		if a.rel >= since.R(6, 8) {
-			a.refuse(uapi.EACCES, "R%d invalid zero-sized read: u64=[%d,%d]", n, int64(r.UMin), int64(r.UMax))
+		if a.has(since.ZeroReadWords) {
+			a.refuse(refusal.InvalidZeroSizedReadU64, n, int64(r.UMin), int64(r.UMax))
 		}
 		a.helperMem(n-1, 0, t, zeroOK, use)
 	}
 	if r.UMax >= maxVarSize {
-		a.refuse(uapi.EACCES, "R%d unbounded memory access, use 'var &= const' or 'if (var < const)'", n)
+		a.refuse(refusal.UnboundedMemoryAccessUseVarConst, n)
 	}
 	a.helperMem(n-1, int(r.UMax), t, zeroOK, use)
 	a.precision.precise(n)
@@ -116,7 +117,7 @@ func (a *memory) memReg(n int, size uint32) {
 	}
 	a.stack.byType = true
 	a.helperMem(n, int(size), read, true, &callMeta{})
-	if a.rel >= since.R(5, 18) {
+	if a.has(since.GlobalMemWrites) {
 		a.helperMem(n, int(size), write, true, &callMeta{})
 	}
 	a.stack.byType = false

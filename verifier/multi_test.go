@@ -9,8 +9,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier"
-	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 // A kernel with a function to trace, and from 7.2 on the one that stands for those that programs are attached to later.

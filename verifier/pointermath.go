@@ -4,9 +4,9 @@ import (
 	"math"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // saneOffset checks that adding to a pointer cannot overflow.
@@ -14,15 +14,15 @@ func (a *values) saneOffset(r *reg, t regType) {
 	v := int64(r.Var.Value)
 	switch {
 	case r.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff):
-		a.refuse(uapi.EINVAL, "math between %s pointer and %d is not allowed", a.typeName(t), v)
+		a.refuse(refusal.MathBetweenPointerNotAllowed, a.typeName(t), v)
 	case r.off >= maxVarOff || r.off <= -maxVarOff:
 		if r.typ != scalar {
-			a.refuse(uapi.EINVAL, "%s pointer offset %d is not allowed", a.typeName(t), r.off)
+			a.refuse(refusal.PointerOffsetNotAllowed, a.typeName(t), r.off)
 		}
 	case r.SMin == math.MinInt64:
-		a.refuse(uapi.EINVAL, "math between %s pointer and register with unbounded min value is not allowed", a.typeName(t))
+		a.refuse(refusal.MathBetweenPointerRegisterUnboundedMin, a.typeName(t))
 	case r.SMin >= maxVarOff || r.SMin <= -maxVarOff:
-		a.refuse(uapi.EINVAL, "value %d makes %s pointer be out of bounds", r.SMin, a.typeName(t))
+		a.refuse(refusal.ValueMakesPointerOutBounds, r.SMin, a.typeName(t))
 	}
 }
 
@@ -40,13 +40,13 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 			d.unknown()
 			return
 		}
-		a.refuse(uapi.EACCES, "R%d 32-bit pointer arithmetic prohibited", in.Dst)
+		a.refuse(refusal.NarrowPointerArithmeticProhibited, in.Dst)
 	}
 	t := p.typ
 	if t.mayBeNull() {
-		a.refuse(uapi.EACCES, "R%d pointer arithmetic on %s prohibited, null-check it first", in.Dst, a.typeName(t))
+		a.refuse(refusal.PointerArithmeticProhibitedNullCheckFirst, in.Dst, a.typeName(t))
 	}
-	if t.base() == ptrMem && t&ptrUntrusted != 0 && d == p && a.rel >= since.R(6, 17) {
+	if t.base() == ptrMem && t&ptrUntrusted != 0 && d == p && a.has(since.UntrustedMath) {
 		return
 	}
 	a.movable(in, p, known && off.SMin == 0 && op == opAdd, known)
@@ -55,9 +55,7 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	if !isDst {
 		parent, live := d.parent, d.live
 		*d = ptr
-		if a.rel >= since.R(6, 15) || true {
-			d.parent, d.live = parent, live
-		}
+		d.parent, d.live = parent, live
 	}
 	a.saneOffset(off, t)
 	a.saneOffset(&ptr, t)
@@ -77,10 +75,10 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 		}
 	case opSub:
 		if !isDst {
-			a.refuse(uapi.EACCES, "R%d tried to subtract pointer from scalar", in.Dst)
+			a.refuse(refusal.TriedSubtractPointerScalar, in.Dst)
 		}
 		if t == ptrStack {
-			a.refuse(uapi.EACCES, "R%d subtraction from stack pointer prohibited", in.Dst)
+			a.refuse(refusal.SubtractionStackPointerProhibited, in.Dst)
 		}
 		if dif := int64(ptr.off) - off.SMin; known && dif == int64(int32(dif)) {
 			d.Bounds = ptr.Bounds
@@ -96,9 +94,9 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 			}
 		}
 	case opAnd, opOr, opXor:
-		a.refuse(uapi.EACCES, "R%d bitwise operator %s on pointer prohibited", in.Dst, aluSign[op>>4])
+		a.refuse(refusal.BitwiseOperatorPointerProhibited, in.Dst, aluSign[op>>4])
 	default:
-		a.refuse(uapi.EACCES, "R%d pointer arithmetic with %s operator prohibited", in.Dst, aluSign[op>>4])
+		a.refuse(refusal.PointerArithmeticOperatorProhibited, in.Dst, aluSign[op>>4])
 	}
 	a.saneOffset(d, t)
 	d.Sync(a.rules)
@@ -110,7 +108,7 @@ func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
 	case ptrCtx, ptrMapValue, ptrMapKey, ptrStack, ptrPacketMeta, ptrPacket, ptrTPBuffer, ptrBTF, ptrMem, ptrBuf, ptrFunc, constDynptr, ptrPercpuBTF:
 		return
 	case ptrFlowKeys:
-		if known || a.rel < since.R(5, 15) {
+		if known || !a.has(since.FlowKeysMath) {
 			return
 		}
 		if addsZero {
@@ -124,7 +122,7 @@ func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
 		return
 	case ptrSocket, ptrSockCommon, ptrTCPSock, ptrXDPSock, ptrPacketEnd:
 	}
-	a.refuse(uapi.EACCES, "R%d pointer arithmetic on %s prohibited", in.Dst, a.typeName(p.typ))
+	a.refuse(refusal.PointerArithmeticProhibited, in.Dst, a.typeName(p.typ))
 }
 
 func (a *values) addOffset(d, p, off *reg) {

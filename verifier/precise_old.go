@@ -1,6 +1,6 @@
 package verifier
 
-import "github.com/bpfrun/bpfrun/verifier/since"
+import "github.com/bpfrun/bpfrun/uapi/since"
 
 // Precision tracking as in releases before 6.5: within one frame, and only through whole stack slots addressed by r10.
 
@@ -160,7 +160,9 @@ func (t *precision) allPreciseOld() {
 }
 
 // tracksParts: spills of less than 8 bytes are tracked, as those and the maintained older releases do.
-func (t *precision) tracksParts() bool { return t.rel >= since.R(5, 18) || t.r.unpreciseCheckpoints }
+func (t *precision) tracksParts() bool {
+	return t.has(since.SmallSpillTracking) || t.r.unpreciseCheckpoints
+}
 
 // backOld updates the set from the state after an instruction to the state before it.
 func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
@@ -249,7 +251,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 
 // propagatePrecisionOld applies the precision marks of a kept state to the path to the current state.
 func (t *precision) propagatePrecisionOld(old *state) {
-	unread := t.rel < since.R(5, 19) && !t.r.unpreciseCheckpoints
+	unread := !t.has(since.UnreadPrecision) && !t.r.unpreciseCheckpoints
 	frames := []int{old.curFrame}
 	if t.r.unpreciseCheckpoints {
 		frames = frames[:0]

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // progInfo is derived from how the program is attached.
@@ -62,16 +63,16 @@ func (h *attachment) checkAttach() {
 	row := progtype.Of(p.Type)
 	if p.Type == uapi.ProgTypeSyscall {
 		if !p.Sleepable {
-			h.refuse(uapi.EINVAL, "Syscall programs can only be sleepable")
+			h.refuse(refusal.SyscallProgramsOnlySleepable)
 		}
 		return
 	}
 	if p.Sleepable && !row.MaySleep(h.rel, p.Attach) {
 		switch {
-		case h.rel >= since.R(6, 1):
-			h.refuse(uapi.EINVAL, "Only fentry/fexit/fmod_ret, lsm, iter, uprobe, and struct_ops programs can be sleepable")
+		case h.has(since.SleepableWords):
+			h.refuse(refusal.OnlyFentryFexitFmodRetLsm)
 		default:
-			h.refuse(uapi.EINVAL, "Only fentry/fexit/fmod_ret and lsm programs can be sleepable")
+			h.refuse(refusal.OnlyFentryFexitFmodRetLsm2)
 		}
 	}
 	switch p.Type {
@@ -87,7 +88,7 @@ func (h *attachment) checkAttach() {
 func (h *attachment) attachOps() {
 	so := h.p.StructOps
 	if !h.prog.gpl {
-		h.refuse(uapi.EINVAL, "struct ops programs must have a GPL compatible license")
+		h.refuse(refusal.StructOpsProgramsMustGPLCompatible)
 	}
 	if so == nil {
 		h.unknown("a struct_ops program without a struct member")
@@ -98,15 +99,15 @@ func (h *attachment) attachOps() {
 	}
 	t := s.SkipMods(so.Type)
 	if so.Index >= len(t.Members) {
-		h.refuse(uapi.EINVAL, "attach to invalid member idx %d of struct %s", so.Index, so.Struct)
+		h.refuse(refusal.AttachInvalidMemberIdxStruct, so.Index, so.Struct)
 	}
 	m := &t.Members[so.Index]
 	pt := s.SkipMods(m.Type)
 	if pt.Kind != btf.KindPtr || s.SkipMods(pt.Ref).Kind != btf.KindFuncProto {
-		h.refuse(uapi.EINVAL, "attach to invalid member %s(@idx %d) of struct %s", m.Name, so.Index, so.Struct)
+		h.refuse(refusal.AttachInvalidMemberIdxStruct2, m.Name, so.Index, so.Struct)
 	}
 	if errno := h.unsupportedOp(so.Struct, m.Name); errno != 0 {
-		h.refuse(errno, "attach to unsupported member %s of struct %s", m.Name, so.Struct)
+		h.refuseAs(errno, refusal.AttachUnsupportedMemberStruct, m.Name, so.Struct)
 	}
 	h.prog.attachProto, h.prog.attachSpec, h.prog.attachName = s.SkipMods(pt.Ref), s, m.Name
 	h.opsArgs(s, so)
@@ -136,7 +137,7 @@ func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 // references.
 func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 	h.prog.ctxArgs = map[int]ctxValue{}
-	if h.rel < since.R(6, 9) {
+	if !h.has(since.OpsArgSuffixes) {
 		return
 	}
 	id, ok := s.FindID(btf.KindFunc, so.Struct+"__"+so.Member)
@@ -160,7 +161,7 @@ func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 			switch {
 			case strings.HasSuffix(p.Name, "__nullable"):
 				v.typ = ptrBTF | ptrTrusted | maybeNull
-			case strings.HasSuffix(p.Name, "__ref") && h.rel >= since.R(6, 15):
+			case strings.HasSuffix(p.Name, "__ref") && h.has(since.OpsRefArgs):
 				v.typ = ptrBTF | ptrTrusted
 				v.ref = refLater
 			}

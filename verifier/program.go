@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Release is a release of Linux.
@@ -16,6 +16,8 @@ type Kernel struct {
 	Release Release
 	// Patch is the third number of the version; some rules were backported to stable releases.
 	Patch int
+	// Rules are the rules of the kernel; nil uses those of Release and Patch.
+	Rules *since.Set
 	// BTF describes the kernel's types. If nil, everything that needs them is Unknown.
 	BTF *btf.Spec
 	// Modules are BTF of modules that programs may refer to.

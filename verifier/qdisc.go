@@ -1,6 +1,6 @@
 package verifier
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/verifier/refusal"
 
 // Rules of queueing disciplines (net/sched/bpf_qdisc.c).
 
@@ -35,13 +35,13 @@ func (k *kernelMem) qdiscWrite(r *reg, off, size int) {
 	case "Qdisc":
 		end = max(k.endOf(name, off, "limit", false), k.endOf(name, off, "q.qlen", false), k.endOf(name, off, "qstats", true))
 	default:
-		k.refuse(uapi.EACCES, "only read is supported")
+		k.refuse(refusal.OnlyReadSupported)
 	}
 	switch {
 	case end == 0:
-		k.refuse(uapi.EACCES, "no write support to %s at off %d", name, off)
+		k.refuse(refusal.NoWriteSupportOff, name, off)
 	case off+size > end:
-		k.refuse(uapi.EACCES, "write access at off %d with size %d beyond the member of %s ended at %d", off, size, name, end)
+		k.refuse(refusal.WriteAccessOffSizeBeyondMember, off, size, name, end)
 	}
 }
 

@@ -1,10 +1,10 @@
 package verifier
 
 import (
-	"strings"
-
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // acquire acquires a reference and returns its identity.
@@ -27,7 +27,7 @@ func (h *resources) dropRef(s *state, id uint32) bool {
 			continue
 		}
 		if !h.r.stateRefs {
-			if f := s.frame(); f.inCallback && r.callback != f.no && h.rel >= since.R(5, 15) {
+			if f := s.frame(); f.inCallback && r.callback != f.no && h.has(since.CallbackRefs) {
 				return false
 			}
 		}
@@ -99,13 +99,13 @@ func (h *resources) leak(throw bool) bool {
 		if r.kind != refPtr {
 			continue
 		}
-		if !h.r.stateRefs && !throw && f.inCallback && r.callback != f.no && h.rel >= since.R(5, 15) {
+		if !h.r.stateRefs && !throw && f.inCallback && r.callback != f.no && h.has(since.CallbackRefs) {
 			continue
 		}
-		if !throw && h.prog.typ == uapi.ProgTypeStructOps && h.rel >= since.R(6, 16) && h.reg(0).ref == r.id {
+		if !throw && h.prog.typ == uapi.ProgTypeStructOps && h.has(since.OpsReturnKptr) && h.reg(0).ref == r.id {
 			continue // checkReturn looks at what a struct_ops program returns
 		}
-		h.verbose("Unreleased reference id=%d alloc_insn=%d", r.id, r.insn)
+		h.say(refusal.UnreleasedReferenceIdAllocInsn, r.id, r.insn)
 		lost = true
 	}
 	return lost
@@ -116,48 +116,48 @@ func (h *resources) resourceLeak(locks, refs bool, where string) {
 	s := h.cur
 	if h.has(since.StateRefs) {
 		if locks && s.locks > 0 {
-			h.refuse(uapi.EINVAL, "%s cannot be used inside bpf_spin_lock-ed region", where)
+			h.refuse(refusal.CannotUsedInsideBpfSpinLock, where)
 		}
 		throw := !refs
 		if h.leak(throw) {
-			h.refuse(uapi.EINVAL, "%s would lead to reference leak", where)
+			h.refuse(refusal.WouldLeadReferenceLeak, where)
 		}
 		if locks && s.irqID != 0 {
-			h.refuse(uapi.EINVAL, "%s cannot be used inside bpf_local_irq_save-ed region", where)
+			h.refuse(refusal.CannotUsedInsideBpfLocalIrq, where)
 		}
 		if locks && s.rcu > 0 {
-			h.refuse(uapi.EINVAL, "%s cannot be used inside bpf_rcu_read_lock-ed region", where)
+			h.refuse(refusal.CannotUsedInsideBpfRcuRead, where)
 		}
 		if locks && s.preempt > 0 {
-			h.refuse(uapi.EINVAL, "%s cannot be used inside bpf_preempt_disable-ed region", where)
+			h.refuse(refusal.CannotUsedInsideBpfPreemptDisable, where)
 		}
 		return
 	}
 	throw := !refs
 	// Before 6.9 only the comparison of a tree's elements could return with a lock or within a section.
-	main := s.curFrame == 0 || h.rel < since.R(6, 9) && !h.inTreeCallback()
-	say := func(thrown, plain string) {
+	main := s.curFrame == 0 || !h.has(since.LocksAtReturn) && !h.inTreeCallback()
+	say := func(thrown, plain refusal.ID) {
 		if throw {
-			h.refuse(uapi.EINVAL, "%s", thrown)
+			h.refuse(thrown)
 		}
-		h.refuse(uapi.EINVAL, "%s", plain)
+		h.refuse(plain)
 	}
 	if s.lock != (lockKey{}) && (throw || main) {
-		say("bpf_throw cannot be used inside bpf_spin_lock-ed region", "bpf_spin_unlock is missing")
+		say(refusal.BpfThrowCannotUsedInsideBpf, refusal.BpfSpinUnlockMissing)
 	}
 	if s.rcu > 0 && (throw || main) {
-		say("bpf_throw cannot be used inside bpf_rcu_read_lock-ed region", "bpf_rcu_read_unlock is missing")
+		say(refusal.BpfThrowCannotUsedInsideBpf2, refusal.BpfRcuReadUnlockMissing)
 	}
 	if s.preempt > 0 && (throw || main) {
 		plural := "(s) are"
 		if s.preempt == 1 {
 			plural = " is"
 		}
-		h.verbose("%d bpf_preempt_enable%s missing", s.preempt, plural)
-		panic(refusal{uapi.EINVAL})
+		h.say(refusal.BpfPreemptEnableMissing, s.preempt, plural)
+		panic(refused{uapi.EINVAL})
 	}
 	if h.leak(throw) {
-		panic(refusal{uapi.EINVAL})
+		panic(refused{uapi.EINVAL})
 	}
 }
 
@@ -177,7 +177,7 @@ func (h *resources) inRCU() bool {
 // sleepable reports whether the program may sleep here, apart from sections. A callback that runs later asks what calls it back from 7.0 on: timers
 // never sleep, also those of sleepable programs (is_async_cb_sleepable).
 func (h *resources) sleepable() bool {
-	if h.cur != nil && h.rel >= since.R(7, 0) {
+	if h.cur != nil && h.has(since.SleepableStates) {
 		return h.cur.sleepable
 	}
 	return h.p.Sleepable || h.cur != nil && h.cur.sleepable
@@ -207,7 +207,7 @@ func (h *resources) spinLock(n, flags int) {
 		name, want = "bpf_res_spin", fieldResSpinLock
 	}
 	if !r.Var.IsConst() {
-		h.refuse(uapi.EINVAL, "R%d doesn't have constant offset. %s_lock has to be at the constant offset", n, name)
+		h.refuse(refusal.NotConstantOffsetLockConstantOffset, n, name)
 	}
 	owner := "local"
 	ownerName := "kptr"
@@ -216,7 +216,7 @@ func (h *resources) spinLock(n, flags int) {
 		m := h.mapOf(r)
 		owner, ownerName = "map", m.Name
 		if m.BTF == nil {
-			h.refuse(uapi.EINVAL, "map '%s' has to have BTF in order to use %s_lock", m.Name, name)
+			h.refuse(refusal.MapBTFInOrderUseLock, m.Name, name)
 		}
 		rec = &m.rec
 	} else {
@@ -224,10 +224,10 @@ func (h *resources) spinLock(n, flags int) {
 	}
 	f := rec.first(want)
 	if f == nil {
-		h.refuse(uapi.EINVAL, "%s '%s' has no valid %s_lock", owner, ownerName, name)
+		h.refuse(refusal.NoValidLock, owner, ownerName, name)
 	}
 	if at := r.offset(); int64(f.off) != at {
-		h.refuse(uapi.EINVAL, "off %d doesn't point to 'struct %s_lock' that is at %d", at, name, f.off)
+		h.refuse(refusal.OffNotPointStructLock, at, name, f.off)
 	}
 	key := lockOf(r)
 	if flags&lockTake != 0 {
@@ -252,18 +252,18 @@ func (h *resources) takeLock(key lockKey, id uint32, flags int) {
 	res := flags&lockRes != 0
 	if !h.r.stateRefs {
 		if s.lock != (lockKey{}) {
-			h.refuse(uapi.EINVAL, "Locking two bpf_spin_locks are not allowed")
+			h.refuse(refusal.LockingTwoBpfSpinLocksNot)
 		}
 		s.lock, s.lockID = key, id
 		return
 	}
 	if !res && s.locks > 0 {
-		h.refuse(uapi.EINVAL, "Locking two bpf_spin_locks are not allowed")
+		h.refuse(refusal.LockingTwoBpfSpinLocksNot)
 	}
 	if res {
 		for _, r := range s.refs {
 			if r.kind >= refResLock && r.lock == key && r.id == id {
-				h.refuse(uapi.EINVAL, "Acquiring the same lock again, AA deadlock detected")
+				h.refuse(refusal.AcquiringSameLockAgainAADeadlock)
 			}
 		}
 	}
@@ -275,11 +275,11 @@ func (h *resources) takeLock(key lockKey, id uint32, flags int) {
 func (h *resources) dropLock(key lockKey, id uint32, flags int, name string) {
 	s := h.cur
 	if !h.holdsLock() {
-		h.refuse(uapi.EINVAL, "%s_unlock without taking a lock", name)
+		h.refuse(refusal.UnlockWithoutTakingLock, name)
 	}
 	if !h.r.stateRefs {
 		if s.lock != key || s.lockID != id {
-			h.refuse(uapi.EINVAL, "bpf_spin_unlock of different lock")
+			h.refuse(refusal.BpfSpinUnlockDifferentLock)
 		}
 		h.forgetNonOwning()
 		s.lock, s.lockID = lockKey{}, 0
@@ -293,10 +293,10 @@ func (h *resources) dropLock(key lockKey, id uint32, flags int, name string) {
 		}
 	}
 	if found < 0 {
-		h.refuse(uapi.EINVAL, "%s_unlock of different lock", name)
+		h.refuse(refusal.UnlockDifferentLock, name)
 	}
 	if id != s.lockID || key != s.lock {
-		h.refuse(uapi.EINVAL, "%s_unlock cannot be out of order", name)
+		h.refuse(refusal.UnlockCannotOutOrder, name)
 	}
 	prev, prevID := lockKey{}, uint32(0)
 	for i, r := range s.refs {
@@ -365,7 +365,7 @@ func (h *resources) inTreeCallback() bool {
 		if !f.inCallback {
 			continue
 		}
-		if k := h.kfuncAt(f.callsite); k != nil && strings.HasPrefix(k.name, "bpf_rbtree_") {
+		if h.kfuncAt(f.callsite).is(proto.AddsToTree) {
 			return true
 		}
 	}

@@ -2,12 +2,13 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // bits formats the known bits of a register's value as the release does.
 func (a *values) bits(r *reg) string {
-	if a.rel >= since.R(6, 8) {
+	if a.has(since.BitsWords) {
 		return r.Var.Text()
 	}
 	return r.Var.String()
@@ -65,12 +66,12 @@ func (a *values) identify(r *reg) {
 // checkSrc checks that a register may be read.
 func (a *values) checkSrc(n uint8) {
 	if n > 10 {
-		a.refuse(uapi.EINVAL, "R%d is invalid", n)
+		a.refuse(refusal.Invalid, n)
 	}
 	a.log.touch(int(n))
 	r := a.reg(int(n))
 	if r.typ == notInit {
-		a.refuse(uapi.EACCES, "R%d !read_ok", n)
+		a.refuse(refusal.ReadOk, n)
 	}
 	if n != 10 {
 		a.liveness.readReg(r)
@@ -80,10 +81,10 @@ func (a *values) checkSrc(n uint8) {
 // checkDst checks that a register may be written; mark makes it unknown.
 func (a *values) checkDst(n uint8, mark bool) {
 	if n > 10 {
-		a.refuse(uapi.EINVAL, "R%d is invalid", n)
+		a.refuse(refusal.Invalid, n)
 	}
 	if n == 10 {
-		a.refuse(uapi.EACCES, "frame pointer is read only")
+		a.refuse(refusal.FramePointerReadOnly)
 	}
 	a.log.touch(int(n))
 	r := a.reg(int(n))

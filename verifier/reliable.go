@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // reliableCall reports whether a call of a static function passes what the function's BTF says: numbers, and the context. Compilers remove
@@ -46,7 +46,7 @@ func (e *explorer) reliable() (out []int) {
 // untyped reports whether a kernel does not rely on the type of the first function: from 6.8 on, if its only parameter is not the context by its type (do_check_common). An
 // extension's was compared with that of its target.
 func (e *explorer) untyped() bool {
-	if e.rel < since.R(6, 8) || e.p.Type == uapi.ProgTypeExt || e.nsubsOr0() == 0 || e.p.BTF == nil || e.subs[0].fn == 0 {
+	if !e.has(since.FirstFuncUntyped) || e.p.Type == uapi.ProgTypeExt || e.nsubsOr0() == 0 || e.p.BTF == nil || e.subs[0].fn == 0 {
 		return false
 	}
 	s := e.p.BTF

@@ -4,7 +4,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // resolve resolves the maps and variables of LD_IMM64, and refuses unknown opcodes (resolve_pseudo_ldimm64).
@@ -15,12 +16,12 @@ func (l *layout) resolve() {
 		in := &l.insns[i]
 		if all {
 			l.checkRegisters(in)
-		} else if class(in) == clsLDX || class(in) == clsSTX && l.rel < since.R(6, 6) {
+		} else if class(in) == clsLDX || class(in) == clsSTX && !l.has(since.StoreFieldsLate) {
 			l.memFields(in)
 		}
 		if in.Code != codeLdImm64 {
 			if !l.opcodeKnown(in) {
-				l.refuse(uapi.EINVAL, "unknown opcode %02x", in.Code)
+				l.refuse(refusal.UnknownOpcode2x, in.Code)
 			}
 			if all {
 				l.checkFields(in)
@@ -28,7 +29,7 @@ func (l *layout) resolve() {
 			continue
 		}
 		if i == len(l.insns)-1 || l.insns[i+1].Code != 0 || l.insns[i+1].Dst != 0 || l.insns[i+1].Src != 0 || l.insns[i+1].Off != 0 {
-			l.refuse(uapi.EINVAL, "invalid bpf_ld_imm64 insn")
+			l.refuse(refusal.InvalidBpfLdImm64Insn)
 		}
 		l.resolveRef(i, in, used)
 		i++
@@ -45,44 +46,44 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 		l.resolveVar(i, &ref)
 		return
 	case 4:
-		if l.rel < since.R(5, 13) {
-			l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
+		if !l.has(since.FuncPointers) {
+			l.refuse(refusal.UnrecognizedBpfLdImm64Insn)
 		}
 		a.ptrType = ptrFunc
 		return
 	case 1, 2, 5, 6:
 	default:
-		l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
+		l.refuse(refusal.UnrecognizedBpfLdImm64Insn)
 	}
 	if !ok || ref.Map == nil {
-		l.refuse(uapi.EBADF, "fd %d is not pointing to valid bpf_map", in.Imm)
+		l.refuse(refusal.FdNotPointingValidBpfMap, in.Imm)
 	}
 	m := l.addMap(ref.Map)
 	a.mapp = m.index
 	if !used[m] {
 		if len(used) >= maxUsedMaps {
-			l.refuse(uapi.E2BIG, "The total number of maps per program has reached the limit of %d", maxUsedMaps)
+			l.refuse(refusal.TotalNumberMapsPerProgramReached, maxUsedMaps)
 		}
 	}
 	l.checkMapProg(m)
 	if in.Src == 2 || in.Src == 6 {
 		off := ref.Off
 		// From 7.0 on libbpf places the variables of an arena at its end.
-		if off >= maxVarOff && (m.Type != uapi.MapTypeArena || l.rel < since.R(7, 0)) {
-			l.refuse(uapi.EINVAL, "direct value offset of %d is not allowed", off)
+		if off >= maxVarOff && (m.Type != uapi.MapTypeArena || !l.has(since.ArenaOffsets)) {
+			l.refuse(refusal.DirectValueOffsetNotAllowed, off)
 		}
 		if !hasDirectValue(m.Type) {
-			l.refuse(uapi.EINVAL, "no direct value access support for this map type")
+			l.refuse(refusal.NoDirectValueAccessSupportMap2)
 		}
 		limit := m.ValueSize
 		if m.Type == uapi.MapTypeInsnArray {
 			limit = m.MaxEntries * 8
 		}
 		if m.Type == uapi.MapTypeArray && m.MaxEntries != 1 {
-			l.refuse(uapi.ENOTSUPP, "invalid access to map value pointer, value_size=%d off=%d", m.ValueSize, off)
+			l.refuse(refusal.InvalidAccessMapValuePointerValue, m.ValueSize, off)
 		}
 		if m.Type != uapi.MapTypeArena && off >= limit {
-			l.refuse(uapi.EINVAL, "invalid access to map value pointer, value_size=%d off=%d", m.ValueSize, off)
+			l.refuse(refusal.InvalidAccessMapValuePointerValue2, m.ValueSize, off)
 		}
 		a.off = off
 	}
@@ -92,14 +93,14 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	used[m] = true
 	if m.Type == uapi.MapTypeArena {
 		if l.arena != nil {
-			l.refuse(uapi.EBUSY, "Only one arena per program")
+			l.refuse(refusal.OnlyOneArenaPerProgram)
 		}
 		l.arena = m.Map
 	}
 	if m.Type == uapi.MapTypeCgroupStorage || m.Type == uapi.MapTypePercpuCgroupStorage {
 		for x := range used {
 			if x != m && x.Type == m.Type {
-				l.refuse(uapi.EBUSY, "only one cgroup storage of each type is allowed")
+				l.refuse(refusal.OnlyOneCgroupStorageEachType)
 			}
 		}
 	}
@@ -108,11 +109,8 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 // resolveVar resolves a kernel variable (check_pseudo_btf_id).
 func (l *layout) resolveVar(i int, ref *Ref) {
 	a := &l.aux[i]
-	if l.rel < since.R(5, 10) {
-		l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
-	}
 	if ref.Kind != RefBTF || ref.Missing {
-		l.refuse(uapi.EINVAL, "invalid module BTF object FD specified.")
+		l.refuse(refusal.InvalidModuleBTFObjectFDSpecified)
 	}
 	s := l.moduleSpec(ref.Module)
 	if s == nil {
@@ -120,17 +118,17 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 	}
 	spec := l.addSpec(s)
 	t := s.MustType(ref.TypeID)
-	if t.Kind == btf.KindFunc && l.rel >= since.R(6, 4) {
+	if t.Kind == btf.KindFunc && l.has(since.FuncSymbols) {
 		a.btfVar.typ = ptrMem | memRdonly
 		a.btfVar.Set(0)
 		return
 	}
 	if t.Kind != btf.KindVar {
 		kinds := "KIND_VAR or KIND_FUNC"
-		if l.rel < since.R(6, 4) {
+		if !l.has(since.FuncSymbols) {
 			kinds = "KIND_VAR."
 		}
-		l.refuse(uapi.EINVAL, "pseudo btf_id %d in ldimm64 isn't %s", ref.TypeID, kinds)
+		l.refuse(refusal.PseudoBtfIdInLdimm64Not, ref.TypeID, kinds)
 	}
 	percpu := false
 	for _, id := range s.IDs(btf.KindDatasec, ".data..percpu") {
@@ -148,7 +146,7 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 	case vt.Kind != btf.KindStruct && vt.Kind != btf.KindUnion:
 		n, err := s.Sizeof(vt.ID)
 		if err != nil {
-			l.refuse(uapi.EINVAL, "ldimm64 unable to resolve the size of type '%s': %d", vt.Name, -22)
+			l.refuse(refusal.Ldimm64UnableResolveSizeType, vt.Name, -22)
 		}
 		v.typ = ptrMem | memRdonly
 		v.mem = uint32(n)
@@ -170,31 +168,31 @@ func tracer(t uapi.ProgType) bool {
 func (l *layout) checkMapProg(m *mapInfo) {
 	t := l.prog.typ
 	if m.rec.has(fieldListHead|fieldRBRoot) && tracer(t) {
-		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_{list_head,rb_root} yet")
+		l.refuse(refusal.TracingProgsCannotUseBpfList)
 	}
 	if m.rec.has(fieldSpinLock | fieldResSpinLock) {
 		if t == uapi.ProgTypeSocketFilter {
-			l.refuse(uapi.EINVAL, "socket filter progs cannot use bpf_spin_lock yet")
+			l.refuse(refusal.SocketFilterProgsCannotUseBpf)
 		}
 		if tracer(t) && m.rec.has(fieldSpinLock) {
-			l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_spin_lock yet")
+			l.refuse(refusal.TracingProgsCannotUseBpfSpin)
 		}
-		if l.p.Sleepable && l.rel < since.R(6, 6) {
-			l.refuse(uapi.EINVAL, "sleepable progs cannot use bpf_spin_lock yet")
+		if l.p.Sleepable && !l.has(since.SleepableLocks) {
+			l.refuse(refusal.SleepableProgsCannotUseBpfSpin)
 		}
 	}
-	if m.rec.has(fieldTimer) && tracer(t) && l.rel < since.R(7, 0) {
-		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_timer yet")
+	if m.rec.has(fieldTimer) && tracer(t) && !l.has(since.TracingTimers) {
+		l.refuse(refusal.TracingProgsCannotUseBpfTimer)
 	}
-	if m.rec.has(fieldWorkqueue) && tracer(t) && l.rel < since.R(7, 0) {
-		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_wq yet")
+	if m.rec.has(fieldWorkqueue) && tracer(t) && !l.has(since.TracingTimers) {
+		l.refuse(refusal.TracingProgsCannotUseBpfWq)
 	}
 	if m.Type == uapi.MapTypeStructOps {
-		l.refuse(uapi.EINVAL, "bpf_struct_ops map cannot be used in prog")
+		l.refuse(refusal.BpfStructOpsMapCannotUsed)
 	}
 	preallocated := m.preallocated() && (m.inner == nil || m.inner.preallocated())
 	if !preallocated && t == uapi.ProgTypePerfEvent && !l.has(since.RuntimeElements) {
-		l.refuse(uapi.EINVAL, "perf_event programs can only use preallocated hash map")
+		l.refuse(refusal.PerfEventProgramsOnlyUsePreallocated)
 	}
 	if !l.p.Sleepable {
 		return
@@ -204,31 +202,31 @@ func (l *layout) checkMapProg(m *mapInfo) {
 	case uapi.MapTypeHash, uapi.MapTypeLRUHash, uapi.MapTypeArray:
 		ok = true
 	case uapi.MapTypePercpuHash, uapi.MapTypePercpuArray, uapi.MapTypeLRUPercpuHash, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps, uapi.MapTypeRingbuf:
-		ok = l.rel >= since.R(5, 12)
+		ok = l.has(since.SleepableMapKinds)
 	case uapi.MapTypeInodeStorage, uapi.MapTypeSkStorage, uapi.MapTypeTaskStorage:
-		ok = l.rel >= since.R(5, 17)
+		ok = l.has(since.SleepableStorage)
 	case uapi.MapTypeUserRingbuf:
-		ok = l.rel >= since.R(6, 1)
+		ok = l.has(since.SleepableUserRingbuf)
 	case uapi.MapTypeCgrpStorage:
-		ok = l.rel >= since.R(6, 2)
+		ok = l.has(since.SleepableCgroupStorage)
 	case uapi.MapTypeQueue, uapi.MapTypeStack:
-		ok = l.rel >= since.R(6, 8) // 6.6 does not, 6.12 does
+		ok = l.has(since.SleepableQueues) // 6.6 does not, 6.12 does
 	case uapi.MapTypeArena:
 		ok = true
 	case uapi.MapTypeInsnArray, uapi.MapTypeProgArray:
-		ok = l.rel >= since.R(6, 18) || m.Type == uapi.MapTypeInsnArray
+		ok = l.has(since.SleepableProgArrays) || m.Type == uapi.MapTypeInsnArray
 	default:
-		ok = l.rel >= since.R(7, 1) && m.Type == uapi.MapTypeLPMTrie || l.rel >= since.R(7, 1) && m.Type == uapi.MapTypeRhash
+		ok = l.has(since.SleepableTries) && (m.Type == uapi.MapTypeLPMTrie || m.Type == uapi.MapTypeRhash)
 	}
 	if !ok {
-		l.refuse(uapi.EINVAL, "Sleepable programs can only use array, hash, ringbuf and local storage maps")
+		l.refuse(refusal.SleepableProgramsOnlyUseArrayHash)
 	}
 	if !preallocated && !l.has(since.RuntimeElements) {
 		what := "maps"
-		if l.rel < since.R(5, 12) {
+		if !l.has(since.SleepableMapKinds) {
 			what = "hash maps"
 		}
-		l.refuse(uapi.EINVAL, "Sleepable programs can only use preallocated %s", what)
+		l.refuse(refusal.SleepableProgramsOnlyUsePreallocated, what)
 	}
 }
 

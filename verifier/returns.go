@@ -5,12 +5,12 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // lsmRange returns the range of values that the LSM hook may return.
 func (u *subject) lsmRange() (retRange, bool) {
-	if u.rel < since.R(6, 12) || u.prog.attachProto == nil {
+	if !u.has(since.LSMReturnRanges) || u.prog.attachProto == nil {
 		return retRange{}, false
 	}
 	if u.prog.attachProto.Ref == 0 {

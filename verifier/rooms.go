@@ -5,7 +5,9 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // The parts of a verification, each with state that only it writes. A part uses only parts declared before it
@@ -14,13 +16,15 @@ import (
 // subject is what is verified: the program, the kernel's rules, and what is known about instructions, functions, maps
 // and types. It also collects the lines that the kernel would log, and ends a verification.
 type subject struct {
-	ctx   context.Context
-	k     *Kernel
-	p     *Program
-	o     Options
-	rel   Release
-	rules num.Rules
-	r     flags
+	ctx     context.Context
+	k       *Kernel
+	p       *Program
+	o       Options
+	rel     Release
+	set     *since.Set
+	refusal refusal.ID // that of the last line which may be a reason
+	rules   num.Rules
+	r       flags
 
 	insns        []decode.Insn
 	aux          []insnAux

@@ -5,7 +5,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 type accessType uint8
@@ -38,9 +39,9 @@ func (k *stack) saveReg(f *frame, spi int, r *reg, size int) {
 		s.t[i] = slotSpill
 	}
 	for i := 0; i < 8-size; i++ {
-		if k.rel >= since.R(6, 8) {
+		if k.has(since.SpillRestKept) {
 			// The rest of the slot stays zero or unwritten if it was.
-			if s.t[i] != slotZero && !(s.t[i] == slotInvalid && k.rel >= since.R(6, 10)) {
+			if s.t[i] != slotZero && !(s.t[i] == slotInvalid && k.has(since.SpillRestUnwritten)) {
 				s.t[i] = slotMisc
 			}
 		} else if s.t[i] != slotInvalid {
@@ -95,9 +96,9 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	}
 	switch {
 	case r != nil && r.typ == scalar && aligned && (k.r.subreg || full) && k.tracksSpill(r):
-		if k.rel >= since.R(6, 3) || k.r.subreg && k.rel >= since.R(6, 8) {
+		if k.has(since.TrackedSpills) {
 			fits := r.Width() <= 8*size
-			if fits && k.rel >= since.R(6, 8) {
+			if fits && k.has(since.SpillIDs) {
 				k.values.identify(r)
 			}
 			k.saveReg(f, spi, r, size)
@@ -114,16 +115,16 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 				s.reg.id = 0
 			}
 		}
-	case r == nil && aligned && isStoreImm(in) && k.has(since.StoredConstants) && (k.rel >= since.R(6, 8) || in.Imm != 0):
+	case r == nil && aligned && isStoreImm(in) && k.has(since.StoredConstants) && (k.has(since.StoredZero) || in.Imm != 0):
 		var c reg
 		c.constant(uint64(int64(in.Imm)))
 		k.saveReg(f, spi, &c, size)
 	case r != nil && spillable(r.typ):
 		if !full {
-			k.refuse(uapi.EACCES, "invalid size of register spill")
+			k.refuse(refusal.InvalidSizeRegisterSpill)
 		}
 		if f != k.frame() && r.typ == ptrStack {
-			k.refuse(uapi.EINVAL, "cannot spill pointers to stack into stack frame of the caller")
+			k.refuse(refusal.CannotSpillPointersStackIntoStack)
 		}
 		k.saveReg(f, spi, r, size)
 	default:
@@ -151,9 +152,9 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 // tracksSpill: before 6.8 a zero is stored as zero bytes, before 6.9 an unbounded scalar as bytes of any value.
 func (k *stack) tracksSpill(r *reg) bool {
 	if r.isNull() {
-		return k.rel >= since.R(6, 8)
+		return k.has(since.SpilledZeros)
 	}
-	return k.rel >= since.R(6, 9) || !r.unbounded()
+	return k.has(since.UnboundedSpills) || !r.unbounded()
 }
 
 const regSpillOffsetNone = 1 << 20
@@ -178,7 +179,7 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 		s := &f.stack[at/8]
 		k.log.touchSlot(f.no, at/8)
 		t := &s.t[at%8]
-		if zero && *t == slotSpill && s.isScalarSpill() && s.reg.Var.Equals(0) && k.rel >= since.R(6, 8) {
+		if zero && *t == slotSpill && s.isScalarSpill() && s.reg.Var.Equals(0) && k.has(since.ZeroSpillWrites) {
 			used = true
 			continue
 		}
@@ -189,7 +190,7 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 			used = true
 		}
 		if *t == slotInvalid && !k.r.uninit {
-			k.refuse(uapi.EINVAL, "uninit stack in range of var-offset write prohibited for !root; insn %d, off: %d", insn, i)
+			k.refuse(refusal.UninitStackInRangeVarOffset, insn, i)
 		}
 		*t = n
 	}
@@ -237,10 +238,10 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 			case t == slotMisc, t == slotZero, t == slotSpill && src.typ == scalar && k.isSpilled(s):
 			case (t == slotInvalid || t == slotPoison) && k.r.uninit:
 				if t == slotPoison {
-					k.refuse(uapi.EACCES, "reading from stack off %d+%d size %d, slot poisoned by dead code elimination", off, i, size)
+					k.refuse(refusal.ReadingStackOffSizeSlotPoisoned, off, i, size)
 				}
 			default:
-				k.refuse(uapi.EACCES, "invalid read from stack off %d+%d size %d", off, i, size)
+				k.refuse(refusal.InvalidReadStackOffSize, off, i, size)
 			}
 		}
 	}
@@ -251,7 +252,7 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 		}
 		if size != 8 || width != 8 {
 			if src.typ != scalar {
-				k.refuse(uapi.EACCES, "invalid size of register fill")
+				k.refuse(refusal.InvalidSizeRegisterFill)
 			}
 			if !k.r.static {
 				k.liveness.readSlot(f, spi)
@@ -262,10 +263,10 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 			r := k.reg(dst)
 			if k.fillFits(off, size, width) {
 				r.copyFrom(src)
-				if r.Width() > 8*size && k.rel >= since.R(6, 8) {
+				if r.Width() > 8*size && k.has(since.FillIDs) {
 					r.clearID()
 				}
-				if k.rel < since.R(6, 8) {
+				if !k.has(since.FillIDs) {
 					r.id = r.id * b2u(src.Width() <= 8*size || size == width)
 				}
 			} else {
@@ -280,9 +281,9 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 					}
 				}
 				switch {
-				case spills == size && src.Var.Equals(0) && k.rel >= since.R(6, 8):
+				case spills == size && src.Var.Equals(0) && k.has(since.ZeroFills):
 					r.constant(0)
-				case zeros == size && k.rel >= since.R(6, 8):
+				case zeros == size && k.has(since.ZeroFills):
 					r.constant(0)
 					history = false
 				default:
@@ -334,7 +335,7 @@ func (k *stack) fillFits(off, size, width int) bool {
 	if !k.r.subreg {
 		return false
 	}
-	if k.rel < since.R(6, 8) {
+	if !k.has(since.NarrowFills) {
 		return off%8 == 0 && width == size
 	}
 	if k.big() { // the low bytes come last (bpf_stack_narrow_access_ok)
@@ -362,7 +363,7 @@ func (k *stack) accessStack(ptr, off, size int, t accessType, value, insn int) {
 		return
 	}
 	if value < 0 {
-		k.refuse(uapi.EACCES, "variable offset stack pointer cannot be passed into helper function; var_off=%s off=%d size=%d", k.values.bits(r), off, size)
+		k.refuse(refusal.VariableOffsetStackPointerCannotPassed, k.values.bits(r), off, size)
 	}
 	k.stackInit(ptr, off, size, false, accessDirect, read, nil)
 	lo, hi := int(r.SMin)+off, int(r.SMax)+off
@@ -382,7 +383,7 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 	r := k.reg(ptr)
 	f := k.funcOf(r)
 	what := " write to"
-	if src == accessHelper && k.rel < since.R(6, 15) {
+	if src == accessHelper && !k.has(since.HelperStackWords) {
 		what = " indirect access to"
 	} else if t == read {
 		what = " read from"
@@ -393,7 +394,7 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 		hi = lo + int64(size)
 	} else {
 		if r.SMax >= maxVarOff || r.SMin <= -maxVarOff {
-			k.refuse(uapi.EACCES, "invalid unbounded variable-offset%s stack R%d", what, ptr)
+			k.refuse(refusal.InvalidUnboundedVariableOffsetStackR, what, ptr)
 		}
 		lo, hi = r.SMin+int64(off), r.SMax+int64(off)+int64(size)
 	}
@@ -406,20 +407,20 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 		errno = uapi.EACCES
 	} else if hi > 0 {
 		errno = uapi.EINVAL
-		if k.rel < since.R(6, 3) {
+		if !k.has(since.StackAboveErrno) {
 			errno = uapi.EACCES
 		}
 	} else if size < 0 {
 		errno = uapi.EFAULT
 	}
-	if size == 0 && errno == uapi.EACCES && lo == 0 && k.rel < since.R(6, 8) {
+	if size == 0 && errno == uapi.EACCES && lo == 0 && !k.has(since.ZeroSizeStack) {
 		errno = 0
 	}
 	if errno != 0 {
 		if r.Var.IsConst() {
-			k.refuse(errno, "invalid%s stack R%d off=%d size=%d", what, ptr, off+k.constOffIn(r), size)
+			k.refuseAs(errno, refusal.InvalidStackROffSize, what, ptr, off+k.constOffIn(r), size)
 		}
-		k.refuse(errno, "invalid variable-offset%s stack R%d var_off=%s off=%d size=%d", what, ptr, k.values.bits(r), off, size)
+		k.refuseAs(errno, refusal.InvalidVariableOffsetStackRVar, what, ptr, k.values.bits(r), off, size)
 	}
 	if k.r.uninitGrows || t == write && src != accessHelper {
 		k.pool.growStack(f, int(-lo))
@@ -428,7 +429,7 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 
 // constOffIn: from 7.0 on pointers have no constant part of their offset, so messages contain the sum.
 func (k *stack) constOffIn(r *reg) int {
-	if k.rel >= since.R(7, 0) {
+	if k.has(since.OffsetInBounds) {
 		return int(int64(r.Var.Value))
 	}
 	return 0

@@ -2,9 +2,10 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 const (
@@ -31,7 +32,7 @@ func (l *limits) checkStackDepth() {
 			order = append(order, i)
 		}
 	}
-	if l.rel < since.R(6, 13) {
+	if !l.has(since.DepthOrder) {
 		for i, j := 0, len(order)-1; i < j; i, j = i+1, j-1 {
 			order[i], order[j] = order[j], order[i]
 		}
@@ -57,17 +58,17 @@ func (l *limits) chainDepth(root int, private bool) {
 		if enter {
 			enter = false
 			s := &l.subs[sub]
-			if s.ldAbs && l.rel >= since.R(6, 12) {
+			if s.ldAbs && l.has(since.NoLoadPacketInCallback) {
 				cb := s.isCallback
 				for j := 0; j < frame && !cb; j++ {
 					cb = l.subs[stack[j].sub].isCallback
 				}
 				if cb {
-					l.refuse(uapi.EINVAL, "cannot use BPF_LD_[ABS|IND] within callback")
+					l.refuse(refusal.CannotUseBPFLDABSIND)
 				}
 			}
 			if sub > 0 && s.tailCall && depth >= 256 {
-				l.refuse(uapi.EACCES, "tail_calls are not allowed when call stack of previous frames is %d bytes. Too large", depth)
+				l.refuse(refusal.TailCallsNotAllowedWhenCall, depth)
 			}
 			own := l.roundStack(s.stackDepth)
 			if private && s.privateStack == privUnknown && own >= 64 {
@@ -75,15 +76,12 @@ func (l *limits) chainDepth(root int, private bool) {
 			}
 			if s.privateStack == privOwn {
 				if own > maxStack {
-					l.refuse(uapi.EACCES, "stack size of subprog %d is %d. Too large", sub, own)
+					l.refuse(refusal.StackSizeSubprogTooLarge, sub, own)
 				}
 			} else {
 				depth += own
 				if depth > maxStack {
-					if l.rel >= since.R(6, 19) {
-						l.refuse(uapi.EACCES, "combined stack size of %d calls is %d. Too large", frame+1, depth)
-					}
-					l.refuse(uapi.EACCES, "combined stack size of %d calls is %d. Too large", frame+1, depth)
+					l.refuse(refusal.CombinedStackSizeCallsTooLarge, frame+1, depth)
 				}
 			}
 		}
@@ -92,18 +90,18 @@ func (l *limits) chainDepth(root int, private bool) {
 		for ; i < end; i++ {
 			in := &l.insns[i]
 			if isKfuncCall(in) {
-				if k := l.kfuncAt(i); k != nil && k.name == "bpf_throw" {
+				if l.kfuncAt(i).is(proto.Throws) {
 					bad := l.subs[sub].isCallback
 					for j := 0; j < frame && !bad; j++ {
 						bad = l.subs[stack[j].sub].isCallback
 					}
 					if bad {
-						l.refuse(uapi.EINVAL, "bpf_throw kfunc (insn %d) cannot be called from callback subprog %d", i, sub)
+						l.refuse(refusal.BpfThrowKfuncInsnCannotCalled, i, sub)
 					}
 				}
 				continue
 			}
-			ref := isFuncRef(in) && l.rel >= since.R(5, 13)
+			ref := isFuncRef(in) && l.has(since.FuncPointers)
 			if !isLocalCall(in) && !ref {
 				continue
 			}
@@ -113,7 +111,7 @@ func (l *limits) chainDepth(root int, private bool) {
 					continue
 				}
 				if l.subs[to].isException {
-					l.refuse(uapi.EINVAL, "insn %d cannot call exception cb directly", i)
+					l.refuse(refusal.InsnCannotCallExceptionCbDirectly, i)
 				}
 			}
 			next = to
@@ -134,7 +132,7 @@ func (l *limits) chainDepth(root int, private bool) {
 				chain = 0
 			}
 			if chain >= maxFrames || frame >= len(stack) {
-				l.refuse(uapi.E2BIG, "the call stack of %d frames is too deep !", chain)
+				l.refuse(refusal.CallStackFramesTooDeep2, chain)
 			}
 			enter = true
 			continue
@@ -142,7 +140,7 @@ func (l *limits) chainDepth(root int, private bool) {
 		if tailReachable {
 			for j := 0; j < frame; j++ {
 				if l.subs[stack[j].sub].isException {
-					l.refuse(uapi.EINVAL, "cannot tail call within exception cb")
+					l.refuse(refusal.CannotTailCallWithinExceptionCb)
 				}
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // The structural checks round stacks on the same releases as the walk.
@@ -18,6 +18,6 @@ func TestStackRoundingBeginsWithTheChecksOwn(t *testing.T) {
 	on := func(r uapi.Release) error {
 		return decode.Check(insns, decode.CheckConfig{Kernel: decode.KernelVersion(int(r>>8), int(r&0xff), 0)})
 	}
-	assert.ErrorIs(t, on(since.Before(since.StackByJIT)), decode.ErrStackDepth)
-	assert.NoError(t, on(since.From(since.StackByJIT)))
+	assert.ErrorIs(t, on(since.StackByJIT.Before()), decode.ErrStackDepth)
+	assert.NoError(t, on(since.StackByJIT.From()))
 }

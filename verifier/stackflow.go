@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // maxFlowCalls is the number of calls that the kernel follows.
@@ -53,7 +54,7 @@ func (w *flowAnalysis) topological() []int {
 				switch {
 				case callee < 0 || color[callee] == 2 || color[callee] == 1 && isFuncRef(in):
 				case color[callee] == 1:
-					w.refuse(uapi.EINVAL, "recursive call from %s() to %s()", w.subs[cur].name, w.subs[callee].name)
+					w.refuse(refusal.RecursiveCall, w.subs[cur].name, w.subs[callee].name)
 				default:
 					color[callee] = 1
 					stack = append(stack, callee)
@@ -72,7 +73,7 @@ func (w *flowAnalysis) topological() []int {
 func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[maxFrames]int) {
 	f := w.liveness.flow
 	if f.count++; f.count > maxFlowCalls {
-		w.refuse(uapi.E2BIG, "liveness analysis exceeded complexity limit (%d calls)", f.count)
+		w.refuse(refusal.LivenessAnalysisExceededComplexityLimitCalls, f.count)
 	}
 	if f.count%64 == 0 {
 		if err := w.ctx.Err(); err != nil {
@@ -92,7 +93,7 @@ func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[
 			continue
 		}
 		if in.depth == maxFrames-1 {
-			w.refuse(uapi.EINVAL, "")
+			w.refuse(refusal.CallsTooDeepForLiveness)
 		}
 		next := f.instance(w.position, in, at, callee)
 		sites[in.depth] = at

@@ -1,8 +1,8 @@
 package verifier
 
 import (
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // stackInit checks that stack read by a helper, or by a load at an unknown offset, has been written
@@ -13,17 +13,17 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 	what := ""
 	if src == accessHelper {
 		what = " indirect"
-		if k.rel >= since.R(6, 15) {
+		if k.has(since.HelperStackWords) {
 			what = ""
 		}
 	}
 	if size == 0 && !zeroOK {
-		k.refuse(uapi.EACCES, "invalid zero-sized read")
+		k.refuse(refusal.InvalidZeroSizedRead)
 	}
 	bounds, clobber := read, false
 	if src == accessHelper {
 		bounds = write
-		if k.rel >= since.R(6, 13) {
+		if k.has(since.HelperStackWrites) {
 			bounds, clobber = t, t == write
 		} else {
 			clobber = true
@@ -47,7 +47,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 				continue
 			}
 			if f.stack[at/8].t[at%8] == slotDynptr {
-				k.refuse(uapi.EACCES, "potential write to dynptr at off=%d disallowed", i)
+				k.refuse(refusal.PotentialWriteDynptrOffDisallowed, i)
 			}
 		}
 		m.accessSize, m.regno = size, ptr
@@ -57,7 +57,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 		at := -i - 1
 		below := at >= len(f.stack)*8
 		if below && k.r.uninitGrows {
-			k.refuse(uapi.EFAULT, "verifier bug: allocated_stack too small")
+			k.refuse(refusal.VerifierBugAllocatedStackTooSmall)
 		}
 		if below {
 			k.unreadable(ptr, lo, i, size, what)
@@ -69,13 +69,13 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 		case *b == slotZero, (*b == slotInvalid || *b == slotPoison) && k.r.uninit:
 			// What a function may read according to BTF, it need not read.
 			if *b == slotPoison && !clobber && !k.byType {
-				k.refuse(uapi.EACCES, "reading from stack R%d off %d+%d size %d, slot poisoned by dead code elimination", ptr, lo, i-lo, size)
+				k.refuse(refusal.ReadingStackROffSizeSlot, ptr, lo, i-lo, size)
 			}
 			if clobber {
 				*b = slotMisc
 			}
 		case k.isSpilled(s):
-			if clobber && !(k.rel < since.R(5, 19) && s.reg.typ == ptrBTF) {
+			if clobber && !(!k.has(since.ClobberBTFSpills) && s.reg.typ == ptrBTF) {
 				live, parent := s.reg.live, s.reg.parent
 				s.reg.unknown()
 				s.reg.live, s.reg.parent = live, parent
@@ -96,7 +96,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 func (k *stack) unreadable(ptr, lo, i, size int, what string) {
 	r := k.reg(ptr)
 	if r.Var.IsConst() {
-		k.refuse(uapi.EACCES, "invalid%s read from stack R%d off %d+%d size %d", what, ptr, lo, i-lo, size)
+		k.refuse(refusal.InvalidReadStackROffSize, what, ptr, lo, i-lo, size)
 	}
-	k.refuse(uapi.EACCES, "invalid%s read from stack R%d var_off %s+%d size %d", what, ptr, k.values.bits(r), i-lo, size)
+	k.refuse(refusal.InvalidReadStackRVarOff, what, ptr, k.values.bits(r), i-lo, size)
 }

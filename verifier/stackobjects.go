@@ -2,7 +2,8 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // objectSpi returns the slot where an object of n slots on the stack starts (its highest). The errno is EINVAL if it
@@ -16,13 +17,13 @@ func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
 		return spi, 0
 	}
 	if !r.Var.IsConst() {
-		k.verbose("%s has to be at a constant offset", what)
+		k.say(refusal.ConstantOffset, what)
 		return 0, uapi.EINVAL
 	}
 	off := int(r.offset())
 	spi := spiOf(off)
 	if off%8 != 0 || spi+1 < n {
-		k.verbose("cannot pass in %s at an offset=%d", what, off)
+		k.say(refusal.CannotPassInOffset, what, off)
 		return 0, uapi.EINVAL
 	}
 	if f := k.funcOf(r); spi-n+1 < 0 || spi >= len(f.stack) {
@@ -70,7 +71,7 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	f := k.funcOf(r)
 	spi, errno := k.dynptrSpi(r)
 	if errno != 0 {
-		panic(refusal{errno})
+		panic(refused{errno})
 	}
 	k.destroyDynptr(f, spi)
 	k.destroyDynptr(f, spi-1)
@@ -80,7 +81,7 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	}
 	d := dynTypeOf(t)
 	if d == dynInvalid {
-		panic(refusal{uapi.EINVAL})
+		k.refuse(refusal.DynptrWithoutType)
 	}
 	id := k.newID()
 	markDynReg(&a.reg, d, true, id)
@@ -100,7 +101,7 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 // derive notes the reference to the packet that a new dynptr is about: with it, the dynptr ends (parent_id, from 7.2
 // on).
 func (k *stack) derive(r *reg, t regType, parent uint32) {
-	if d := dynTypeOf(t); t&memUninit == 0 || parent == 0 || k.rel < since.R(7, 2) || d == dynInvalid || dynRefcounted(d) {
+	if d := dynTypeOf(t); t&memUninit == 0 || parent == 0 || !k.has(since.DerivedDynptrs) || d == dynInvalid || dynRefcounted(d) {
 		return
 	}
 	f := k.funcOf(r)
@@ -111,7 +112,7 @@ func (k *stack) derive(r *reg, t regType, parent uint32) {
 
 // endDerived ends the dynptrs of a packet that was released, with their slices (release_reference, from 7.2 on).
 func (k *stack) endDerived(parent uint32) {
-	if k.rel < since.R(7, 2) {
+	if !k.has(since.DerivedDynptrs) {
 		return
 	}
 	for _, f := range k.cur.frames[:k.cur.curFrame+1] {
@@ -138,7 +139,7 @@ func (k *stack) unmarkDynptr(r *reg) {
 	f := k.funcOf(r)
 	spi, errno := k.dynptrSpi(r)
 	if errno != 0 {
-		panic(refusal{errno})
+		panic(refused{errno})
 	}
 	if !dynRefcounted(f.stack[spi].reg.dtype) {
 		k.clearDynptr(f, spi)
@@ -164,18 +165,18 @@ func (k *stack) destroyDynptr(f *frame, spi int) {
 	s := &f.stack[spi]
 	if dynRefcounted(s.reg.dtype) {
 		ok := false
-		if k.rel >= since.R(6, 19) {
+		if k.has(since.SharedDynptrs) {
 			for i := range f.stack {
 				ok = ok || i != spi && f.stack[i].t[0] == slotDynptr && f.stack[i].reg.first && f.stack[i].reg.ref == s.reg.ref
 			}
 		}
 		if !ok {
-			k.refuse(uapi.EINVAL, "cannot overwrite referenced dynptr")
+			k.refuse(refusal.CannotOverwriteReferencedDynptr)
 		}
 	}
 	id := s.reg.id
 	k.cur.eachReg(spillMask, func(x *reg) {
-		if (x.typ == ptrMem|maybeNull || x.typ == ptrMem || k.rel >= since.R(6, 13) && x.typ.base() == ptrMem) && x.dyn == id && id != 0 {
+		if (x.typ == ptrMem|maybeNull || x.typ == ptrMem || k.has(since.DynptrSliceTypes) && x.typ.base() == ptrMem) && x.dyn == id && id != 0 {
 			k.resources.invalidate(x)
 		}
 	})

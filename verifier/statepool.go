@@ -3,7 +3,7 @@ package verifier
 import (
 	"unsafe"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 const (
@@ -126,7 +126,7 @@ func (o *pool) push(to, from int) *state {
 	o.copyState(s, o.cur)
 	o.pending = append(o.pending, pendingState{st: s, insn: to, prev: from, logPos: o.log.pos()})
 	if len(o.pending) > maxPending {
-		o.refuse(uapi.E2BIG, "The sequence of %d jumps is too complex.", len(o.pending))
+		o.refuse(refusal.SequenceJumpsTooComplex, len(o.pending))
 	}
 	if s.parent != nil {
 		s.parent.branches++
@@ -143,7 +143,7 @@ func (o *pool) pushAsync(to, from, sub int, sleepable bool) *state {
 	o.initFrame(s.frames[0], mainFunc, 0, sub)
 	o.pending = append(o.pending, pendingState{st: s, insn: to, prev: from, logPos: o.log.pos()})
 	if len(o.pending) > maxPending {
-		o.refuse(uapi.E2BIG, "The sequence of %d jumps is too complex for async cb.", len(o.pending))
+		o.refuse(refusal.SequenceJumpsTooComplexAsyncCb, len(o.pending))
 	}
 	return s
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/num"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func (u *subject) bug(format string, args ...any) {
-	u.refuse(uapi.EFAULT, "verifier bug: "+format, args...)
+	u.refuse(refusal.VerifierBug, fmt.Sprintf(format, args...))
 }
 
 // subprogAt returns the function that contains instruction i.
@@ -105,7 +106,7 @@ type flags struct {
 }
 
 // refusal ends a verification with the kernel's error.
-type refusal struct {
+type refused struct {
 	errno uapi.Errno
 }
 
@@ -122,12 +123,23 @@ func (u *subject) verbose(format string, args ...any) {
 	u.log.line(s)
 }
 
-// refuse ends the verification. The line may be empty if others were logged before.
-func (u *subject) refuse(errno uapi.Errno, format string, args ...any) {
-	if format != "" {
-		u.verbose(format, args...)
+// say logs a line that may be the reason for a refusal.
+func (u *subject) say(r refusal.ID, args ...any) {
+	u.verbose(r.Row().Text, args...)
+	u.refusal = r.In(u.lines[len(u.lines)-1])
+}
+
+// refuse ends the verification with the line of a refusal, or with the last line before if that has no text.
+func (u *subject) refuse(r refusal.ID, args ...any) { u.refuseAs(r.Row().Errno, r, args...) }
+
+// refuseAs is refuse with an error that depends on the place.
+func (u *subject) refuseAs(errno uapi.Errno, r refusal.ID, args ...any) {
+	if r.Row().Text != "" {
+		u.say(r, args...)
+	} else if u.refusal == refusal.None {
+		u.refusal = r
 	}
-	panic(refusal{errno})
+	panic(refused{errno})
 }
 
 // unknown ends the verification without a verdict.
@@ -145,7 +157,7 @@ func (u *subject) took(n int64) {
 	}
 }
 
-func (u *subject) has(r since.Rule) bool { return r.In(u.rel, u.k.Patch) }
+func (u *subject) has(r since.Rule) bool { return u.set.Has(r) }
 
 // message returns the last line with text.
 func (u *subject) message() string {
@@ -157,8 +169,8 @@ func (u *subject) message() string {
 	return ""
 }
 
-func numRules(k *Kernel) num.Rules {
-	in := func(r since.Rule) bool { return r.In(k.Release, k.Patch) }
+func numRules(set *since.Set) num.Rules {
+	in := set.Has
 	n := num.Rules{
 		SplitSign: in(since.SplitSign), SplitSign32: in(since.SplitSign32), WrapBoth: in(since.WrapBoth),
 		MulSigned: in(since.MulSigned), Div: in(since.DivRange), Neg: in(since.NegRange), Bswap: in(since.BswapRange),

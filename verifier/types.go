@@ -3,7 +3,8 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func (u *subject) kernelSpec() uint8 {
@@ -75,7 +76,7 @@ func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {
 		switch m.Kind {
 		case btf.KindStruct, btf.KindUnion:
 			if depth >= 3 {
-				u.verbose("max struct nesting depth exceeded")
+				u.say(refusal.MaxStructNestingDepthExceeded)
 				return false
 			}
 			if !u.scalarStruct(s, m, depth+1) {
@@ -112,7 +113,7 @@ func (u *subject) lineAt(i int) *Line {
 
 // typeName names a type as messages of the release do.
 func (u *subject) typeName(t regType) string {
-	if u.rel < since.R(5, 18) {
+	if !u.has(since.ScalarWords) {
 		switch t {
 		case scalar:
 			return "inv"

@@ -1,6 +1,10 @@
 package verifier
 
-import "github.com/bpfrun/bpfrun/uapi"
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+
+	"github.com/bpfrun/bpfrun/verifier/refusal"
+)
 
 // Outcome is the outcome of a verification.
 type Outcome uint8
@@ -32,7 +36,9 @@ type Verdict struct {
 	// Lacks names what the kernel lacks, where the program reaches a reference to it: Message then has only a number.
 	Lacks string
 	// Reason explains in bpfrun's words what is wrong and what to do.
-	Reason string
+	// Refusal identifies the reason.
+	Refusal refusal.ID
+	Reason  string
 	// Missing names what there is no rule for, if the outcome is Unknown.
 	Missing string
 	Insn    int   // where exploration ended, -1 if it did not start

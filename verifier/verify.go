@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // ErrProgram means that the program or the kernel passed to Verify is incomplete.
@@ -24,8 +24,8 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if k.Release < loader.FirstVerified {
-		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s (bpfrun has those from %s on)", k.Release, loader.FirstVerified)}, nil
+	if !since.Verified(k.Release) {
+		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s (bpfrun has those from %s on)", k.Release, since.Oldest)}, nil
 	}
 	e := newExplorer(ctx, k, p, o)
 	v := &Verdict{Insn: -1}
@@ -37,9 +37,10 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 				if v.Outcome = Accepted; e.doubt != "" {
 					v.Outcome, v.Missing = Unknown, e.doubt
 				}
-			case refusal:
+			case refused:
 				v.Outcome, v.Errno, v.Message = Refused, x.errno, e.message()
-				v.Reason = reason(v.Message, v.Errno)
+				v.Refusal = e.refusal
+				v.Reason = e.refusal.Row().Why
 				if e.why != "" {
 					v.Reason = e.why
 				}
@@ -64,8 +65,12 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 }
 
 func newExplorer(ctx context.Context, k *Kernel, p *Program, o Options) *explorer {
+	set := k.Rules
+	if set == nil {
+		set = since.Version{Release: k.Release, Patch: k.Patch}.Rules()
+	}
 	e := &explorer{position: &position{subject: subject{
-		ctx: ctx, k: k, p: p, o: o, rel: k.Release, rules: numRules(k), insns: p.Insns, aux: make([]insnAux, len(p.Insns)), log: newLogger(o),
+		ctx: ctx, k: k, p: p, o: o, rel: k.Release, set: set, rules: numRules(set), insns: p.Insns, aux: make([]insnAux, len(p.Insns)), log: newLogger(o),
 	}}}
 	e.r = e.newFlags()
 	e.connect()
@@ -112,20 +117,20 @@ func (e *explorer) stats(v *Verdict) {
 
 // check does what the kernel does between BPF_PROG_LOAD and the JIT, in the same order.
 func (e *explorer) check() {
-	if row := progtype.Of(e.p.Type); e.rel < row.Since {
+	if row := progtype.Of(e.p.Type); !e.rel.Has(row.Since) {
 		// bpf_prog_load checks the type before there is a log.
 		e.why = fmt.Sprintf("Linux %s does not know program type %s, which came with %s", e.rel, e.p.Type, row.Since)
-		e.refuse(uapi.EINVAL, "")
+		e.refuse(refusal.UnknownProgramType)
 	}
 	e.attachment.setupProg()
 	if len(e.insns) > maxInsns {
-		panic(refusal{uapi.E2BIG})
+		e.refuse(refusal.ProgramTooLong)
 	}
 	e.layout.findSubprogs()
 	e.log.functions(e.subs)
 	e.layout.checkSubprogs()
 	e.layout.checkFuncInfo()
-	before := e.rel < since.R(6, 3)
+	before := !e.has(since.AttachAfterCFG)
 	if before {
 		e.attachment.checkAttach()
 	}
@@ -205,7 +210,7 @@ func (e *explorer) walkFunc(sub int) {
 	s := e.pool.newState()
 	e.cur = s
 	s.branches = 1
-	s.sleepable = e.p.Sleepable && e.rel >= since.R(7, 0)
+	s.sleepable = e.p.Sleepable && e.has(since.SleepableStates)
 	s.frames[0] = e.pool.newFrame()
 	e.pool.initFrame(s.frames[0], mainFunc, 0, sub)
 	s.first, s.last = e.subs[sub].start, -1
@@ -215,13 +220,13 @@ func (e *explorer) walkFunc(sub int) {
 	if sub > 0 || e.p.Type == uapi.ProgTypeExt {
 		e.log.printf("Validating %s() func#%d...\n", e.subs[sub].name, sub)
 		if !e.funcInfo() {
-			e.refuse(uapi.EINVAL, "")
+			e.refuse(refusal.FunctionWithoutTypes)
 		}
 		e.layout.prepareArgs(sub)
 		if e.subs[sub].isException {
 			s.frames[0].inException = true
 			if a := e.subs[sub].args; len(a) != 1 || a[0].kind != argScalar {
-				e.refuse(uapi.EINVAL, "exception cb only supports single integer argument")
+				e.refuse(refusal.ExceptionCbOnlySupportsSingleInteger)
 			}
 		}
 		for i, a := range e.subs[sub].args {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier"
-	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 // recorded is what Linux 6.12.107 said of a program (conformance record verdicts).
@@ -130,32 +131,33 @@ const below = "\nr1 = r10\nr1 += r0\n*(u8 *)(r1 - 8) = 0\nr0 = 0\nexit"
 // beginnings are programs that the release before a rule refuses, and updates of older releases accept.
 var beginnings = []struct {
 	rule    since.Rule
+	from    string // the first versions that accept it
 	text    string
 	message string // of the release before, "" for any
 }{
-	{since.UninitStack, "*(u64 *)(r10 - 16) = 0\nr0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack off -8+0 size 8"},
-	{since.UninitGrows, "r0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack R10 off=-8 size=8"},
-	{since.StoreConstToContext, "*(u32 *)(r1 + 48) = 1\nr0 = 0\nexit", "BPF_ST stores into R1 ctx is not allowed"},
-	{since.CPUv4, "r0 = 5\nr0 s/= 2\nexit", "BPF_ALU uses reserved fields"},
-	{since.LongJump, "r0 = 0\ngotol +0\nexit", "unknown opcode 06"},
-	{since.AtomicsFull, "r1 = 1\n*(u64 *)(r10 - 8) = r1\nlock *(u64 *)(r10 - 8) |= r1\nr0 = 0\nexit", "BPF_STX uses reserved fields"},
-	{since.MayGoto, "r0 = 0\nmay_goto +1\nr0 = 1\nexit", "unknown opcode e5"},
-	{since.LoadAcquire, "r1 = 1\n*(u64 *)(r10 - 8) = r1\nr0 = load_acquire((u64 *)(r10 - 8))\nexit", "BPF_ATOMIC uses invalid atomic opcode 100"},
-	{since.SubregSpill, "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
-	{since.TwoRegisterRanges, "call 7\nr6 = r0\nr6 &= 7\ncall 7\nif r0 > r6 goto +4" + below, ""},
-	{since.LinkedOffsets, "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
-	{since.LinkedNegative, "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
-	{since.MulSigned, "call 7\nr0 &= 7\nr0 *= -1\nr0 += 7" + below, ""},
-	{since.NegRange, "call 7\nr0 &= 7\nr0 = -r0\nr0 += 7" + below, ""},
-	{since.BswapRange, "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},
-	{since.EqBits, "call 7\nr0 |= 1\nif r0 != 4 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
-	{since.DivRange, "call 7\nw0 = w0\nr0 /= 1073741824" + below, ""},
-	{since.StoredConstants, "*(u64 *)(r10 - 8) = 5\nr0 = *(u64 *)(r10 - 8)" + below, ""},
-	{since.ConstLeft, "call 5\nif r0 < 4 goto +3\nr2 = 4\nif r2 <= r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
-	{since.UnknownOperands, "call 7\nr6 = r0\nr6 &= 3\ncall 7\nr0 &= 4\nr0 |= r6" + below, ""},
-	{since.EqRange, "call 7\nif r0 < 3 goto +2\nif r0 != 2 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
-	{since.SameRegister, "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
-	{since.NullRegisters, "r1 = *(u64 *)(r1 + 168)\nr2 = 0\nif r1 == r2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", "R1 invalid mem access 'sock_common_or_null'"},
+	{since.UninitStack, "6.3 5.10.255 5.15.215 6.1.192", "*(u64 *)(r10 - 16) = 0\nr0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack off -8+0 size 8"},
+	{since.UninitGrows, "6.3 6.1.192", "r0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack R10 off=-8 size=8"},
+	{since.StoreConstToContext, "6.3", "*(u32 *)(r1 + 48) = 1\nr0 = 0\nexit", "BPF_ST stores into R1 ctx is not allowed"},
+	{since.CPUv4, "6.6", "r0 = 5\nr0 s/= 2\nexit", "BPF_ALU uses reserved fields"},
+	{since.LongJump, "6.6 6.1.192", "r0 = 0\ngotol +0\nexit", "unknown opcode 06"},
+	{since.AtomicsFull, "5.12", "r1 = 1\n*(u64 *)(r10 - 8) = r1\nlock *(u64 *)(r10 - 8) |= r1\nr0 = 0\nexit", "BPF_STX uses reserved fields"},
+	{since.MayGoto, "6.9", "r0 = 0\nmay_goto +1\nr0 = 1\nexit", "unknown opcode e5"},
+	{since.LoadAcquire, "6.15", "r1 = 1\n*(u64 *)(r10 - 8) = r1\nr0 = load_acquire((u64 *)(r10 - 8))\nexit", "BPF_ATOMIC uses invalid atomic opcode 100"},
+	{since.SubregSpill, "5.16 5.10.255 5.15.215", "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
+	{since.TwoRegisterRanges, "6.8", "call 7\nr6 = r0\nr6 &= 7\ncall 7\nif r0 > r6 goto +4" + below, ""},
+	{since.LinkedOffsets, "6.12", "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
+	{since.LinkedNegative, "7.0", "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
+	{since.MulSigned, "6.14", "call 7\nr0 &= 7\nr0 *= -1\nr0 += 7" + below, ""},
+	{since.NegRange, "6.17", "call 7\nr0 &= 7\nr0 = -r0\nr0 += 7" + below, ""},
+	{since.BswapRange, "6.18", "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},
+	{since.EqBits, "6.18", "call 7\nr0 |= 1\nif r0 != 4 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+	{since.DivRange, "7.0", "call 7\nw0 = w0\nr0 /= 1073741824" + below, ""},
+	{since.StoredConstants, "6.2 5.10.255 5.15.215 6.1.192", "*(u64 *)(r10 - 8) = 5\nr0 = *(u64 *)(r10 - 8)" + below, ""},
+	{since.ConstLeft, "6.4", "call 5\nif r0 < 4 goto +3\nr2 = 4\nif r2 <= r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+	{since.UnknownOperands, "6.10", "call 7\nr6 = r0\nr6 &= 3\ncall 7\nr0 &= 4\nr0 |= r6" + below, ""},
+	{since.EqRange, "6.4", "call 7\nif r0 < 3 goto +2\nif r0 != 2 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+	{since.SameRegister, "7.0", "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+	{since.NullRegisters, "7.2", "r1 = *(u64 *)(r1 + 168)\nr2 = 0\nif r1 == r2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", "R1 invalid mem access 'sock_common_or_null'"},
 }
 
 // What a release began to accept is refused by the one before it; so are updates of older releases.
@@ -166,25 +168,20 @@ func TestReleasesBegin(t *testing.T) {
 		verdictOn := func(r since.Release, patch int) *verifier.Verdict {
 			return judge(t, &verifier.Kernel{Release: r, Patch: patch, BTF: spec}, c.text)
 		}
-		from := since.From(c.rule)
-		before := from - 1
-		if from&0xff == 0 { // the last release of the number before
-			before = since.R(6, 19)
-		}
-		require.True(t, c.rule.In(from, 0) && !c.rule.In(before, 0), "%s", c.rule)
-		v := verdictOn(before, 0)
-		assert.Equal(t, verifier.Refused, v.Outcome, "%s before %s: %s", c.text, from, c.rule)
-		if c.message != "" {
-			assert.Equal(t, c.message, v.Message, "%s", c.rule)
-		}
-		v = verdictOn(from, 0)
-		assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %s: %s (%s)", c.text, from, v.Message, c.rule)
-		for release, patch := range since.Updates(c.rule) {
-			v = verdictOn(release, patch)
-			assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %s.%d: %s (%s)", c.text, release, patch, v.Message, c.rule)
-			if patch > 0 {
-				v = verdictOn(release, patch-1)
-				assert.Equal(t, verifier.Refused, v.Outcome, "%s on %s.%d (%s)", c.text, release, patch-1, c.rule)
+		for _, name := range strings.Fields(c.from) {
+			_, version, ok := loader.ParseRelease(name)
+			require.True(t, ok, name)
+			at := since.Of(version)
+			v := verdictOn(at.Release, at.Patch)
+			assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %s: %s (%s)", c.text, name, v.Message, c.rule)
+			before := since.Version{Release: at.Release, Patch: at.Patch - 1}
+			if at.Patch == 0 {
+				before = since.Version{Release: since.Previous(at.Release)}
+			}
+			v = verdictOn(before.Release, before.Patch)
+			assert.Equal(t, verifier.Refused, v.Outcome, "%s before %s: %s", c.text, name, c.rule)
+			if c.message != "" && at.Release == c.rule.From() {
+				assert.Equal(t, c.message, v.Message, "%s", c.rule)
 			}
 		}
 	}

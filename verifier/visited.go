@@ -2,7 +2,8 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 func (p *checkpoints) bucket(i int) *(*state) {
@@ -125,14 +126,14 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 		infinite = false
 	}
 	x := notExact
-	if p.rel >= since.R(6, 9) {
+	if p.has(since.LoopsByRange) {
 		x = exact
 	}
 	if infinite && maybeLooping(s, cur) && p.statesEqual(s, cur, x) && !depthsDiffer(s, cur) && s.mayGoto == cur.mayGoto && s.unroll == cur.unroll {
 		p.insn = i
-		p.verbose("infinite loop detected at insn %d", i)
+		p.say(refusal.InfiniteLoopDetectedInsn, i)
 		p.log.states(p.position, cur, s)
-		panic(refusal{uapi.EINVAL})
+		panic(refused{uapi.EINVAL})
 	}
 	if !force && p.jumps-p.lastJumps < 20 && p.processed-p.lastProcessed < 100 {
 		*add = false
@@ -141,7 +142,7 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 }
 
 func (p *checkpoints) loopExactness() exactness {
-	if p.rel >= since.R(6, 9) {
+	if p.has(since.LoopsByRange) {
 		return rangeWithin
 	}
 	return exact
@@ -211,7 +212,7 @@ func (p *checkpoints) checkpoint(i int) {
 	cur.first = i
 	cur.dfsDepth = n.dfsDepth + 1
 	cur.hist = nil
-	if p.rel < since.R(6, 15) && p.r.converge {
+	if !p.has(since.LoopEntryKept) && p.r.converge {
 		cur.loopEntry = nil
 	}
 	head := p.bucket(i)

@@ -2,8 +2,8 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
 // walkAll explores everything from the current state on (do_check).
@@ -15,12 +15,12 @@ func (e *explorer) walkAll() {
 		e.prev = prev
 		s := e.cur
 		if e.insn < 0 || e.insn >= len(e.insns) {
-			e.refuse(uapi.EFAULT, "invalid insn idx %d insn_cnt %d", e.insn, len(e.insns))
+			e.refuse(refusal.InvalidInsnIdxInsnCnt, e.insn, len(e.insns))
 		}
 		in := &e.insns[e.insn]
 		e.processed++
 		if e.processed > maxInsns {
-			e.refuse(uapi.E2BIG, "BPF program is too large. Processed %d insn", e.processed)
+			e.refuse(refusal.BPFProgramTooLargeProcessedInsn, e.processed)
 		}
 		if e.processed&1023 == 0 {
 			if err := e.ctx.Err(); err != nil {
@@ -120,7 +120,7 @@ func (e *explorer) step(in *decode.Insn) stepResult {
 		e.values.checkSrc(in.Dst)
 		t := e.reg(int(in.Dst)).typ
 		if t.base() == ptrCtx && !e.has(since.StoreConstToContext) {
-			e.refuse(uapi.EACCES, "BPF_ST stores into R%d %s is not allowed", in.Dst, e.typeName(t))
+			e.refuse(refusal.BPFSTStoresIntoRNot, in.Dst, e.typeName(t))
 		}
 		e.memory.access(e.insn, int(in.Dst), int(in.Off), sizeOf(in), write, -1, false, false)
 		e.memory.samePointer(t, false)

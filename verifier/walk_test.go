@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier"
-	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 func verdict(t *testing.T, k *verifier.Kernel, p *verifier.Program, text string) *verifier.Verdict {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Limits of what a tool can create.
@@ -129,16 +130,13 @@ type Spec struct {
 // prefixes of names by kind: what stands before the number in the name of a device that gets none.
 var prefixes = map[string]string{"dummy": "dummy", "veth": "veth", "netkit": "nk"}
 
-// Kind reports whether a release has the kind of devices, and they are simulated.
-func Kind(release uapi.Release, kind string) bool {
-	switch kind {
-	case "dummy", "veth":
-		return true
-	case "netkit":
-		return release.Has(uapi.R(6, 7))
-	}
-	return false
+// Kind reports whether a kernel has the kind of devices, and they are simulated.
+func Kind(v since.Version, kind string) bool {
+	rule, ok := kinds[kind]
+	return ok && v.Has(rule)
 }
+
+var kinds = map[string]since.Rule{"dummy": since.Always, "veth": since.Always, "netkit": since.Netkit}
 
 // Add creates a device with its peer, which gets its index first (veth_newlink, netkit_new_link).
 func (n *Network) Add(netns uint32, spec *Spec) (*Device, uapi.Errno) {

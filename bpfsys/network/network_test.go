@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/bpfsys/network"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 func newNetwork() *network.Network {
@@ -121,8 +122,8 @@ func TestNetworksAreBounded(t *testing.T) {
 }
 
 func TestNetkitIsOfLaterReleases(t *testing.T) {
-	assert.False(t, network.Kind(uapi.R(6, 6), "netkit"))
-	assert.True(t, network.Kind(uapi.R(6, 7), "netkit"))
-	assert.True(t, network.Kind(uapi.R(5, 10), "veth"))
-	assert.False(t, network.Kind(uapi.R(6, 7), "bridge"))
+	assert.False(t, network.Kind(since.Version{Release: uapi.R(6, 6)}, "netkit"))
+	assert.True(t, network.Kind(since.Version{Release: uapi.R(6, 7)}, "netkit"))
+	assert.True(t, network.Kind(since.Version{Release: uapi.R(5, 10)}, "veth"))
+	assert.False(t, network.Kind(since.Version{Release: uapi.R(6, 7)}, "bridge"))
 }

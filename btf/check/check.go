@@ -3,10 +3,12 @@ package check
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Limits of include/uapi/linux/btf.h and kernel/bpf/btf.c.
@@ -90,7 +92,7 @@ type typ struct {
 
 type checker struct {
 	opts  Options
-	facts [numFacts]bool
+	rules *since.Set
 	order binary.ByteOrder
 	ptr   uint32
 	names int // longest identifier
@@ -121,23 +123,25 @@ func BTF(raw []byte, opts Options) error {
 }
 
 func newChecker(raw []byte, opts Options) *checker {
-	c := &checker{opts: opts, raw: raw, order: binary.LittleEndian, ptr: 8, names: shortNames}
+	c := &checker{opts: opts, rules: rulesOf(opts.Release), raw: raw, order: binary.LittleEndian, ptr: 8, names: shortNames}
 	if len(raw) >= 2 && raw[0] == 0xeb && raw[1] == 0x9f {
 		c.order = binary.BigEndian
 	}
 	if opts.PointerSize != 0 {
 		c.ptr = uint32(opts.PointerSize)
 	}
-	for f := range c.facts {
-		c.facts[f] = Fact(f).In(opts.Release)
-	}
-	if c.has(LongNames) {
+	if c.has(since.LongNames) {
 		c.names = longNames
 	}
 	return c
 }
 
-func (c *checker) has(f Fact) bool { return c.facts[f] }
+func (c *checker) has(r since.Rule) bool { return c.rules.Has(r) }
+
+// rulesOf returns the rules of a release as maintained today.
+func rulesOf(release Release) *since.Set {
+	return since.Version{Release: release, Patch: math.MaxUint8}.Rules()
+}
 
 func fileProblem(rule Rule, errno uapi.Errno, format string, args ...any) *Problem {
 	return &Problem{Rule: rule, Entry: -1, Errno: errno, Detail: fmt.Sprintf(format, args...)}
@@ -176,7 +180,7 @@ func (c *checker) header() *Problem {
 		return fileProblem(RuleHeader, uapi.EINVAL, "%d bytes are too few for the header length", n)
 	}
 	known := uint32(headerSize)
-	if c.has(LayoutSection) {
+	if c.has(since.LayoutSection) {
 		known = layoutSize
 	}
 	c.hdrLen = c.u32(c.raw[4:])
@@ -201,7 +205,7 @@ func (c *checker) header() *Problem {
 		return fileProblem(RuleHeader, uapi.EINVAL, "nothing follows the header")
 	}
 	c.typeOff, c.typeLen, c.strOff, c.strLen = c.u32(h[8:]), c.u32(h[12:]), c.u32(h[16:]), c.u32(h[20:])
-	if c.has(LayoutSection) && c.hdrLen >= layoutSize {
+	if c.has(since.LayoutSection) && c.hdrLen >= layoutSize {
 		c.layOff, c.layoutBytes = c.u32(h[24:]), c.u32(h[28:])
 	}
 	return c.sections(n - c.hdrLen)
@@ -253,7 +257,7 @@ func (c *checker) sections(expected uint32) *Problem {
 func (c *checker) strings() *Problem {
 	data := c.raw[c.hdrLen:]
 	end := c.strOff + c.strLen
-	if end != uint32(len(data)) && !(c.has(LayoutSection) && c.hdrLen >= layoutSize) {
+	if end != uint32(len(data)) && !(c.has(since.LayoutSection) && c.hdrLen >= layoutSize) {
 		return fileProblem(RuleSections, uapi.EINVAL, "strings end at %d, the file at %d", end, len(data))
 	}
 	c.strs = data[c.strOff:end]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 func build(t testing.TB, f func(b *btf.Builder)) []byte {
@@ -44,66 +45,69 @@ func kptr(b *btf.Builder, tag string, to btf.ID) btf.ID {
 	return b.Ptr(b.Mod(btf.KindTypeTag, tag, to))
 }
 
-// Every fact changes a verdict between the release before it and its own.
-var boundaries = map[Fact]struct {
-	newer bool // what the release with the fact does: accept
+var r = uapi.R
+
+// Every rule changes a verdict between the release before it and its own, which the case names.
+var boundaries = map[since.Rule]struct {
+	from  Release
+	newer bool // what the release with the rule does: accept
 	build func(b *btf.Builder)
 }{
-	EmptySections: {true, func(b *btf.Builder) { b.Add(btf.Type{Kind: btf.KindDatasec, Name: ".rodata", Size: 4}) }},
-	KindFloat:     {true, func(b *btf.Builder) { b.Add(btf.Type{Kind: btf.KindFloat, Name: "float", Size: 4}) }},
-	KindDeclTag: {true, func(b *btf.Builder) {
+	since.EmptySections: {r(5, 12), true, func(b *btf.Builder) { b.Add(btf.Type{Kind: btf.KindDatasec, Name: ".rodata", Size: 4}) }},
+	since.KindFloat:     {r(5, 13), true, func(b *btf.Builder) { b.Add(btf.Type{Kind: btf.KindFloat, Name: "float", Size: 4}) }},
+	since.KindDeclTag: {r(5, 16), true, func(b *btf.Builder) {
 		b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "a", Ref: b.Mod(btf.KindTypedef, "t", b.Int("int", 4, 0)), ComponentIdx: -1})
 	}},
-	KindTypeTag: {true, func(b *btf.Builder) { b.Mod(btf.KindTypeTag, "user", b.Int("int", 4, 0)) }},
-	KindEnum64: {true, func(b *btf.Builder) {
+	since.KindTypeTag: {r(5, 17), true, func(b *btf.Builder) { b.Mod(btf.KindTypeTag, "user", b.Int("int", 4, 0)) }},
+	since.KindEnum64: {r(6, 0), true, func(b *btf.Builder) {
 		b.Add(btf.Type{Kind: btf.KindEnum64, Name: "e", Size: 8, Values: []btf.Enumerator{{Name: "A"}}})
 	}},
-	SignedEnums: {true, func(b *btf.Builder) {
+	since.SignedEnums: {r(6, 0), true, func(b *btf.Builder) {
 		b.Add(btf.Type{Kind: btf.KindEnum, Flag: true, Size: 4, Values: []btf.Enumerator{{Name: "A"}}})
 	}},
-	FuncsResolve: {true, func(b *btf.Builder) { // a modifier of a function stands for its prototype
+	since.FuncsResolve: {r(5, 18), true, func(b *btf.Builder) { // a modifier of a function stands for its prototype
 		f := b.Add(btf.Type{Kind: btf.KindFunc, Name: "f", Ref: b.Add(btf.Type{Kind: btf.KindFuncProto})})
 		b.Mod(btf.KindConst, "", f)
 	}},
-	TagsFirst: {false, func(b *btf.Builder) {
+	since.TagsFirst: {r(5, 19), false, func(b *btf.Builder) {
 		b.Mod(btf.KindConst, "", b.Mod(btf.KindTypeTag, "user", b.Int("int", 4, 0)))
 	}},
-	ShortChains: {true, func(b *btf.Builder) {
+	since.ShortChains: {r(7, 2), true, func(b *btf.Builder) {
 		b.Mod(btf.KindConst, "", b.Mod(btf.KindTypeTag, "user", b.Int("int", 4, 0)))
 	}},
-	LongNames: {true, func(b *btf.Builder) { b.Mod(btf.KindTypedef, strings.Repeat("n", 512), b.Int("int", 4, 0)) }},
-	ReturnsTypes: {false, func(b *btf.Builder) {
+	since.LongNames: {r(6, 1), true, func(b *btf.Builder) { b.Mod(btf.KindTypedef, strings.Repeat("n", 512), b.Int("int", 4, 0)) }},
+	since.ReturnsTypes: {r(6, 1), false, func(b *btf.Builder) {
 		v := b.Add(btf.Type{Kind: btf.KindVar, Name: "v", Ref: b.Int("int", 4, 0)})
 		b.Add(btf.Type{Kind: btf.KindFuncProto, Ref: v})
 	}},
-	PrintableSections: {true, func(b *btf.Builder) { b.Add(btf.Type{Kind: btf.KindDatasec, Name: "?a b", Size: 4}) }},
-	AttributeTags: {true, func(b *btf.Builder) {
+	since.PrintableSections: {r(6, 9), true, func(b *btf.Builder) { b.Add(btf.Type{Kind: btf.KindDatasec, Name: "?a b", Size: 4}) }},
+	since.AttributeTags: {r(6, 15), true, func(b *btf.Builder) {
 		b.Add(btf.Type{Kind: btf.KindTypeTag, Name: "address_space(1)", Flag: true, Ref: b.Int("int", 4, 0)})
 	}},
-	OwnedFields: {false, func(b *btf.Builder) {
+	since.OwnedFields: {r(6, 2), false, func(b *btf.Builder) {
 		_, _, head, _, _, _, _ := owned(b)
 		b.Struct("s", 16, at("h", head, 0))
 	}},
-	OwnedTrees: {false, func(b *btf.Builder) {
+	since.OwnedTrees: {r(6, 3), false, func(b *btf.Builder) {
 		_, _, _, _, root, _, _ := owned(b)
 		b.Struct("s", 16, at("r", root, 0))
 	}},
-	OwnedRefcounts: {true, func(b *btf.Builder) { // which makes two kinds of nodes in one struct legal
+	since.OwnedRefcounts: {r(6, 4), true, func(b *btf.Builder) { // which makes two kinds of nodes in one struct legal
 		_, _, _, node, _, rb, ref := owned(b)
 		b.Struct("s", 64, at("n", node, 0), at("rb", rb, 24), at("c", ref, 56))
 	}},
-	OwnedKptrs: {false, func(b *btf.Builder) {
+	since.OwnedKptrs: {r(6, 12), false, func(b *btf.Builder) {
 		to := b.Struct("own", 4, at("a", b.Int("int", 4, 0), 0))
 		p := kptr(b, "kptr", to)
 		b.Struct("s", 8, at("p", p, 0), at("q", p, 0)) // two at one place
 	}},
-	NestedFields: {false, func(b *btf.Builder) {
+	since.NestedFields: {r(6, 11), false, func(b *btf.Builder) {
 		i, lock, _, _, _, _, _ := owned(b)
 		b.Add(btf.Type{Kind: btf.KindStruct, Name: "s", Size: 8, Flag: true, Members: []btf.Member{
 			{Name: "l", Type: lock}, {Name: "b", Type: i, BitOffset: 33, BitfieldSize: 3},
 		}})
 	}},
-	ElevenFields: {true, func(b *btf.Builder) {
+	since.ElevenFields: {r(6, 10), true, func(b *btf.Builder) {
 		_, lock, head, node, _, _, _ := owned(b)
 		b.Struct("item", 24, at("n", node, 0))
 		members := []btf.Member{at("l", lock, 0)}
@@ -116,16 +120,16 @@ var boundaries = map[Fact]struct {
 			b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "contains:item:n", Ref: id, ComponentIdx: n + 1})
 		}
 	}},
-	UniqueRefcounts: {false, func(b *btf.Builder) {
+	since.UniqueRefcounts: {r(7, 2), false, func(b *btf.Builder) {
 		_, _, _, _, _, _, ref := owned(b)
 		b.Struct("s", 8, at("a", ref, 0), at("b", ref, 4))
 	}},
-	UniqueNested: {false, func(b *btf.Builder) {
+	since.UniqueNested: {r(7, 2), false, func(b *btf.Builder) {
 		_, lock, _, _, _, _, _ := owned(b)
 		in := b.Struct("in", 4, at("l", lock, 0))
 		b.Struct("s", 8, at("a", lock, 0), at("b", in, 4))
 	}},
-	UniqueTags: {false, func(b *btf.Builder) {
+	since.UniqueTags: {r(6, 7), false, func(b *btf.Builder) {
 		_, lock, head, node, _, _, _ := owned(b)
 		b.Struct("item", 24, at("n", node, 0))
 		id := b.Struct("s", 24, at("l", lock, 0), at("h", head, 8))
@@ -133,25 +137,25 @@ var boundaries = map[Fact]struct {
 			b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "contains:item:n", Ref: id, ComponentIdx: 1})
 		}
 	}},
-	WideInfo:    {true, entries(0x10000)},
-	PercpuKptrs: {true, nil}, // kptrs are judged from a later release on
-	UserPtrs: {true, func(b *btf.Builder) {
+	since.WideInfo:    {r(7, 2), true, entries(0x10000)},
+	since.PercpuKptrs: {r(6, 7), true, nil}, // kptrs are judged from a later release on
+	since.UserPtrs: {r(6, 13), true, func(b *btf.Builder) {
 		to := b.Struct("own", 4, at("a", b.Int("int", 4, 0), 0))
 		b.Struct("s", 16, at("p", kptr(b, "uptr", to), 0), at("q", kptr(b, "kptr", to), 8))
 	}},
-	LooseKptrTags: {true, func(b *btf.Builder) {
+	since.LooseKptrTags: {r(7, 2), true, func(b *btf.Builder) {
 		to := b.Struct("own", 4, at("a", b.Int("int", 4, 0), 0))
 		other := b.Ptr(b.Mod(btf.KindTypeTag, "rcu", to))
 		b.Struct("s", 16, at("p", kptr(b, "kptr", to), 0), at("q", other, 8))
 	}},
-	ResilientLocks: {true, func(b *btf.Builder) {
+	since.ResilientLocks: {r(6, 15), true, func(b *btf.Builder) {
 		i, _, head, node, _, _, _ := owned(b)
 		res := b.Struct("bpf_res_spin_lock", 4, at("val", i, 0))
 		b.Struct("item", 24, at("n", node, 0))
 		id := b.Struct("s", 24, at("l", res, 0), at("h", head, 8))
 		b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "contains:item:n", Ref: id, ComponentIdx: 1})
 	}},
-	OwnershipDepth: {true, func(b *btf.Builder) { // an owned owner of an owner, which is not deep
+	since.OwnershipDepth: {r(7, 2), true, func(b *btf.Builder) { // an owned owner of an owner, which is not deep
 		_, lock, head, node, _, _, _ := owned(b)
 		names := []string{"c", "b", "a"}
 		for n, name := range names {
@@ -166,36 +170,31 @@ var boundaries = map[Fact]struct {
 	}},
 }
 
-// read are the releases whose kernel/bpf/btf.c (include/linux/kallsyms.h for LongNames) was read: for each fact the newest without and the oldest
+// read are the releases whose kernel/bpf/btf.c (include/linux/kallsyms.h for LongNames) was read: for each rule the newest without and the oldest
 // with it. The release in its row lies between.
-var read = map[Fact]struct{ without, with Release }{
-	EmptySections: {r(5, 10), r(5, 15)}, KindFloat: {r(5, 10), r(5, 15)}, KindDeclTag: {r(5, 15), r(6, 1)}, KindTypeTag: {r(5, 15), r(6, 1)},
-	KindEnum64: {r(5, 15), r(6, 1)}, SignedEnums: {r(5, 15), r(6, 1)}, FuncsResolve: {r(5, 15), r(6, 1)}, TagsFirst: {r(5, 15), r(6, 1)},
-	ShortChains: {r(6, 18), r(7, 2)}, LongNames: {r(5, 15), r(6, 1)}, ReturnsTypes: {r(5, 15), r(6, 1)}, PrintableSections: {r(6, 6), r(6, 12)},
-	AttributeTags: {r(6, 12), r(6, 18)}, OwnedFields: {r(6, 1), r(6, 6)}, OwnedTrees: {r(6, 1), r(6, 6)}, OwnedRefcounts: {r(6, 1), r(6, 6)},
-	OwnedKptrs: {r(6, 6), r(6, 12)}, NestedFields: {r(6, 6), r(6, 12)}, ElevenFields: {r(6, 6), r(6, 12)}, UniqueRefcounts: {r(6, 18), r(7, 2)},
-	UniqueNested: {r(6, 18), r(7, 2)}, UniqueTags: {r(6, 6), r(6, 12)}, PercpuKptrs: {r(6, 6), r(6, 12)}, UserPtrs: {r(6, 12), r(6, 18)},
-	LooseKptrTags: {r(6, 18), r(7, 2)}, ResilientLocks: {r(6, 12), r(6, 18)}, OwnershipDepth: {r(6, 18), r(7, 2)}, LayoutSection: {r(6, 18), r(7, 2)},
-	WideInfo: {r(6, 18), r(7, 2)},
+var read = map[since.Rule]struct{ without, with Release }{
+	since.EmptySections: {r(5, 10), r(5, 15)}, since.KindFloat: {r(5, 10), r(5, 15)}, since.KindDeclTag: {r(5, 15), r(6, 1)}, since.KindTypeTag: {r(5, 15), r(6, 1)},
+	since.KindEnum64: {r(5, 15), r(6, 1)}, since.SignedEnums: {r(5, 15), r(6, 1)}, since.FuncsResolve: {r(5, 15), r(6, 1)}, since.TagsFirst: {r(5, 15), r(6, 1)},
+	since.ShortChains: {r(6, 18), r(7, 2)}, since.LongNames: {r(5, 15), r(6, 1)}, since.ReturnsTypes: {r(5, 15), r(6, 1)}, since.PrintableSections: {r(6, 6), r(6, 12)},
+	since.AttributeTags: {r(6, 12), r(6, 18)}, since.OwnedFields: {r(6, 1), r(6, 6)}, since.OwnedTrees: {r(6, 1), r(6, 6)}, since.OwnedRefcounts: {r(6, 1), r(6, 6)},
+	since.OwnedKptrs: {r(6, 6), r(6, 12)}, since.NestedFields: {r(6, 6), r(6, 12)}, since.ElevenFields: {r(6, 6), r(6, 12)}, since.UniqueRefcounts: {r(6, 18), r(7, 2)},
+	since.UniqueNested: {r(6, 18), r(7, 2)}, since.UniqueTags: {r(6, 6), r(6, 12)}, since.PercpuKptrs: {r(6, 6), r(6, 12)}, since.UserPtrs: {r(6, 12), r(6, 18)},
+	since.LooseKptrTags: {r(6, 18), r(7, 2)}, since.ResilientLocks: {r(6, 12), r(6, 18)}, since.OwnershipDepth: {r(6, 18), r(7, 2)}, since.LayoutSection: {r(6, 18), r(7, 2)},
+	since.WideInfo: {r(6, 18), r(7, 2)},
 }
 
-func TestFactsLieBetweenTheReleasesRead(t *testing.T) {
-	for f := Fact(0); f < numFacts; f++ {
-		x, ok := read[f]
-		require.True(t, ok, f)
-		row := rows[f]
-		assert.Less(t, x.without, row.from, f)
-		assert.LessOrEqual(t, row.from, x.with, f)
-		assert.True(t, f.In(x.with), f)
-		assert.False(t, f.In(x.without), f)
-		for _, a := range row.also {
-			assert.Less(t, a, x.without, "%s: a stable update of an older line", f)
+func TestRulesBeginBetweenTheReleasesRead(t *testing.T) {
+	for f, x := range read {
+		row := f.Row()
+		assert.Less(t, x.without, row.From, f)
+		assert.LessOrEqual(t, row.From, x.with, f)
+		assert.Equal(t, since.Source, row.Evidence, f)
+		assert.True(t, rulesOf(x.with).Has(f), f)
+		assert.False(t, rulesOf(x.without).Has(f), f)
+		for _, a := range row.Stable {
+			assert.Less(t, a.Release, x.without, "%s: a stable update of an older line", f)
 		}
 	}
-	until := rows[TagsFirst].until
-	assert.True(t, TagsFirst.In(r(6, 18)))
-	assert.False(t, TagsFirst.In(until))
-	assert.Equal(t, rows[ShortChains].from, until, "one rule replaces the other")
 }
 
 // entries is an ENUM with that many enumerators.
@@ -253,36 +252,23 @@ func TestWideInfo(t *testing.T) {
 	assert.Contains(t, p.Detail, "vlen is 65536")
 }
 
-func TestEveryFactHasABoundary(t *testing.T) {
-	for f := Fact(0); f < numFacts; f++ {
+func TestEveryRuleHasABoundary(t *testing.T) {
+	for _, f := range since.All() {
+		_, ok := boundaries[f]
+		if f.Area() == "BTF" && f != since.LayoutSection {
+			assert.True(t, ok, "no case shows the boundary of %s", f)
+		}
+	}
+	for f, c := range boundaries {
 		t.Run(f.String(), func(t *testing.T) {
-			from := rows[f].from
-			require.NotZero(t, from)
-			require.NotEmpty(t, f.String())
-			assert.True(t, f.In(from))
-			assert.False(t, f.In(from-1))
-			for _, a := range rows[f].also {
-				assert.True(t, f.In(a))
-			}
-			c, ok := boundaries[f]
-			if !ok {
-				assert.Contains(t, []Fact{LayoutSection}, f, "no case shows the boundary")
-				return
-			}
 			if c.build == nil {
 				return
 			}
 			raw := build(t, c.build)
-			before, now := BTF(raw, Options{Release: from - 1}), BTF(raw, Options{Release: from})
-			assert.Equal(t, c.newer, now == nil, "%s: %v", from, now)
-			assert.Equal(t, !c.newer, before == nil, "%s: %v", from-1, before)
+			before, now := BTF(raw, Options{Release: since.Previous(c.from)}), BTF(raw, Options{Release: c.from})
+			assert.Equal(t, c.newer, now == nil, "%s: %v", c.from, now)
+			assert.Equal(t, !c.newer, before == nil, "before %s: %v", c.from, before)
 		})
-	}
-}
-
-func TestUnknownReleaseIsTheNewest(t *testing.T) {
-	for f := Fact(0); f < numFacts; f++ {
-		assert.Equal(t, f.In(uapi.R(20, 0)), f.In(0), f)
 	}
 }
 

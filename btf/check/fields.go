@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // field is a set of kinds of special fields (enum btf_field_type).
@@ -33,21 +34,21 @@ type fieldKind struct {
 	kind        field
 	name        string
 	size, align uint32
-	since       Fact
+	since       since.Rule
 	// unique fields occur at most once in a struct; from is the fact that makes them unique.
 	unique bool
-	from   Fact
+	from   since.Rule
 }
 
 // fieldKinds are the fields that BPF_BTF_LOAD checks; timers and work queues are checked when maps are created.
 var fieldKinds = []fieldKind{
-	{kind: spinLock, name: "bpf_spin_lock", size: 4, align: 4, since: OwnedFields, unique: true, from: OwnedFields},
-	{kind: resLock, name: "bpf_res_spin_lock", size: 4, align: 4, since: ResilientLocks, unique: true, from: ResilientLocks},
-	{kind: listHead, name: "bpf_list_head", size: 16, align: 8, since: OwnedFields},
-	{kind: listNode, name: "bpf_list_node", size: 24, align: 8, since: OwnedFields},
-	{kind: rbRoot, name: "bpf_rb_root", size: 16, align: 8, since: OwnedTrees},
-	{kind: rbNode, name: "bpf_rb_node", size: 32, align: 8, since: OwnedTrees},
-	{kind: refcount, name: "bpf_refcount", size: 4, align: 4, since: OwnedRefcounts, unique: true, from: UniqueRefcounts},
+	{kind: spinLock, name: "bpf_spin_lock", size: 4, align: 4, since: since.OwnedFields, unique: true, from: since.OwnedFields},
+	{kind: resLock, name: "bpf_res_spin_lock", size: 4, align: 4, since: since.ResilientLocks, unique: true, from: since.ResilientLocks},
+	{kind: listHead, name: "bpf_list_head", size: 16, align: 8, since: since.OwnedFields},
+	{kind: listNode, name: "bpf_list_node", size: 24, align: 8, since: since.OwnedFields},
+	{kind: rbRoot, name: "bpf_rb_root", size: 16, align: 8, since: since.OwnedTrees},
+	{kind: rbNode, name: "bpf_rb_node", size: 32, align: 8, since: since.OwnedTrees},
+	{kind: refcount, name: "bpf_refcount", size: 4, align: 4, since: since.OwnedRefcounts, unique: true, from: since.UniqueRefcounts},
 }
 
 // marks reports whether a member of this kind makes the kernel check the struct's fields; a resilient lock does not.
@@ -87,9 +88,9 @@ func (c *checker) kptrTag(s string) field {
 		return kptrUnref
 	case s == "kptr":
 		return kptrRef
-	case s == "percpu_kptr" && c.has(PercpuKptrs):
+	case s == "percpu_kptr" && c.has(since.PercpuKptrs):
 		return kptrPercpu
-	case s == "uptr" && c.has(UserPtrs):
+	case s == "uptr" && c.has(since.UserPtrs):
 		return userPtr
 	}
 	return 0
@@ -108,7 +109,7 @@ func refuse(errno uapi.Errno, detail string) *errField {
 
 // ownedFields checks special fields (btf_parse_struct_metas, btf_check_and_fixup_fields).
 func (c *checker) ownedFields() *Problem {
-	if !c.has(OwnedFields) {
+	if !c.has(since.OwnedFields) {
 		return nil
 	}
 	marked := map[uint32]bool{}
@@ -121,7 +122,7 @@ func (c *checker) ownedFields() *Problem {
 			marked[id] = true
 		}
 	}
-	if c.has(OwnedKptrs) {
+	if c.has(since.OwnedKptrs) {
 		for id := uint32(1); id < uint32(len(c.types)); id++ {
 			if f, e := c.kptr(&c.types[id], 0, kptrs); e == nil && f != nil {
 				marked[id] = true
@@ -179,11 +180,11 @@ func (c *checker) fieldProblem(id uint32, e *errField) *Problem {
 // fieldsOf finds a struct's special fields and the types they refer to (btf_parse_fields).
 func (c *checker) fieldsOf(id uint32, t *typ) *Problem {
 	room := 10
-	if c.has(ElevenFields) {
+	if c.has(since.ElevenFields) {
 		room = 11
 	}
 	mask := spinLock | listHead | listNode | rbRoot | rbNode | refcount | resLock
-	if c.has(OwnedKptrs) {
+	if c.has(since.OwnedKptrs) {
 		mask |= kptrs
 	}
 	var seen field
@@ -231,13 +232,13 @@ func (c *checker) fieldsOf(id uint32, t *typ) *Problem {
 // inStruct is btf_find_struct_field.
 func (c *checker) inStruct(t *typ, mask field, room, level int, seen *field) ([]found, *errField) {
 	var list []found
-	if !c.has(UniqueNested) {
+	if !c.has(since.UniqueNested) {
 		seen = new(field)
 	}
 	for i := range int(t.vlen) {
 		m := c.member(t, i)
 		off := bitOffset(t, m)
-		if c.has(NestedFields) && off%8 != 0 {
+		if c.has(since.NestedFields) && off%8 != 0 {
 			return nil, refuse(uapi.EINVAL, "it has bit fields as well as special fields")
 		}
 		got, e := c.inMember(t, m.typ, i, off, mask, room-len(list), level, seen)
@@ -274,7 +275,7 @@ func (c *checker) fieldType(t *typ, mask field, seen *field) (kind field, size, 
 // inMember is btf_find_field_one; off is in bits.
 func (c *checker) inMember(st *typ, id uint32, idx int, off uint32, mask field, room, level int, seen *field) ([]found, *errField) {
 	n, t := uint32(1), c.byID(id)
-	if c.has(NestedFields) {
+	if c.has(since.NestedFields) {
 		for i := 0; t.kind == btf.KindArray; i++ {
 			if i == maxDepth {
 				return nil, refuse(uapi.E2BIG, "arrays of arrays are too deep")
@@ -292,7 +293,7 @@ func (c *checker) inMember(st *typ, id uint32, idx int, off uint32, mask field, 
 		return nil, e
 	}
 	if kind == 0 {
-		if !c.has(NestedFields) || t.kind != btf.KindStruct {
+		if !c.has(since.NestedFields) || t.kind != btf.KindStruct {
 			return nil, nil
 		}
 		height, empty := c.empty[id]
@@ -384,7 +385,7 @@ func (c *checker) kptr(t *typ, off uint32, mask field) (*found, *errField) {
 	id := t.third
 	to := c.byID(id)
 	var kind field
-	if c.has(LooseKptrTags) {
+	if c.has(since.LooseKptrTags) {
 		for c.isModifier(to) {
 			if to.kind == btf.KindTypeTag && !to.flag {
 				kind |= c.kptrTag(c.nameOf(to))
@@ -396,7 +397,7 @@ func (c *checker) kptr(t *typ, off uint32, mask field) (*found, *errField) {
 			return nil, refuse(uapi.EINVAL, "a pointer has more than one kptr tag")
 		}
 	} else {
-		if to.kind != btf.KindTypeTag || to.flag && c.has(AttributeTags) {
+		if to.kind != btf.KindTypeTag || to.flag && c.has(since.AttributeTags) {
 			return nil, nil
 		}
 		id = to.third
@@ -438,7 +439,7 @@ func (c *checker) root(st *typ, idx int, off uint32, kind field) (*found, *errFi
 	switch {
 	case n == 0:
 		return nil, refuse(uapi.EINVAL, "a list or tree without a decl tag contains:STRUCT:NODE")
-	case n > 1 && c.has(UniqueTags):
+	case n > 1 && c.has(since.UniqueTags):
 		return nil, refuse(uapi.EINVAL, "a list or tree with two decl tags contains:")
 	}
 	name, node, ok := strings.Cut(value, ":")
@@ -509,7 +510,7 @@ func (c *checker) memberName(m member) string {
 
 // destructors are the kernel types that a kptr may own, with the releases that added them (register_btf_id_dtor_kfuncs).
 var destructors = map[string]Release{
-	"task_struct": r(6, 2), "cgroup": r(6, 2), "bpf_cpumask": r(6, 3), "bpf_crypto_ctx": r(6, 10), "sk_buff": r(6, 16),
+	"task_struct": uapi.R(6, 2), "cgroup": uapi.R(6, 2), "bpf_cpumask": uapi.R(6, 3), "bpf_crypto_ctx": uapi.R(6, 10), "sk_buff": uapi.R(6, 16),
 }
 
 func destructible(name string, release Release) bool {
@@ -523,7 +524,7 @@ func (c *checker) ownership() *Problem {
 	for i := range c.metas {
 		byID[c.metas[i].id] = i
 	}
-	deep := c.has(OwnershipDepth)
+	deep := c.has(since.OwnershipDepth)
 	for i := range c.metas {
 		m := &c.metas[i]
 		for _, f := range m.fields {

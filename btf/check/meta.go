@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // metaAll reads all types and checks each on its own (btf_check_all_metas).
@@ -42,17 +43,17 @@ func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 	info := btf.Info(t.info)
 	t.flag, t.vlen = info.Flag(), info.Vlen()
 	kind := uint32(info.Kind())
-	if !c.has(WideInfo) {
+	if !c.has(since.WideInfo) {
 		// The kernel checks unused bits first.
 		kind &= 0x1f
 		t.vlen &= narrowVlen
 		mask := uint32(0x9f00ffff)
-		if !c.has(KindFloat) {
+		if !c.has(since.KindFloat) {
 			mask = 0x8f00ffff
 		}
 		if t.info&^mask != 0 && (kind == 0 || kind > uint32(btf.KindEnum64) || t.info&^0x9f00ffff != 0) {
 			if info.Vlen() > narrowVlen {
-				return t, 0, c.problem(id, RuleInfo, "vlen is %d; Linux before %s takes at most %d", info.Vlen(), rows[WideInfo].from, narrowVlen)
+				return t, 0, c.problem(id, RuleInfo, "vlen is %d; Linux before %s takes at most %d", info.Vlen(), since.WideInfo.From(), narrowVlen)
 			}
 			return t, 0, c.problem(id, RuleInfo, "info %#x has bits set that are not used", t.info)
 		}
@@ -61,8 +62,8 @@ func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 		return t, 0, c.problem(id, RuleKind, "unknown kind %d", kind)
 	}
 	t.kind = btf.Kind(kind)
-	if f, ok := kindFacts[t.kind]; ok && !c.has(f) {
-		return t, 0, c.problem(id, RuleKind, "%s exists from Linux %s on", t.kind, rows[f].from)
+	if f, ok := kindRules[t.kind]; ok && !c.has(f) {
+		return t, 0, c.problem(id, RuleKind, "%s exists from Linux %s on", t.kind, f.From())
 	}
 	if !c.nameExists(t.name) {
 		return t, 0, c.problem(id, RuleName, "name at offset %d, the string table has %d bytes", t.name, len(c.strs))
@@ -131,9 +132,9 @@ var shapes = map[btf.Kind]shape{
 func (c *checker) flagAllowed(k btf.Kind) bool {
 	switch k {
 	case btf.KindEnum:
-		return c.has(SignedEnums)
+		return c.has(since.SignedEnums)
 	case btf.KindDeclTag, btf.KindTypeTag:
-		return c.has(AttributeTags)
+		return c.has(since.AttributeTags)
 	}
 	return shapes[k].flag
 }
@@ -148,9 +149,9 @@ func (c *checker) kindMeta(id btf.ID, t *typ) *Problem {
 		detail := "kind_flag is set"
 		switch t.kind {
 		case btf.KindEnum:
-			detail += fmt.Sprintf(", which an ENUM may have from Linux %s on", rows[SignedEnums].from)
+			detail += fmt.Sprintf(", which an ENUM may have from Linux %s on", since.SignedEnums.From())
 		case btf.KindDeclTag, btf.KindTypeTag:
-			detail += fmt.Sprintf(", which tags may have from Linux %s on", rows[AttributeTags].from)
+			detail += fmt.Sprintf(", which tags may have from Linux %s on", since.AttributeTags.From())
 		}
 		return c.problem(id, RuleKindFlag, "%s", detail)
 	}
@@ -265,7 +266,7 @@ func (c *checker) identifier(off uint32) bool {
 
 // sectionName is btf_name_valid_section.
 func (c *checker) sectionName(off uint32) bool {
-	if !c.has(PrintableSections) {
+	if !c.has(since.PrintableSections) {
 		return c.identifier(off)
 	}
 	s, ok := c.str(off)
@@ -392,8 +393,8 @@ func (c *checker) secVar(t *typ, i int) secVar {
 }
 
 func (c *checker) datasecMeta(id btf.ID, t *typ) *Problem {
-	if t.vlen == 0 && !c.has(EmptySections) {
-		return c.problem(id, RuleSection, "it has no variables, which is allowed from Linux %s on", rows[EmptySections].from)
+	if t.vlen == 0 && !c.has(since.EmptySections) {
+		return c.problem(id, RuleSection, "it has no variables, which is allowed from Linux %s on", since.EmptySections.From())
 	}
 	if t.third == 0 {
 		return c.problem(id, RuleSection, "it has no size")

@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // mode determines where the current resolution stops (enum resolve_mode).
@@ -61,7 +62,7 @@ func (c *checker) needsResolve(t *typ) bool {
 	case btf.KindPtr, btf.KindStruct, btf.KindUnion, btf.KindArray, btf.KindVar, btf.KindDeclTag, btf.KindDatasec:
 		return true
 	case btf.KindFunc:
-		return c.has(FuncsResolve)
+		return c.has(since.FuncsResolve)
 	}
 	return c.isModifier(t)
 }
@@ -149,7 +150,7 @@ func (c *checker) resolveAll() *Problem {
 			if p := c.protoCheck(btf.ID(id), t); p != nil {
 				return p
 			}
-		case t.kind == btf.KindFunc && !c.has(FuncsResolve):
+		case t.kind == btf.KindFunc && !c.has(since.FuncsResolve):
 			if p := c.funcCheck(btf.ID(id), t); p != nil {
 				return p
 			}
@@ -432,7 +433,7 @@ func (c *checker) funcCheck(id btf.ID, t *typ) *Problem {
 func (c *checker) protoCheck(id btf.ID, t *typ) *Problem {
 	if ret := t.third; ret != 0 {
 		rt := c.byID(ret)
-		if rt == nil || c.has(ReturnsTypes) && sourceOnly(rt) {
+		if rt == nil || c.has(since.ReturnsTypes) && sourceOnly(rt) {
 			return c.problem(id, RuleReturn, "it returns type %d, which does not exist or is not a value type", ret)
 		}
 		if c.needsResolve(rt) && c.visits[ret] != resolved {
@@ -477,8 +478,8 @@ func (c *checker) protoCheck(id btf.ID, t *typ) *Problem {
 
 // modifiers checks chains of modifiers (btf_check_type_tags, btf_check_modifier_chain_length).
 func (c *checker) modifiers() *Problem {
-	order := c.has(TagsFirst)
-	if !order && !c.has(ShortChains) {
+	order := c.has(since.TagsFirst) && !c.has(since.ShortChains)
+	if !order && !c.has(since.ShortChains) {
 		return nil
 	}
 	good := uint32(0)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Change is one replacement that libbpf makes for an older kernel.
@@ -62,7 +63,7 @@ func (s *sanitiser) note(kind btf.Kind, what string) {
 
 // header drops the layout section for kernels that do not know it.
 func (s *sanitiser) header(raw []byte) {
-	if LayoutSection.In(s.release) || s.hdrLen < layoutSize || s.layoutBytes == 0 && s.layOff == 0 {
+	if rulesOf(s.release).Has(since.LayoutSection) || s.hdrLen < layoutSize || s.layoutBytes == 0 && s.layOff == 0 {
 		return
 	}
 	at := s.hdrLen + s.typeOff + s.typeLen
@@ -109,31 +110,32 @@ func (s *sanitiser) types() error {
 // replace replaces the type at an offset of the output and returns the offsets to fill with the placeholder's id.
 func (s *sanitiser) replace(at uint32, info btf.Info) (unions []uint32) {
 	kind, vlen := info.Kind(), info.Vlen()
-	lacks := func(f Fact) bool { return !f.In(s.release) }
+	rules := rulesOf(s.release)
+	lacks := func(r since.Rule) bool { return !rules.Has(r) }
 	set := func(kind btf.Kind, vlen uint32) { s.put(at+4, uint32(btf.MakeInfo(kind, int(vlen), false))) }
 	name := s.u32(s.out[at:])
 	switch {
-	case kind == btf.KindDeclTag && lacks(KindDeclTag):
+	case kind == btf.KindDeclTag && lacks(since.KindDeclTag):
 		set(btf.KindInt, 0)
 		s.put(at+8, 1)
 		s.put(at+12, 8)
 		s.note(kind, "DECL_TAG became an INT of one byte")
-	case kind == btf.KindDatasec && lacks(PrintableSections) && s.byteAt(name) == '?':
+	case kind == btf.KindDatasec && lacks(since.PrintableSections) && s.byteAt(name) == '?':
 		// libbpf probes whether the kernel accepts a name with a question mark.
 		s.out[s.hdrLen+s.strOff+name] = '_'
 		s.note(kind, "DATASEC has _ instead of ? in its name")
-	case kind == btf.KindFloat && lacks(KindFloat):
+	case kind == btf.KindFloat && lacks(since.KindFloat):
 		s.put(at, 0)
 		set(btf.KindStruct, 0)
 		s.note(kind, "FLOAT became a STRUCT without members")
-	case kind == btf.KindTypeTag && lacks(KindTypeTag):
+	case kind == btf.KindTypeTag && lacks(since.KindTypeTag):
 		s.put(at, 0)
 		set(btf.KindConst, 0)
 		s.note(kind, "TYPE_TAG became a CONST")
-	case kind == btf.KindEnum && info.Flag() && lacks(SignedEnums):
+	case kind == btf.KindEnum && info.Flag() && lacks(since.SignedEnums):
 		set(kind, vlen)
 		s.note(kind, "ENUM lost its kind_flag")
-	case kind == btf.KindEnum64 && lacks(KindEnum64):
+	case kind == btf.KindEnum64 && lacks(since.KindEnum64):
 		set(btf.KindUnion, vlen)
 		for i := range vlen {
 			m := at + typeSize + 12*i

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // btfCheckCommand is bpfrun btf check.
@@ -87,7 +88,7 @@ func (c *btfCheckCommand) checkTargets(kernels []string) ([]checkTarget, error) 
 	}
 	for _, k := range kernels {
 		_, version, ok := loader.ParseRelease(k)
-		if !ok || uapi.ReleaseOf(version) < uapi.R(5, 10) {
+		if !ok || !since.Verified(uapi.ReleaseOf(version)) {
 			return nil, usagef("--kernel %s: want a Linux release from 5.10 on, such as 6.12", k)
 		}
 		out = append(out, checkTarget{k, uapi.ReleaseOf(version), nil})

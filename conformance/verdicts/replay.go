@@ -23,6 +23,8 @@ type Config struct {
 	Target func(release string) (*loader.Target, error)
 	// Open reads an object.
 	Open func(path string) (*loader.Object, error)
+	// Alter, if not nil, changes a copy of the kernel before it verifies a program: to measure what a rule decides.
+	Alter func(*verifier.Kernel)
 	// Match, if not nil, selects lines.
 	Match func(*Line) bool
 	// Limit is the time limit of one verification; 0 means no limit.
@@ -105,9 +107,14 @@ func (r *Replayer) Compare(ctx context.Context, l *Line) *Comparison {
 		return c
 	}
 	k, p, err := r.program(l)
-	if err == nil && l.CPUs != 0 {
+	if err == nil && (l.CPUs != 0 || r.cfg.Alter != nil) {
 		with := *k
-		with.CPUs = l.CPUs
+		if l.CPUs != 0 {
+			with.CPUs = l.CPUs
+		}
+		if r.cfg.Alter != nil {
+			r.cfg.Alter(&with)
+		}
 		k = &with
 	}
 	if err != nil {

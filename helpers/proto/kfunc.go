@@ -20,6 +20,7 @@ type Kfunc struct {
 	Later []FlagChange
 	Uses  []Use
 	Only  KfuncOnly
+	Role  Role
 	// Group lists the sets of sched_ext functions it is in ("dispatch unlocked"), or the functions of struct
 	// Qdisc_ops that may call it ("kernel": none), "" for one that all callbacks may call.
 	Group string

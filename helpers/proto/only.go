@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Permits reports whether programs of a hook may call a prototype with this restriction. The additional functions of
@@ -14,7 +15,7 @@ func (o Only) Permits(release uapi.Release, c Caller) bool {
 	case DPathTargets, SleepableHooks:
 		return c.Attach != uapi.AttachLSMMac || c.Target == "" || progtype.SleepableLSM(strings.TrimPrefix(c.Target, "bpf_lsm_"), release)
 	case OneMeaning:
-		return c.Arch != "s390" || !release.Has(uapi.R(5, 7))
+		return c.Arch != "s390" || !since.Version{Release: release}.Has(since.SplitProbes)
 	case SockStorageTracing:
 		switch c.Attach {
 		case uapi.AttachModifyReturn:
@@ -30,7 +31,7 @@ func (o Only) Permits(release uapi.Release, c Caller) bool {
 func (o KfuncOnly) Permits(release uapi.Release, c Caller) bool {
 	switch o {
 	case SessionPrograms:
-		return c.Attach == uapi.AttachTraceKprobeSession || c.Attach == uapi.AttachTraceUprobeSession || release.Has(uapi.R(7, 0))
+		return c.Attach == uapi.AttachTraceKprobeSession || c.Attach == uapi.AttachTraceUprobeSession || since.Version{Release: release}.Has(since.SessionKfuncs)
 	case QdiscOps:
 		return c.Target == "Qdisc_ops"
 	}

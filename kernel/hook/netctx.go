@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 var xdpFields = fieldsOf(uapi.ProgTypeXDP, packetWords)
@@ -173,7 +174,7 @@ func (h *Hooks) skbIn(v *net.View, in []byte) error {
 	le := h.Order()
 	const segs, segSize, dataEnd = 164, 176, 80
 	allowed := [...][2]int{{8, 12}, {32, 44}, {48, 68}, {152, 168}, {segSize, segSize + 4}, {184, 192}}
-	linear := uapi.ReleaseOf(h.Version()).Has(uapi.R(6, 19))
+	linear := since.Of(h.Version()).Has(since.TestFrags)
 	for i, b := range in {
 		ok := b == 0 || linear && i >= dataEnd && i < dataEnd+4
 		for _, r := range allowed {

@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Contexts that BPF_PROG_TEST_RUN is given (ctx_in of net/bpf/test_run.c): what it accepts.
@@ -73,7 +74,7 @@ const (
 // packetIn checks the lengths of a test run's packet and of a context that is plain bytes (the first checks of the functions
 // bpf_prog_test_run_*).
 func (h *Hooks) packetIn(row *progtype.Row, spec *ContextSpec) error {
-	release, packet := uapi.ReleaseOf(h.Version()), spec.Packet
+	version, packet := since.Of(h.Version()), spec.Packet
 	const any = 1 << 30
 	least, most, room := 0, any, any // room: with fragments
 	switch c := row.Context; {
@@ -92,19 +93,19 @@ func (h *Hooks) packetIn(row *progtype.Row, spec *ContextSpec) error {
 	case c.User == "__sk_buff":
 		packet = h.testPacket(packet)
 		least, most = net.EthHeader, uapi.PageSize-testSkbHeadroom-testTailroom
-		if release.Has(uapi.R(6, 12)) && len(packet) >= least {
+		if version.Has(since.TestNetworkHeader) && len(packet) >= least {
 			least += leastNetwork(packet)
 		}
-		if release.Has(uapi.R(6, 19)) {
+		if version.Has(since.TestFrags) {
 			most, room = any, most+maxTestFrags*uapi.PageSize
 		}
 	case c.User == "xdp_md":
 		packet = h.testPacket(packet)
 		most = uapi.PageSize - testXDPHeadroom - testTailroom
-		if release.Has(uapi.R(5, 11)) {
+		if version.Has(since.TestEthernetHeader) {
 			least = net.EthHeader
 		}
-		if release.Has(uapi.R(5, 18)) {
+		if version.Has(since.XDPFrags) {
 			most, room = any, most+maxTestFrags*uapi.PageSize
 		}
 		if at := row.Attached(spec.Attach); at != nil && at.Type != row.Attach {
@@ -171,7 +172,7 @@ func (h *Hooks) xdpIn(in []byte, n int) (meta, end int, err error) {
 // of ctx_in sets it.
 func (h *Hooks) linearIn(row *progtype.Row, in []byte, n int) (int, error) {
 	const dataField, dataEnd, dataMeta = 76, 80, 140
-	if len(in) == 0 || !uapi.ReleaseOf(h.Version()).Has(uapi.R(6, 19)) {
+	if len(in) == 0 || !since.Of(h.Version()).Has(since.TestFrags) {
 		return n, nil
 	}
 	le := h.Order()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Sizes of packet memory (net/bpf/test_run.c, include/uapi/linux/bpf.h, kernel-behaviour).
@@ -257,7 +258,7 @@ func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 
 // MostMeta returns the limit in bytes of the metadata before an XDP packet (xdp_metalen_invalid): 32, and 252 from 6.6 on.
 func (h *Host) MostMeta() uint64 {
-	if h.Version() >= uapi.VersionCode(6, 6) {
+	if since.Of(h.Version()).Has(since.MetaWide) {
 		return 252
 	}
 	return 32

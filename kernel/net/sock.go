@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // Numbers of sockets.
@@ -178,7 +179,7 @@ func (h *Host) operations(b object.Builder) {
 		object.Fill(ops).Text("name", name)
 		b.Ptr("__sk_common.skc_prot", ops)
 		b.Ptr("sk_prot_creator", ops)
-		if h.Version() < 6<<16|1<<8 && name[:3] == "TCP" { // since then it is the network namespace's
+		if !since.Of(h.Version()).Has(since.TCPHashPerNetwork) && name[:3] == "TCP" {
 			object.Fill(ops).Ptr("h.hashinfo", h.socketHash())
 		}
 	}
@@ -388,9 +389,9 @@ func (h *Host) fillIter(b object.Builder, prefix string) {
 	}
 	kind := uint64(1) // ITER_IOVEC (include/linux/uio.h)
 	switch {
-	case h.Version() < 5<<16|14<<8:
+	case !since.Of(h.Version()).Has(since.IovecZero):
 		kind = 4
-	case h.Version() < 6<<16|7<<8:
+	case !since.Of(h.Version()).Has(since.IovecOne):
 		kind = 0
 	}
 	b.Num(prefix+"iter_type|"+prefix+"type", kind)

@@ -8,12 +8,12 @@ import (
 // Kernels names the kernels that have a rule: "Linux 6.3 and later (and 6.1 from 6.1.192 on)". Messages take releases
 // from here, so that they say what verdicts do.
 func (r Rule) Kernels() string {
-	text := fmt.Sprintf("Linux %s and later", rows[r].from)
+	text := fmt.Sprintf("Linux %s and later", r.Row().From)
 	var updates []string
-	for _, u := range rows[r].stable {
-		name := u.release.String()
-		if u.patch > 0 {
-			name += fmt.Sprintf(" from %s.%d on", u.release, u.patch)
+	for _, u := range r.Row().Stable {
+		name := u.Release.String()
+		if u.Patch > 0 {
+			name += fmt.Sprintf(" from %s.%d on", u.Release, u.Patch)
 		}
 		updates = append(updates, name)
 	}

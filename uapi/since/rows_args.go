@@ -1,0 +1,28 @@
+package since
+
+var argsRows = [...]Row{
+	{"ConstDynptr", v7_1, nil, Memory, "process_dynptr_func",
+		"helpers accept a callback's dynptr if they do not release it"},
+	{"ConstDynptrChecked", v6_2, nil, Memory, "process_dynptr_func",
+		"a callback's dynptr is checked like others, and helpers do not change it"},
+	{"HelperWrites", v6_13, []Update{{v6_1, 192}, {v6_6, 87}, {v6_12, 117}}, Memory, "check_helper_mem_access",
+		"map values and keys are checked by whether the helper writes them, not by whether it accepts uninitialised memory"},
+	{"UTF8Formats", v6_12, []Update{{v6_1, 192}}, Memory, "bpf_bprintf_prepare",
+		"format strings may contain bytes from 0x80 on"},
+	{"MapArgsAnyMemory", v6_2, nil, Memory, "check_reg_type",
+		"keys and values passed to map helpers may be in every kind of memory"},
+	{"BTFMemArgs", v6_4, nil, Memory, "check_reg_type",
+		"memory arguments may be trusted kernel objects"},
+	{"MapKeyPointers", v5_13, nil, Memory, "check_reg_type",
+		"keys of map elements can be passed as memory"},
+	{"MemOffsets", v5_15, nil, Memory, "check_func_arg_reg_off",
+		"allocated memory is passed to helpers at offset 0 only"},
+	{"XchgLocalKptr", v6_12, nil, Memory, "check_reg_type",
+		"bpf_kptr_xchg works on kptrs in objects that programs allocated"},
+	{"XchgKeepsRCU", v6_7, nil, Memory, "check_helper_call",
+		"an object given to bpf_kptr_xchg in an RCU section stays readable"},
+	{"KnownKeyLookup", v6_14, nil, Memory, "check_helper_call",
+		"a lookup in an array with a constant key within bounds needs no null check"},
+	{"InnerMapLookups", v6_18, nil, Memory, "get_constant_map_key",
+		"this does not hold for arrays with BPF_F_INNER_MAP"},
+}

@@ -1,0 +1,59 @@
+package since
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryRowIsWhole(t *testing.T) {
+	const newest = 255 // patch
+	seen := map[string]bool{}
+	for _, r := range All() {
+		row := r.Row()
+		require.False(t, seen[row.Name], row.Name)
+		seen[row.Name] = true
+		for _, text := range []string{row.Name, row.Kernel, row.What, r.Area()} {
+			require.NotEmpty(t, text, row.Name)
+		}
+		require.NotZero(t, row.From, row.Name)
+		named, ok := Named(row.Name)
+		require.True(t, ok)
+		require.Equal(t, r, named)
+		require.True(t, Version{Release: row.From}.Has(r), row.Name)
+		require.True(t, Version{}.Has(r), row.Name)
+		require.False(t, Version{Release: r.Before()}.Has(r), row.Name)
+		for _, u := range row.Stable {
+			require.Less(t, u.Release, row.From, "%s: an update of a release that has it", r)
+			require.True(t, Version{u.Release, newest}.Has(r), row.Name)
+			require.True(t, Version{u.Release, u.Patch}.Has(r), row.Name)
+			if u.Patch > 0 {
+				require.False(t, Version{u.Release, u.Patch - 1}.Has(r), row.Name)
+			}
+		}
+	}
+}
+
+func TestSetsHoldTheRulesOfAVersion(t *testing.T) {
+	v := Version{R(6, 12), 117}
+	s := v.Rules()
+	assert.True(t, s.Has(Always))
+	for _, r := range All() {
+		assert.Equal(t, v.Has(r), s.Has(r), r.String())
+		assert.Equal(t, !s.Has(r), s.Without(r).Has(r), r.String())
+	}
+	assert.True(t, s.Has(SplitSign32))
+	assert.False(t, Version{R(6, 12), 116}.Rules().Has(SplitSign32))
+}
+
+func TestPrevious(t *testing.T) {
+	for _, c := range [][2]Release{{R(7, 0), R(6, 19)}, {R(6, 0), R(5, 19)}, {R(6, 12), R(6, 11)}} {
+		assert.Equal(t, c[1], Previous(c[0]))
+	}
+	assert.Equal(t, R(6, 5), ConvergingIterators.Before(), "6.6 has it as maintained")
+	assert.Equal(t, Version{R(6, 12), 117}, Of(6<<16|12<<8|117))
+	_, ok := Named("NoSuchRule")
+	assert.False(t, ok)
+	assert.Panics(t, func() { numRules.Row() })
+}
