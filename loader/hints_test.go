@@ -42,8 +42,9 @@ func TestCallbacksAreNotAvoidedWithMCPU(t *testing.T) {
 	l, err := o.Load(NewTarget("old", spec), LoadOptions{})
 	require.NoError(t, err)
 	for _, p := range l.Programs {
-		require.Error(t, p.Err, p.Name)
-		assert.NotContains(t, p.Err.Error(), "mcpu", p.Name)
+		err := p.Refusal(Verified{})
+		require.Error(t, err, p.Name)
+		assert.NotContains(t, err.Error(), "mcpu", p.Name)
 	}
 }
 
