@@ -16,7 +16,7 @@ func (p *Program) assumeTargets(l *loader.Linked, lp *loader.LinkedProgram) {
 		types = append(types, t)
 	} else {
 		for _, r := range progtype.All() {
-			if r.Target != progtype.OtherProgram && r.Since <= uapi.ReleaseOf(l.Target.Version) {
+			if r.Target != progtype.OtherProgram && l.Target.HasProgType(r.Type) {
 				types = append(types, r.Type)
 			}
 		}
