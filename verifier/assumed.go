@@ -38,6 +38,9 @@ func (p *Program) assumeTargets(l *loader.Linked, lp *loader.LinkedProgram) {
 		}
 		try(0)
 	}
+	if len(targets) == 0 {
+		return
+	}
 	p.AttachProg, p.OrTargets, p.AttachID, p.AttachModule = targets[0], targets[1:], lp.FuncType, ""
 }
 
