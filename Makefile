@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 ARCHES := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 build:
-	$(GO) build -trimpath -o bpfrun ./cmd/bpfrun
+	CGO_ENABLED=0 $(GO) build -trimpath -o bpfrun ./cmd/bpfrun
 
 test:
 	$(GO) test ./...

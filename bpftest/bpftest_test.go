@@ -143,7 +143,7 @@ func TestXDPProgram(t *testing.T) {
 
 // TestFaults: what the kernel forbids is a typed error with its place.
 func TestFaults(t *testing.T) {
-	obj := bpftest.New(t).Load(faultsObject)
+	obj := bpftest.New(t, bpftest.NoVerify()).Load(faultsObject)
 	res, err := obj.Program("err_null_lookup").TryRun()
 	var f *bpftest.Fault
 	require.ErrorAs(t, err, &f)
@@ -163,13 +163,25 @@ func TestFaults(t *testing.T) {
 	assert.False(t, errors.Is(f, bpftest.ErrRefused))
 }
 
+// TestVerifies: a program that no kernel loads fails its test, unless the test says otherwise. What the verifier knows to be dead does not count.
+func TestVerifies(t *testing.T) {
+	for name, refused := range map[string]bool{"err_null_lookup": true, "err_map_value_end": true, "ok_map_value_last": false} {
+		_, err := bpftest.New(t).Load(faultsObject).Program(name).TryRun()
+		assert.Equal(t, refused, errors.Is(err, bpftest.ErrRefused), "%s: %v", name, err)
+	}
+	dead := bpftest.New(t).Load("../testdata/objects/clang-14/deadcode.o")
+	for name, refused := range map[string]bool{"by_type": false, "err_by_type": true, "unknown": false, "err_unknown": true} {
+		assert.Equal(t, refused, errors.Is(dead.Program(name).Err(), bpftest.ErrRefused), name)
+	}
+}
+
 // TestFailuresComeWithTheDebugger: a fault fails the test with a command line whose scenario shows the same fault.
 func TestFailuresComeWithTheDebugger(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("TMP", os.Getenv("TMPDIR"))
 	var went bool
 	r := record(func(t bpftest.TB) {
-		obj := bpftest.New(t, bpftest.Kernel(newKernel), bpftest.Seed(7), bpftest.CPUs(3), bpftest.Boot(2*time.Hour)).Load(faultsObject)
+		obj := bpftest.New(t, bpftest.Kernel(newKernel), bpftest.Seed(7), bpftest.CPUs(3), bpftest.Boot(2*time.Hour), bpftest.NoVerify()).Load(faultsObject)
 		res := obj.Program("err_null_lookup").Run()
 		went = res != nil && res.Fault != nil
 	})
@@ -342,6 +354,9 @@ func TestErrorsAreTyped(t *testing.T) {
 	assert.NoError(t, new.Err())
 	_, err = old.TryRun()
 	assert.ErrorIs(t, err, bpftest.ErrRefused)
+	assert.ErrorContains(t, err, "state")
+	_, err = bpftest.New(t, bpftest.NoVerify()).Load("../testdata/objects/clang-14/missing.o").Program("on_exit_old").TryRun()
+	assert.ErrorIs(t, err, bpftest.ErrRefused)
 	var f *bpftest.Fault
 	require.ErrorAs(t, err, &f)
 	assert.Equal(t, "poison", f.Kind)
@@ -412,4 +427,6 @@ func TestMatrixNeedsKernels(t *testing.T) {
 }
 
 // failing reads through a NULL pointer.
-func failing(t bpftest.TB) { bpftest.New(t).Load(faultsObject).Program("err_null_lookup").Run() }
+func failing(t bpftest.TB) {
+	bpftest.New(t, bpftest.NoVerify()).Load(faultsObject).Program("err_null_lookup").Run()
+}

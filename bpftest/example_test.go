@@ -115,7 +115,7 @@ func ExampleMapError() {
 
 // What the kernel forbids stops a program. Run fails the test with this text; TryRun returns it.
 func ExampleFault() {
-	obj := bpftest.New(t).Load("../testdata/objects/clang-14/faults.o")
+	obj := bpftest.New(t, bpftest.NoVerify()).Load("../testdata/objects/clang-14/faults.o")
 	_, err := obj.Program("err_null_lookup").TryRun()
 	var f *bpftest.Fault
 	if errors.As(err, &f) {

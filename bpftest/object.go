@@ -1,6 +1,7 @@
 package bpftest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -132,6 +133,9 @@ func (k *Target) TryLoad(object any, opts ...LoadOption) (*Object, error) {
 	}
 	cfg := k.o.machine
 	cfg.Types, cfg.Mode = k.kt, kernel.ModeScenario
+	if !k.o.unverified {
+		cfg.Verify = k.verdicts.Each(context.Background())(linked)
+	}
 	o.m, err = machine.New(linked, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", obj.Name, k.tgt.Name, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // TB is the part of testing.TB that this package needs. [*testing.T], [*testing.B] and [*testing.F] implement it, as do the
@@ -33,6 +34,8 @@ type Target struct {
 	tgt  *loader.Target
 	path string // path of the types, for the command line
 	kt   *kernel.Types
+	// verdicts keeps those of the kernel's verifier for all tests of the process.
+	verdicts *verifier.Cache
 }
 
 type options struct {
@@ -41,6 +44,8 @@ type options struct {
 	machine machine.Config
 	version string
 	kconfig map[string]string
+	// unverified runs programs whatever the verifier says.
+	unverified bool
 }
 
 // Option chooses the kernel a test runs on and how it is simulated.
@@ -73,6 +78,10 @@ func Strict() Option { return func(o *options) { o.machine.Strict = true } }
 
 // MaxInstructions limits the instructions of one run. The default is 100 million.
 func MaxInstructions(n uint64) Option { return func(o *options) { o.machine.MaxInsns = n } }
+
+// NoVerify runs programs even if the verifier of the kernel's release would refuse them. By default a run of such a program fails with
+// [ErrRefused].
+func NoVerify() Option { return func(o *options) { o.unverified = true } }
 
 // Version sets the kernel's version (6.1, 5.10.3) if its name does not contain it.
 func Version(version string) Option { return func(o *options) { o.version = version } }
@@ -122,7 +131,7 @@ func Open(t TB, opts ...Option) (*Target, error) {
 	if o.kconfig != nil {
 		with = append(with, loader.WithKconfig(o.kconfig))
 	}
-	return &Target{t: t, o: o, tgt: loader.NewTarget(f.name, f.spec, with...), path: f.path, kt: f.types}, nil
+	return &Target{t: t, o: o, tgt: loader.NewTarget(f.name, f.spec, with...), path: f.path, kt: f.types, verdicts: f.verdicts}, nil
 }
 
 // found holds a kernel's BTF and what machines derive from it.
@@ -130,9 +139,10 @@ type found struct {
 	name, path string
 	spec       *btf.Spec
 	types      *kernel.Types
+	verdicts   *verifier.Cache
 }
 
-// opened caches the BTF of kernels by path for all tests of a process: reading it takes longer than most tests, and it
+// opened caches the BTF of kernels by path, with the verdicts, for all tests of a process: reading it takes longer than most tests, and it
 // never changes.
 var opened sync.Map // of func() (found, error)
 
@@ -143,7 +153,7 @@ func (o *options) find() (found, error) {
 		if err != nil {
 			return found{}, fmt.Errorf("KernelBytes: %w", err)
 		}
-		return found{name: o.name, spec: spec, types: kernel.NewTypes()}, nil
+		return found{name: o.name, spec: spec, types: kernel.NewTypes(), verdicts: verifier.NewCache()}, nil
 	}
 	sources, err := kernels.Default().Expand(o.name)
 	if err != nil {
@@ -155,7 +165,7 @@ func (o *options) find() (found, error) {
 	s := sources[0]
 	load, _ := opened.LoadOrStore(s.Path, sync.OnceValues(func() (found, error) {
 		spec, err := s.Load(kernels.Cache())
-		return found{s.Name, s.Path, spec, kernel.NewTypes()}, err
+		return found{s.Name, s.Path, spec, kernel.NewTypes(), verifier.NewCache()}, err
 	}))
 	f, err := load.(func() (found, error))()
 	if err != nil {

@@ -1,12 +1,10 @@
 package btf
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
 	"math/big"
-	"net/netip"
 	"reflect"
 	"sort"
 	"strconv"
@@ -270,14 +268,9 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 	if n, ok := parseInteger(text); ok {
 		return n, nil
 	}
-	if a, err := netip.ParseAddr(text); err == nil && a.Is4() && e.s.isTypedef(f.Type, "__be32") {
-		b := a.As4() // the type is in network byte order, like the address's bytes
-		return new(big.Int).SetUint64(uint64(e.s.ByteOrder().Uint32(b[:]))), nil
-	}
-	if inner, ok := strings.CutPrefix(text, "htons("); ok && e.s.isTypedef(f.Type, "__be16") {
-		if n, err := strconv.ParseUint(strings.TrimSuffix(inner, ")"), 0, 16); err == nil && strings.HasSuffix(inner, ")") {
-			b := binary.BigEndian.AppendUint16(nil, uint16(n))
-			return new(big.Int).SetUint64(uint64(e.s.ByteOrder().Uint16(b))), nil
+	if bits := e.s.NetworkBits(f.Type); bits != 0 {
+		if n, ok := ParseNetwork(e.s.ByteOrder(), bits, text); ok {
+			return new(big.Int).SetUint64(n), nil
 		}
 	}
 	if id, v, ok := e.s.FindEnumerator(text); ok {
@@ -293,24 +286,6 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 		err.Err = ErrNotFound
 	}
 	return nil, err
-}
-
-// isTypedef reports whether a type is a typedef with that name, or a typedef of one.
-func (s *Spec) isTypedef(id ID, name string) bool {
-	for range maxDepth {
-		t, err := s.Type(id)
-		switch {
-		case err != nil:
-			return false
-		case t.Kind == KindTypedef && t.Name == name:
-			return true
-		case t.Kind == KindTypedef, t.Kind == KindConst, t.Kind == KindVolatile, t.Kind == KindRestrict, t.Kind == KindTypeTag:
-			id = t.Ref
-		default:
-			return false
-		}
-	}
-	return false
 }
 
 func enumNumber(v uint64, signed bool) *big.Int {

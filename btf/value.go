@@ -1,11 +1,9 @@
 package btf
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
-	"net/netip"
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/internal/endian"
@@ -20,7 +18,7 @@ type (
 		Bits   uint32
 		Signed bool
 		// Network is the notation for a number in network byte order, as declared by its type's name: the IPv4 address
-		// of a __be32, "htons(53)" for a __be16; "" for others.
+		// of a __be32, "htons(53)" for a __be16, "cpu_to_be64(1)" for a __be64; "" for others.
 		Network string
 	}
 	// Enum is a value of an ENUM or ENUM64. Name is "" if no enumerator has the value.
@@ -119,7 +117,9 @@ func (d *valueDecoder) value(id ID, off uint64, bits uint32, depth int) any {
 	case KindInt:
 		v := d.int(t, off, bits)
 		if n, ok := v.(Int); ok && id != t.ID && (n.Bits == 16 || n.Bits == 32) {
-			n.Network = d.network(id, n)
+			if bits := d.s.NetworkBits(id); bits == n.Bits {
+				n.Network = FormatNetwork(d.s.ByteOrder(), bits, n.V)
+			}
 			return n
 		}
 		return v
@@ -201,20 +201,6 @@ func (d *valueDecoder) int(t *Type, off uint64, bits uint32) any {
 		return v == 1
 	}
 	return Int{V: extend(v, width, t.Signed()), Bits: width, Signed: t.Signed()}
-}
-
-// network formats a number in network byte order in the notation that [valueEncoder.parseNumber] parses.
-func (d *valueDecoder) network(id ID, n Int) string {
-	var b [4]byte
-	switch {
-	case n.Bits == 32 && d.s.isTypedef(id, "__be32"):
-		d.s.ByteOrder().PutUint32(b[:], uint32(n.V))
-		return netip.AddrFrom4(b).String()
-	case n.Bits == 16 && n.V != 0 && d.s.isTypedef(id, "__be16"):
-		d.s.ByteOrder().PutUint16(b[:], uint16(n.V))
-		return fmt.Sprintf("htons(%d)", binary.BigEndian.Uint16(b[:]))
-	}
-	return ""
 }
 
 func (d *valueDecoder) wide(off uint64, width uint32, signed bool) any {

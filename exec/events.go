@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/bpfsys"
 	"github.com/bpfrun/bpfrun/internal/worded"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Events are what happens in the simulated kernel while a tool runs, in steps: each step is run when the tool waits.
@@ -27,6 +28,7 @@ type Step []Line
 // Line is one line of a step: an event or the passing of time.
 type Line struct {
 	Text   string
+	Number int // of the line in the file, from 1
 	Event  bpfsys.Event
 	Repeat int
 	Pass   time.Duration // simulated time to pass; 0 for an event
@@ -68,6 +70,7 @@ func ReadEvents(r io.Reader) (*Events, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrEvents, n, err)
 		}
+		l.Number = n
 		last := len(ev.Steps) - 1
 		ev.Steps[last] = append(ev.Steps[last], l)
 	}
@@ -142,10 +145,26 @@ func (l *Line) set(name, text string) (err error) {
 		l.Event.CPU, err = strconv.Atoi(text)
 	case name == "packet":
 		l.Event.Packet, err = hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+	case name == "ret":
+		l.Event.Args[name], err = result(text)
 	default:
 		l.Event.Args[name] = value(text)
 	}
 	return worded.Error(err)
+}
+
+// result returns what a function or system call returns: a number, or an error such as -ENOENT.
+func result(text string) (any, error) {
+	v := value(text)
+	if _, isText := v.(string); !isText {
+		return v, nil
+	}
+	if name, ok := strings.CutPrefix(text, "-"); ok {
+		if e, ok := uapi.ParseErrno(name); ok {
+			return -int64(e), nil
+		}
+	}
+	return nil, fmt.Errorf("%q is neither a number nor an error such as -ENOENT", text)
 }
 
 // value returns a number if the text is one, otherwise the text.

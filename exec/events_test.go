@@ -14,7 +14,7 @@ import (
 func TestEventsAreReadInSteps(t *testing.T) {
 	ev, err := ReadEvents(strings.NewReader(`# what happens
 clock
-syscall/openat filename="/etc/a b" ret=-2 task.comm=cat task.pid=0x10
+syscall/openat filename="/etc/a b" ret=-ENOENT task.comm=cat task.pid=0x10
 pass 10ms
 ---
 do_unlinkat repeat=3 cpu=1
@@ -34,13 +34,15 @@ xdp packet=ff:00
 
 func TestMistakesInEventsAreRefusedWithTheirLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"hook x":          `line 1: "x": want name=value`,
-		"\nhook repeat=0": "line 2: repeat: want 1 to",
-		"hook packet=zz":  "line 1: packet:",
-		`hook a="b`:       `line 1: unterminated "`,
-		"pass":            `line 1: want "pass DURATION"`,
-		"pass -1s":        "line 1: the duration must be positive",
-		"hook cpu=much":   "line 1: cpu:",
+		"hook x":           `line 1: "x": want name=value`,
+		"\nhook repeat=0":  "line 2: repeat: want 1 to",
+		"hook packet=zz":   "line 1: packet:",
+		`hook a="b`:        `line 1: unterminated "`,
+		"pass":             `line 1: want "pass DURATION"`,
+		"pass -1s":         "line 1: the duration must be positive",
+		"hook cpu=much":    "line 1: cpu:",
+		"hook ret=abc":     `line 1: ret: "abc" is neither a number nor an error`,
+		"\nhook ret=-ENOX": `line 2: ret: "-ENOX" is neither`,
 	} {
 		_, err := ReadEvents(strings.NewReader(text))
 		require.ErrorIs(t, err, ErrEvents)

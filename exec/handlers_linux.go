@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,11 +13,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
-// handlers are the served calls by number.
-var handlers map[int]func(*call)
+// handlers returns the served calls by number.
+var handlers func() map[int]func(*call)
 
-func init() {
-	handlers = map[int]func(*call){
+// The table's functions lead back to it, so that it cannot be the variable's initial value.
+func init() { handlers = sync.OnceValue(makeHandlers) }
+
+func makeHandlers() map[int]func(*call) {
+	all := map[int]func(*call){
 		unix.SYS_BPF: (*call).bpf, unix.SYS_PERF_EVENT_OPEN: (*call).perfOpen, sysUprobe: (*call).uprobe,
 		unix.SYS_FSTAT: (*call).fstat, unix.SYS_FSTATFS: (*call).fstatfs, unix.SYS_FCHDIR: (*call).fchdir, unix.SYS_GETCWD: (*call).getcwd,
 		unix.SYS_GETDENTS64: (*call).getdents,
@@ -36,7 +40,8 @@ func init() {
 		unix.SYS_SETSOCKOPT: (*call).setsockopt, unix.SYS_CAPGET: (*call).capget, unix.SYS_CAPSET: (*call).capset,
 		unix.SYS_SECCOMP: func(c *call) { c.s.reply(c.n, 0, unix.EBUSY) }, // as the kernel: one listener at a time
 	}
-	pathHandlers(handlers)
+	pathHandlers(all)
+	return all
 }
 
 func (c *call) arg(i int) uint64 { return c.n.Args[i] }

@@ -51,10 +51,7 @@ var otherNames = map[string]string{"fstatat": "newfstatat", "fadvise64": "fadvis
 // kernelCalls returns the system calls of package unix for an architecture, which come from the kernel's headers.
 func kernelCalls(t *testing.T, goarch string) map[string]int {
 	t.Helper()
-	dir, err := osexec.Command(filepath.Join(runtime.GOROOT(), "bin", "go"), "list", "-f", "{{.Dir}}", "golang.org/x/sys/unix").Output()
-	if err != nil {
-		dir, err = osexec.Command("go", "list", "-f", "{{.Dir}}", "golang.org/x/sys/unix").Output()
-	}
+	dir, err := osexec.Command("go", "list", "-f", "{{.Dir}}", "golang.org/x/sys/unix").Output()
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "zsysnum_linux_"+goarch+".go"))
 	require.NoError(t, err)

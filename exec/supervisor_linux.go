@@ -455,7 +455,7 @@ func (s *supervisor) handle(n *notif) {
 	c := &call{s: s, n: n}
 	c.lives()
 	c.live()
-	if h := handlers[int(n.NR)]; h != nil && (!s.cfg.Live || ruled(n)) {
+	if h := handlers()[int(n.NR)]; h != nil && (!s.cfg.Live || ruled(n)) {
 		h(c)
 		return
 	}

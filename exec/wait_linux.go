@@ -388,7 +388,11 @@ func (s *supervisor) hit(l Line) (int, error) {
 		fired, err := s.sys.Fire(l.Event)
 		if err != nil {
 			if errors.Is(err, bpfsys.ErrNoHook) {
-				err = fmt.Errorf("%w; programs are attached to %s", err, s.hooks())
+				near := ""
+				if names := s.cfg.System.Target.Misspelt(l.Event.Hook); len(names) > 0 {
+					near = ", which the kernel does not have (nearest: " + strings.Join(names, ", ") + ")"
+				}
+				err = fmt.Errorf("%w%s; programs are attached to %s", err, near, s.hooks())
 			}
 			s.note("event " + err.Error())
 			return ran, err

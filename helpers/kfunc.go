@@ -70,8 +70,8 @@ var basicKfuncs = []kfuncRow{
 // kfuncs joins the topic tables.
 func kfuncs() []kfuncRow {
 	return slices.Concat(schedKfuncs(), qdiscKfuncs, basicKfuncs, hidKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
-	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, vmaIterKfuncs, sessionKfuncs, congestionKfuncs, bbrKfuncs, dctcpKfuncs, taskWorkKfuncs,
-	dynptrCopyKfuncs, streamKfuncs, memcgKfuncs, wakeupKfuncs, systemKfuncs, requestKfuncs, slabKfuncs, conntrackKfuncs, flowKfuncs, encapKfuncs, cryptoKfuncs, xattrKfuncs)
+		bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, vmaIterKfuncs, sessionKfuncs, congestionKfuncs, bbrKfuncs, dctcpKfuncs, taskWorkKfuncs,
+		dynptrCopyKfuncs, streamKfuncs, memcgKfuncs, wakeupKfuncs, systemKfuncs, requestKfuncs, slabKfuncs, conntrackKfuncs, flowKfuncs, encapKfuncs, cryptoKfuncs, xattrKfuncs)
 }
 
 // kfuncByName is built when first asked for, as the table of helpers.

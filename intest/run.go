@@ -31,12 +31,12 @@ const (
 
 // Options configures how tests run.
 type Options struct {
-	// Config configures the machine; Mode and Refuses are overwritten. Strict also makes a hook that the target lacks a failure. Runners on
+	// Config configures the machine; Mode and Verify are overwritten. Strict also makes a hook that the target lacks a failure. Runners on
 	// one target may share Types.
 	machine.Config
 	Load loader.LoadOptions
-	// Refuses returns the machine's Refuses function for a linked object. If it is nil, no program is verified.
-	Refuses func(*loader.Linked) func(*loader.LinkedProgram) error
+	// Verify returns the machine's Verify function for a linked object. If it is nil, no program is verified.
+	Verify func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
 }
 
 // Runner runs the tests of one object on one target, on a machine of its own. It is not safe for concurrent use. Close it after use.
@@ -98,8 +98,8 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 	}
 	cfg := opt.Config
 	cfg.Mode, cfg.Uncovered, cfg.Unwatched = kernel.ModeScenario, true, true
-	if opt.Refuses != nil {
-		cfg.Refuses = opt.Refuses(linked)
+	if opt.Verify != nil {
+		cfg.Verify = opt.Verify(linked)
 	}
 	m, err := machine.New(linked, cfg)
 	if err != nil {

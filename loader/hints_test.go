@@ -42,8 +42,9 @@ func TestCallbacksAreNotAvoidedWithMCPU(t *testing.T) {
 	l, err := o.Load(NewTarget("old", spec), LoadOptions{})
 	require.NoError(t, err)
 	for _, p := range l.Programs {
-		require.Error(t, p.Err, p.Name)
-		assert.NotContains(t, p.Err.Error(), "mcpu", p.Name)
+		err := p.Refusal(Verified{})
+		require.Error(t, err, p.Name)
+		assert.NotContains(t, err.Error(), "mcpu", p.Name)
 	}
 }
 
@@ -54,6 +55,7 @@ func TestRetargetIsOfferedForTheSameHookOnly(t *testing.T) {
 		same       bool
 	}{
 		{"do_sys_opnat2", "do_sys_openat2", true},
+		{"vfs_raed", "vfs_read", true},
 		{"blk_account_io_start", "__blk_account_io_start", true},
 		{"kmem_cache_alloc", "kmem_cache_alloc_noprof", true},
 		{"syscalls/sys_enter_opn", "sys_enter_open", true},

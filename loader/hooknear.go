@@ -205,7 +205,7 @@ func sameHook(name, near string) bool {
 	core := func(s string) string {
 		return strings.TrimSuffix(strings.TrimPrefix(strings.TrimLeft(s, "_"), "do_"), "_noprof")
 	}
-	return core(name) == core(near) || nearest.Distance(name, near) <= 1
+	return core(name) == core(near) || nearest.Distance(name, near) <= 2 // two letters in the wrong order
 }
 
 // notListed is why BTF may lack a function that the kernel has.
@@ -228,4 +228,42 @@ func missing(lp *LinkedProgram, what string, near []string) *Error {
 		e.hint("%s", text)
 	}
 	return e
+}
+
+// Misspelt returns the hooks that a name of an event may mean if the target has no such hook: a function, a tracepoint ("sched_switch",
+// "sched/sched_switch") or a system call ("syscall/openat"). It returns nothing for a name that may exist, and for one that resembles none.
+func (t *Target) Misspelt(hook string) []string {
+	const closest = 2
+	category, name, dotted := strings.Cut(hook, "/")
+	if !dotted {
+		category, name = "", hook
+	}
+	h, shown := probed, ""
+	switch {
+	case t.reduced() || strings.ContainsAny(name, "/.:+*?") || len(name) < 4:
+		return nil
+	case category == "syscall":
+		h, shown = hookNames{kind: btf.KindFunc, prefix: syscallPrefix[t.Arch]}, "syscall/"
+	case dotted:
+		h, shown = tracepoints, category+"/"
+	default:
+		if _, _, isTrace := t.find(btf.KindTypedef, tracePrefix+name, ""); isTrace {
+			return nil
+		}
+	}
+	if _, symbol := t.Kallsyms[name]; symbol {
+		return nil
+	}
+	if _, _, exists := t.find(h.kind, h.prefix+name, ""); exists {
+		return nil
+	}
+	near := t.hookIndex(h).Near(name, closest)
+	if !dotted {
+		near = append(near, t.hookIndex(tracepoints).Near(name, closest)...)
+	}
+	var out []string
+	for _, n := range near[:min(len(near), 3)] {
+		out = append(out, shown+strings.Clone(n))
+	}
+	return out
 }

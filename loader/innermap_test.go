@@ -87,7 +87,7 @@ func TestExternsInMemory(t *testing.T) {
 			_, err := o.Load(k, LoadOptions{Externs: map[string]uint64{"user_limit": 1}})
 			if tt.memory {
 				assert.NotContains(t, e.Hint, "--extern user_limit=")
-				assert.Contains(t, e.Hint, "link the objects")
+				assert.Contains(t, e.Hint, "link the object")
 				assert.ErrorIs(t, err, ErrOption)
 				assert.ErrorContains(t, err, "accesses in memory")
 			} else {

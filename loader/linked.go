@@ -75,7 +75,7 @@ const (
 	StatusOK          Status = iota
 	StatusAbsent             // the hook does not exist on the target
 	StatusUnknownHook        // the hook is not in BTF, which is not complete
-	StatusRefused            // the kernel or libbpf would refuse it; see Err
+	StatusRefused            // libbpf would refuse it, or the kernel before it verifies programs; see Err
 	StatusDisabled           // not loaded: "?" section, NoLoad, or not in Only
 )
 
@@ -129,6 +129,9 @@ type LinkedProgram struct {
 	Untyped bool
 	Status  Status
 	Err     error // reason for the status; nil for ok and disabled
+	// Static is what the program does that the target's verifier refuses in code that it reaches, found without walking the program; nil for
+	// nothing. Whether it counts is for [LinkedProgram.Refusal] to say.
+	Static *Error
 
 	linked   *Linked
 	flowOnce sync.Once

@@ -256,10 +256,10 @@ func TestStatuses(t *testing.T) {
 
 	l = load(t, object(t, "clang-14/faults.o"), kernel(t, linux72), LoadOptions{})
 	p := program(t, l, "err_unknown_helper")
-	assert.Equal(t, StatusRefused, p.Status)
-	assert.ErrorIs(t, p.Err, ErrUnknownToTarget)
-	assert.Contains(t, p.Err.Error(), "faults.bpf.c")
-	assert.ErrorIs(t, program(t, l, "err_no_exit").Err, ErrInstruction)
+	assert.Equal(t, StatusOK, p.Status)
+	require.ErrorIs(t, p.Refusal(Verified{}), ErrUnknownToTarget)
+	assert.Contains(t, p.Static.Error(), "faults.bpf.c")
+	assert.ErrorIs(t, program(t, l, "err_no_exit").Static, ErrInstruction)
 
 	l = load(t, object(t, "clang-22-v4/isa_v4.o"), kernel(t, linux510), LoadOptions{})
 	assert.ErrorIs(t, program(t, l, "moves").Err, ErrUnknownToTarget)

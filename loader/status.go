@@ -39,7 +39,7 @@ func (l *loading) settle(lp *LinkedProgram, linkErr *Error) {
 		lp.Status, lp.Err = StatusRefused, reason
 		return
 	}
-	lp.Status = status
+	lp.Status, lp.Static = status, l.static(lp)
 	if err != nil {
 		lp.Err = l.progError(lp, err)
 	}
@@ -68,7 +68,7 @@ func (l *loading) progError(lp *LinkedProgram, e *Error) *Error {
 	return e
 }
 
-// refusal returns the reason why libbpf or the kernel would not load the program, or nil.
+// refusal returns the reason why libbpf would not load the program, or the kernel refuse it before it verifies it, or nil.
 func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 	if err := l.ownCOREError(lp); err != nil {
 		return err
@@ -89,14 +89,6 @@ func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 	}
 	if err := l.checkRegisters(lp); err != nil {
 		return l.progError(lp, err)
-	}
-	if err := l.checkInsns(lp); err != nil {
-		return err
-	}
-	if l.t.BTF != nil {
-		if err := l.checkRules(lp); err != nil {
-			return l.progError(lp, err)
-		}
 	}
 	return nil
 }
@@ -164,7 +156,7 @@ var substitutes = map[int32]int32{
 // checkInsns checks helper numbers and the structure of instructions. Helpers are checked only in code that constant
 // propagation reaches: programs guard newer helpers with enumval_exists, and the kernel removes dead code before it
 // checks.
-func (l *loading) checkInsns(lp *LinkedProgram) error {
+func (l *loading) checkInsns(lp *LinkedProgram) *Error {
 	for pc := 0; pc < len(lp.Insns); pc += slotsAt(lp.Insns, pc) {
 		in := &lp.Insns[pc]
 		if in.Code != codeCall || in.Src != 0 {

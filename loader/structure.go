@@ -10,7 +10,7 @@ import (
 )
 
 // checkStructure applies the kernel's structural checks to the linked program.
-func (l *loading) checkStructure(lp *LinkedProgram) error {
+func (l *loading) checkStructure(lp *LinkedProgram) *Error {
 	cfg := decode.CheckConfig{Kernel: decode.Version(l.t.Version), PrivateStack: l.privateStack(lp), Walked: l.t.Version != 0 && since.Verified(uapi.ReleaseOf(l.t.Version))}
 	if lp.ExceptionCallback > 0 {
 		cfg.Entries = append(cfg.Entries, lp.ExceptionCallback)

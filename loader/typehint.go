@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -15,6 +14,9 @@ import (
 func (l *loading) typeHint(lp *LinkedProgram) string {
 	fit := l.fittingTypes(lp)
 	if len(fit) == 0 {
+		fit = sectionTypes(lp.Program.Section)
+	}
+	if len(fit) == 0 {
 		return fmt.Sprintf("set the program's type: --type %s=TYPE", lp.Name)
 	}
 	hint := fmt.Sprintf("set the program's type, for example --type %s=%s", lp.Name, fit[0])
@@ -24,9 +26,22 @@ func (l *loading) typeHint(lp *LinkedProgram) string {
 	return hint
 }
 
+// sectionTypes lists the type that a part of a section name means on its own: "cgroup/sockops", where only the loader knows the type, is
+// most likely a sockops program.
+func sectionTypes(section string) []string {
+	parts := strings.Split(section, "/")
+	for i := len(parts) - 1; i >= 0; i-- {
+		p := &Program{Section: parts[i]}
+		if new(Object).classify(p, nil); p.Known {
+			return []string{p.Type.String()}
+		}
+	}
+	return nil
+}
+
 // fittingTypes lists the program types that fit a program, the most common type for its context first.
 func (l *loading) fittingTypes(lp *LinkedProgram) []string {
-	context := l.o.contextName(lp.FuncType)
+	context := ContextType(l.o.BTF, lp.FuncType)
 	if context == "" {
 		return nil
 	}
@@ -45,26 +60,6 @@ func (l *loading) fittingTypes(lp *LinkedProgram) []string {
 		}
 	}
 	return fit
-}
-
-// contextName returns the name of the struct the program's first argument points to.
-func (o *Object) contextName(fn btf.ID) string {
-	if o.BTF == nil || fn == 0 {
-		return ""
-	}
-	t, err := o.BTF.Type(fn)
-	if err != nil || t.Kind != btf.KindFunc {
-		return ""
-	}
-	proto := o.BTF.SkipMods(t.Ref)
-	if proto.Kind != btf.KindFuncProto || len(proto.Params) == 0 {
-		return ""
-	}
-	ptr := o.BTF.SkipMods(proto.Params[0].Type)
-	if ptr.Kind != btf.KindPtr {
-		return ""
-	}
-	return o.BTF.SkipMods(ptr.Ref).Name
 }
 
 // ownInsns returns the instructions of a program without its subprograms.

@@ -64,12 +64,11 @@ func (e *NotSimulatedError) Error() string {
 // binder turns linked programs into code: it resolves what their instructions refer to. Its state is which programs of
 // the object obtain typed pointers.
 type binder struct {
-	reg     *registry
-	mem     *mem.Memory
-	kernel  *kernel.Kernel
-	text    *vm.Text
-	refuses func(*loader.LinkedProgram) error
-	cfg     *Config
+	reg    *registry
+	mem    *mem.Memory
+	kernel *kernel.Kernel
+	text   *vm.Text
+	cfg    *Config
 	// instrument is called for every bound call and may wrap it.
 	instrument func(p *program, pc int, f *vm.Func)
 	typed      *typedObject
@@ -97,14 +96,16 @@ func (bin *binder) bind(lp *loader.LinkedProgram) *program {
 	if bin.extension(p); p.status == StatusAbsent {
 		return p
 	}
-	if bin.refuses != nil {
-		if err := bin.refuses(lp); err != nil {
-			p.status, p.err = StatusRefused, err
-			return p
-		}
+	var verdict loader.Verified
+	if bin.cfg.Verify != nil {
+		verdict = bin.cfg.Verify(lp)
+	}
+	if err := lp.Refusal(verdict); err != nil {
+		p.status, p.err = StatusRefused, err
+		return p
 	}
 	p.reach = lp.Reachable()
-	if missing := bin.missing(p); len(missing) > 0 {
+	if missing := bin.missing(p, verdict.Reached); len(missing) > 0 {
 		p.status, p.err = StatusNotSimulated, &NotSimulatedError{lp.Name, missing}
 		return p
 	}
@@ -164,8 +165,8 @@ func (bin *binder) fillJumpTables(p *program) {
 const SysBPFBigEndian = "bpf_sys_bpf from big-endian programs"
 
 // missing names everything reachable in the program that is not simulated, so that the program is refused before it
-// runs instead of in the middle.
-func (bin *binder) missing(p *program) []string {
+// runs instead of in the middle. reached are the slots that the verifier reached, nil if it did not walk the program.
+func (bin *binder) missing(p *program, reached []bool) []string {
 	var out []string
 	seen := map[string]bool{}
 	add := func(what string) {
@@ -180,7 +181,7 @@ func (bin *binder) missing(p *program) []string {
 		add(what)
 	}
 	for pc, in := range p.lp.Insns {
-		if !p.reach[pc] {
+		if !p.reach[pc] || reached != nil && !reached[pc] {
 			continue
 		}
 		switch in.Op() {

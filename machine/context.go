@@ -45,7 +45,7 @@ func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 	c, err := cs.kernel.NewContext(kernel.ContextSpec{
 		Iter: iter, Passed: in.passed,
 		ProgType: p.typ, Attach: lp.Attach, AttachTo: hook.AttachTo, Section: hook.Section, Nth: p.runs,
-		ContextType: contextType(p.types(), lp.FuncType), Packet: in.Packet, Bytes: in.Context,
+		ContextType: loader.ContextType(p.types(), lp.FuncType), Packet: in.Packet, Bytes: in.Context,
 		Args: in.Args, Values: in.Values, Current: in.Current, NetSpec: in.Net, Unlisted: lp.Status == loader.StatusUnknownHook,
 	})
 	p.runs++
@@ -79,6 +79,9 @@ func (cs *contexts) forgetLast() {
 // of the arguments. A warning states the assumption.
 func (cs *contexts) attachTo(p *program) string {
 	lp := p.lp
+	if progtype.Of(lp.Type).Target == progtype.OtherProgram && lp.AttachProg == nil {
+		return "" // a function of a program that is not loaded, which is no hook
+	}
 	if lp.SectionFlags.Has(progtype.Pattern) {
 		if p.matched == "" {
 			if p.matched = cs.matching(lp.AttachTo); p.matched != lp.AttachTo {
@@ -105,45 +108,14 @@ func (cs *contexts) attachTo(p *program) string {
 // argument's pointee, at least 64.
 func syscallContextSize(spec *btf.Spec, fn btf.ID) int {
 	const least, most = 64, 64 << 10 // the kernel accepts at most U16_MAX bytes
-	if s := contextStruct(spec, fn); s != nil && s.Size > least && s.Size < most {
+	if s := loader.ContextStruct(spec, fn); s != nil && s.Size > least && s.Size < most {
 		return int(s.Size)
 	}
 	return least
 }
 
 // ContextStruct names the struct that a function's first parameter points to; "" if it is not a struct pointer.
-func ContextStruct(spec *btf.Spec, fn btf.ID) string { return contextType(spec, fn) }
-
-// contextType names the struct that a program's first parameter points to, without flavor suffix; "" if it is not a
-// struct pointer.
-func contextType(spec *btf.Spec, fn btf.ID) string {
-	if s := contextStruct(spec, fn); s != nil {
-		return btf.EssentialName(s.Name)
-	}
-	return ""
-}
-
-func contextStruct(spec *btf.Spec, fn btf.ID) *btf.Type {
-	if spec == nil || fn == 0 {
-		return nil
-	}
-	t, err := spec.Type(fn)
-	if err != nil || t.Kind != btf.KindFunc {
-		return nil
-	}
-	proto := spec.SkipMods(t.Ref)
-	if proto == nil || proto.Kind != btf.KindFuncProto || len(proto.Params) == 0 {
-		return nil
-	}
-	ptr := spec.SkipMods(proto.Params[0].Type)
-	if ptr == nil || ptr.Kind != btf.KindPtr {
-		return nil
-	}
-	if s := spec.SkipMods(ptr.Ref); s != nil && s.Kind == btf.KindStruct {
-		return s
-	}
-	return nil
-}
+func ContextStruct(spec *btf.Spec, fn btf.ID) string { return loader.ContextType(spec, fn) }
 
 // contextRefused turns the reason why a context cannot be created into the status of the run: a hook that the target
 // lacks, or a program type that is not simulated.

@@ -22,7 +22,7 @@ func (bin *binder) extension(p *program) {
 	if p.lp.AttachTo != "" {
 		of = p.lp.AttachTo
 	}
-	name := contextType(p.types(), p.lp.FuncType)
+	name := loader.ContextType(p.types(), p.lp.FuncType)
 	if t, ok := progtype.RunAs(name); ok {
 		p.typ, p.status = t, StatusUnknownHook
 		p.err = &loader.Error{Program: p.lp.Name, Insn: -1,

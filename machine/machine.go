@@ -62,9 +62,8 @@ type Config struct {
 	Schedules bool
 	// Traffic means that traffic calls the programs of queueing disciplines, which cannot run otherwise.
 	Traffic bool
-	// Refuses returns the reason why the target's kernel does not load a program that passed the loader's checks, or
-	// nil.
-	Refuses func(*loader.LinkedProgram) error
+	// Verify returns what the verifier of the target's kernel says about a program. If it is nil, there are no verdicts.
+	Verify func(*loader.LinkedProgram) loader.Verified
 }
 
 // MaxCPUs is the largest number of simulated CPUs.
@@ -230,7 +229,7 @@ func (m *Machine) furnish() {
 		events: NewEventTypes(l.Object.DebugTypes, l.Target.BTF, l.Object.RelocatedTypes(), l.Programs)}
 	m.accounts = accounts{rec: &m.recorder, parking: &m.parking, mem: m.mem, kernel: m.kernel, thread: m.thread, env: m.env, mapEnv: m.mapEnv, cfg: &m.cfg,
 		release: uapi.ReleaseOf(l.Target.Version), work: work{left: workSlice}}
-	m.binder = binder{reg: reg, mem: m.mem, kernel: m.kernel, text: m.text, refuses: m.cfg.Refuses, cfg: &m.cfg, instrument: m.accounts.instrument, attached: &m.attached}
+	m.binder = binder{reg: reg, mem: m.mem, kernel: m.kernel, text: m.text, cfg: &m.cfg, instrument: m.accounts.instrument, attached: &m.attached}
 	m.attached.enter = m.enterFunction
 	m.coverage = coverage{reg: reg}
 	if sink := m.cfg.Cover; sink != nil {

@@ -173,6 +173,9 @@ func (r *runner) runObject(o *loader.Object, t *target, again *rerun) *result {
 	}
 	cfg := r.cfg.Machine
 	cfg.Types, cfg.Uncovered = t.types, true
+	cfg.Verify = func(lp *loader.LinkedProgram) loader.Verified {
+		return again.verdicts[slices.Index(linked.Programs, lp)].Of(lp)
+	}
 	// The clock advances only between programs, so that the number of helper calls before a program reads the time makes no difference.
 	cfg.Clock.Frozen = true
 	m, err := machine.New(linked, cfg)
@@ -223,13 +226,11 @@ func (c *draft) setKnown(l *loader.Linked, lp *loader.LinkedProgram, v *verifier
 		c.Load = LoadAbsent
 	case loader.StatusUnknownHook:
 		c.Load = LoadUnknown
-	case loader.StatusRefused:
-		c.Load, c.Refused = LoadError, true
-		if lacks(lp.Err) {
-			c.Load = LoadAbsent
-		}
 	}
-	if lp.Err != nil {
+	switch {
+	case lp.Status == loader.StatusRefused:
+		c.refused(lp.Err)
+	case lp.Err != nil:
 		c.explain("%s", shorten(lp.Err))
 	}
 	c.verified(lp, v)

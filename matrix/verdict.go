@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"errors"
+
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/verifier"
 )
@@ -34,18 +36,34 @@ func (res *result) verdicts() []*verifier.Verdict {
 	return out
 }
 
-// verified records the verdict in the cell. A program that is refused does not run.
+// verified records the verdict in the cell, and what follows from it. A program that is refused does not run.
 func (c *Cell) verified(lp *loader.LinkedProgram, v *verifier.Verdict) {
-	if c.Verdict = v; v == nil {
+	c.Verdict = v
+	if v != nil && v.Outcome == verifier.Unknown {
+		c.explain("verifier: %s", v.Summary())
+	}
+	if lp.Status != loader.StatusOK && lp.Status != loader.StatusUnknownHook {
 		return
 	}
-	switch v.Outcome {
-	case verifier.Refused:
+	err := lp.Refusal(v.Of(lp))
+	var refused *verifier.RefusedError
+	switch {
+	case err == nil:
+	case errors.As(err, &refused):
 		c.Load = LoadRefused
 		if r, ok := lp.RelocAt(v.Insn); !ok || !r.Poisoned() { // a missing field is reported by name elsewhere
 			c.explain("the verifier refuses it: %s", v.Summary())
 		}
-	case verifier.Unknown:
-		c.explain("verifier: %s", v.Summary())
+	default:
+		c.refused(err)
 	}
+}
+
+// refused records why the kernel does not load the program.
+func (c *Cell) refused(err error) {
+	c.Load, c.Refused = LoadError, true
+	if lacks(err) {
+		c.Load = LoadAbsent
+	}
+	c.explain("%s", shorten(err))
 }

@@ -243,12 +243,16 @@ func (r *Row) HasPrivateStack(release uapi.Release, arch string, a uapi.AttachTy
 }
 
 // RunAs returns the program type that represents all types whose programs declare the given struct as their context, for
-// programs about which nothing else is known. For __sk_buff it is traffic control.
-func RunAs(context string) (uapi.ProgType, bool) {
+// programs about which nothing else is known: the standard one, or else the first. For __sk_buff it is traffic control.
+func RunAs(context string) (typ uapi.ProgType, ok bool) {
 	for _, r := range All() {
-		if r.Standard && r.Context.User == context {
+		switch {
+		case context == "" || r.Context.User != context:
+		case r.Standard:
 			return r.Type, true
+		case !ok:
+			typ, ok = r.Type, true
 		}
 	}
-	return 0, false
+	return typ, ok
 }

@@ -213,6 +213,15 @@ func (d *RunDocument) Explain(prog string, lines []string) {
 	}
 }
 
+// Changed adds to the last run of a program which inputs were changed for it.
+func (d *RunDocument) Changed(prog string, inputs []string) {
+	for i := range d.Programs {
+		if p := &d.Programs[i]; p.Name == prog && len(p.Runs) > 0 {
+			p.Runs[len(p.Runs)-1].Changed = inputs
+		}
+	}
+}
+
 // reached changes the verdict on a poisoned instruction to BREAK, since a run executed it.
 func (p *Program) reached(insn int) {
 	for i := range p.Poisoned {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -156,16 +157,21 @@ func (d *InfoDocument) AddTarget(l *loader.Linked, source string) {
 	}
 }
 
-// AddVerdict adds the verdict of the target's verifier on a program.
+// AddVerdict adds the verdict of the target's verifier on a program, nil for none.
 func (d *InfoDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) {
 	for i := range d.Programs {
 		p := &d.Programs[i]
-		if p.Name != lp.Name || v == nil {
+		if p.Name != lp.Name {
 			continue
 		}
-		p.Verifier = verdictOf(v)
-		if v.Outcome == verifier.Refused {
-			p.Status = "refused"
+		if v != nil {
+			p.Verifier = verdictOf(v)
+		}
+		if err := lp.Refusal(v.Of(lp)); err != nil {
+			p.Status = loader.StatusRefused.String()
+			if lp.Static != nil && errors.Is(err, lp.Static) {
+				d.Missing = append(d.Missing, err.Error())
+			}
 		}
 	}
 }

@@ -209,6 +209,8 @@ type Run struct {
 	// WhyNot explains why the run had no effect, or did not reach the requested place: the branch that decided, what it compared, and what
 	// would change it.
 	WhyNot []string `json:"why_not,omitempty"`
+	// Changed are the inputs that --reach changed to get further than the plain run did.
+	Changed []string `json:"changed,omitempty"`
 
 	titled  bool   // shown under its own name
 	program string // the one that was started

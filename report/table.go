@@ -391,6 +391,9 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 			item("write", accessText(a))
 		}
 	}
+	if len(r.Changed) > 0 {
+		item("changed", visible.Text("not the plain run: "+strings.Join(r.Changed, ", ")))
+	}
 	for i, line := range r.WhyNot {
 		if i == 0 {
 			item("why", line)

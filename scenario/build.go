@@ -79,6 +79,9 @@ func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 	default:
 		typ, like := n.Get("type"), n.Get("like")
 		switch {
+		case like != nil && typ != nil:
+			b.failed[name] = true
+			return nil, typ.errorf("type and like cannot be combined: the object has the type of %s", like.Text)
 		case like != nil:
 			if !isRef(like) {
 				b.failed[name] = true

@@ -15,17 +15,12 @@ var expectChainForm = &form{"expect.chain", "What the programs of a chain decide
 }}
 
 // decodeChain decodes chain: the programs that share a hook, in the order in which they run.
-func (r *Run) decodeChain(run, n *Node) error {
+func (r *Run) decodeChain(n *Node) error {
 	r.ChainNode, r.ProgNode = n, n
 	if n.Kind != Sequence || len(n.Items) == 0 {
 		return n.errorf("chain: want a list of programs, got %s", n.describe())
 	}
 	var wrong mistakes
-	for _, key := range []string{"prog", "sched", "hid", "pcap", "truncate", "elements", "map"} {
-		if v := run.Get(key); v != nil {
-			wrong.add(v.errorf("chain cannot be combined with %s", key))
-		}
-	}
 	for _, item := range n.Items {
 		name, err := item.text("chain")
 		if wrong.add(err) {

@@ -167,6 +167,9 @@ func integerOf(v any) (*big.Int, bool) {
 func valueText(v any) string {
 	switch v := v.(type) {
 	case btf.Int:
+		if v.Network != "" {
+			return v.Network
+		}
 		return v.String()
 	case btf.Enum:
 		if v.Name != "" {

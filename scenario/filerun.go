@@ -36,11 +36,12 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	err := try(
 		func() error { return n.fields(runForm) },
 		func() error { return n.needsProg() },
+		func() error { return n.noConflicts() },
 		with("sched", func(v *Node) error { return r.decodeSched(n, v) }),
-		with("chain", func(v *Node) error { return r.decodeChain(n, v) }),
+		with("chain", func(v *Node) error { return r.decodeChain(v) }),
 		with("qdisc", func(v *Node) error { return f.decodeQdisc(r, n, v) }),
 		with("sockets", func(v *Node) error { return f.decodeSockets(r, n, v) }),
-		with("functions", func(v *Node) error { return r.decodeFunctions(n, v) }),
+		with("functions", func(v *Node) error { return r.decodeFunctions(v) }),
 		with("prog", func(v *Node) (err error) { r.Prog, err = v.text("prog"); r.Name = r.Prog; return err }),
 		with("name", func(v *Node) (err error) { r.Name, err = v.text("name"); return err }),
 		with("cpu", func(v *Node) (err error) { r.CPU, err = v.int("cpu", 0, 1023); return err }),
@@ -64,6 +65,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 		}),
 		with("hid", func(v *Node) (err error) { r.HID, err = f.decodeHID(v); return err }),
 		with("expect", r.Expect.decode),
+		r.noOverlap,
 	)
 	return r, err
 }

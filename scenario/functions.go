@@ -43,15 +43,10 @@ type FunctionResult struct {
 }
 
 // decodeFunctions decodes functions: all, a list of names, or names with cookies and arguments.
-func (r *Run) decodeFunctions(run, n *Node) error {
+func (r *Run) decodeFunctions(n *Node) error {
 	f := &Functions{Node: n}
 	r.Functions = f
 	var wrong mistakes
-	for _, key := range []string{"chain", "sched", "qdisc", "sockets", "hid", "pcap", "truncate", "elements", "map", "function", "usdt"} {
-		if v := run.Get(key); v != nil {
-			wrong.add(v.errorf("functions cannot be combined with %s", key))
-		}
-	}
 	if len(n.Items)+len(n.Pairs) > machine.MostFunctions {
 		wrong.add(n.errorf("functions: more than %d", machine.MostFunctions))
 		return wrong.err()

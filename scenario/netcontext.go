@@ -215,6 +215,10 @@ func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 			continue
 		}
 		if name == "user_port" || name == "remote_port" { // stored in network byte order
+			if _, stored := r.b.network(v); stored {
+				out[name] = x
+				continue
+			}
 			if x > 0xffff {
 				wrong.add(v.errorf("%s: %d is not a port", name, x))
 				continue
@@ -231,6 +235,9 @@ func (r *Runner) contextNumber(what string, v *Node) (uint64, error) {
 	if v.Kind == Scalar {
 		if w, ok := socketWords[v.Text]; ok {
 			return w, nil
+		}
+		if x, ok := r.b.network(v); ok {
+			return x, nil
 		}
 		if spec := r.m.Kernel().BTF(); spec != nil {
 			if x, ok := spec.EnumValue("", v.Text); ok {

@@ -18,15 +18,10 @@ import (
 func (f *File) decodePacket(r *Run, n *Node) error {
 	r.PacketNode, r.PcapNode = n.Get("packet"), n.Get("pcap")
 	switch {
-	case r.PacketNode != nil && r.PcapNode != nil:
-		return r.PcapNode.errorf("packet and pcap cannot be combined")
-	case r.PcapNode != nil:
+	case r.PcapNode != nil && r.PacketNode == nil:
 		name, err := r.PcapNode.text("pcap")
 		if err != nil {
 			return err
-		}
-		if n.Get("repeat") != nil {
-			return n.Get("repeat").errorf("repeat cannot be combined with pcap: each packet of a capture runs once")
 		}
 		r.Pcap = packet.Below(filepath.Dir(f.Path), name)
 	case r.PacketNode != nil:

@@ -235,8 +235,12 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 			continue
 		}
 		if isField {
-			v, err := a.Value.uint64(a.Key.Text)
-			wrong.add(err)
+			v, stored := r.b.network(a.Value)
+			if !stored {
+				var err error
+				v, err = a.Value.uint64(a.Key.Text)
+				wrong.add(err)
+			}
 			if p.fields == nil {
 				p.fields = map[string]uint64{}
 			}
@@ -343,6 +347,9 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 	}
 	if i, ok := n.macro(); ok {
 		return i.Int64(), nil
+	}
+	if x, ok := r.b.network(n); ok {
+		return x, nil
 	}
 	if raw, ok := v.([]byte); ok && isArg {
 		return r.m.Kernel().NewBytes(name, raw)

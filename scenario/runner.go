@@ -17,15 +17,15 @@ import (
 
 // Options configures runs where the file does not.
 type Options struct {
-	// Config configures the machine, except for Mode, Random and Refuses, which follow from the file and from Refuses. The file takes precedence.
+	// Config configures the machine, except for Mode, Random and Verify, which follow from the file and from Verify. The file takes precedence.
 	// Strict also turns reads of unset fields into failures. Runners on one target may share Types.
 	machine.Config
 	Load loader.LoadOptions
 	// SeedWins makes Seed override the file's seed. SeedStep is added to the seed in either case.
 	SeedWins bool
 	SeedStep uint64
-	// Refuses returns the machine's Refuses function for a linked object. If it is nil, no program is verified.
-	Refuses func(*loader.Linked) func(*loader.LinkedProgram) error
+	// Verify returns the machine's Verify function for a linked object. If it is nil, no program is verified.
+	Verify func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
 }
 
 // Runner is a file that was checked against an object and a target and is ready to run. It has a machine of its own and is not safe for
@@ -103,8 +103,8 @@ func (f *File) open(obj *loader.Object, target *loader.Target, load loader.LoadO
 		return nil, err
 	}
 	cfg := f.config(opt)
-	if opt.Refuses != nil {
-		cfg.Refuses = opt.Refuses(linked)
+	if opt.Verify != nil {
+		cfg.Verify = opt.Verify(linked)
 	}
 	m, err := machine.New(linked, cfg)
 	if err != nil {

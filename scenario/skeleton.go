@@ -20,7 +20,11 @@ import (
 // and its behaviour as expectations. The scenario passes on the target that it was made for. path is the object's path relative to the
 // directory of the scenario file.
 func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, progs []string, opt Options) error {
-	m, err := machine.New(l, opt.Config)
+	cfg := opt.Config
+	if opt.Verify != nil {
+		cfg.Verify = opt.Verify(l)
+	}
+	m, err := machine.New(l, cfg)
 	if err != nil {
 		return err
 	}
@@ -56,43 +60,6 @@ func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, p
 	}
 	_, err = w.Write(text)
 	return err
-}
-
-// settled runs a skeleton and comments out what does not hold. A default run involves more than a file can set, such as addresses as keys,
-// user memory, and state left by other events.
-func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([]byte, error) {
-	const rounds = 12
-	for range rounds {
-		f, err := Parse("skeleton.yaml", text)
-		if err != nil {
-			return nil, fmt.Errorf("scenario: the skeleton of %s: %w", l.Object.Name, err)
-		}
-		r, err := Open(f, l.Object, l.Target, opt)
-		if err != nil {
-			return nil, fmt.Errorf("scenario: the skeleton of %s: %w", l.Object.Name, err)
-		}
-		results, err := r.All(ctx, nil)
-		r.Close()
-		if err != nil {
-			return nil, err
-		}
-		lines := bytes.Split(text, []byte("\n"))
-		changed := false
-		for _, res := range results {
-			for _, e := range res.Failed() {
-				if i := e.Line - 1; i < len(lines) && !bytes.Contains(lines[i], []byte("#")) && e.Pos != res.Run.ProgNode.Pos {
-					indent := len(lines[i]) - len(bytes.TrimLeft(lines[i], " "))
-					lines[i] = append(append(bytes.Clone(lines[i][:indent]), "# not with these fields alone: "...), lines[i][indent:]...)
-					changed = true
-				}
-			}
-		}
-		if !changed {
-			break
-		}
-		text = bytes.Join(lines, []byte("\n"))
-	}
-	return text, nil
 }
 
 type skeleton struct {
@@ -153,6 +120,9 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 		return nil
 	}
 	args := append([]kernel.Arg(nil), c.Args...)
+	if c.Iterates() {
+		args = nil // they are those of each element
+	}
 	fields := recordFields(c)
 	if _, target, _ := strings.Cut(lp.AttachTo, "/"); strings.HasPrefix(target, "sys_enter_") && len(args) > 0 {
 		fields = s.callArgs(args)
@@ -212,7 +182,7 @@ func (s *skeleton) keyAddresses(res *machine.Result) []uint64 {
 	var out []uint64
 	for _, c := range res.Changes {
 		if def, ok := s.m.Linked().Map(c.Map); ok && def.DataKind == loader.DataNone {
-			if addr, ok := s.address(def.KeyType, c.Key); ok {
+			if addr, ok := s.address(def, c.Key); ok {
 				out = append(out, addr)
 			}
 		}
@@ -220,8 +190,12 @@ func (s *skeleton) keyAddresses(res *machine.Result) []uint64 {
 	return out
 }
 
-// address returns the value of a non-null pointer.
-func (s *skeleton) address(id btf.ID, b []byte) (uint64, bool) {
+// address returns the address that a map's key is: the owner of local storage, or a pointer that is not null.
+func (s *skeleton) address(def *loader.Map, b []byte) (uint64, bool) {
+	id := def.KeyType
+	if owners(def.Type) != "" && len(b) == 8 {
+		return s.m.Memory().ByteOrder().Uint64(b), true
+	}
 	if s.spec == nil || id == 0 {
 		return 0, false
 	}
@@ -471,8 +445,11 @@ func (s *skeleton) changes(res *machine.Result) {
 			open = c.Map
 			elements = append(elements, "      "+yamlKey(c.Map)+":")
 		}
-		if addr, ok := s.address(def.KeyType, c.Key); ok && s.g.at(addr) != nil {
+		note := ""
+		if addr, ok := s.address(def, c.Key); ok && s.g.at(addr) != nil {
 			key = "$" + s.g.at(addr).name
+		} else if owners(def.Type) != "" {
+			note, key = "# of an owner without a name here: ", "owner"
 		} else if _, plain := number(key); !plain && s.spec != nil && def.KeyType != 0 {
 			key = yamlString(s.spec.FormatString(def.KeyType, c.Key))
 			if strings.HasPrefix(key, `"\"`) { // a string key is written without quotes of its own
@@ -483,7 +460,7 @@ func (s *skeleton) changes(res *machine.Result) {
 		if c.New != nil {
 			value = s.typed(def.ValueType, c.New)
 		}
-		elements = append(elements, "        "+key+": "+value)
+		elements = append(elements, "        "+note+key+": "+value)
 	}
 	if len(elements) > 0 {
 		fmt.Fprintf(&s.runs, "    maps:\n%s\n", strings.Join(elements, "\n"))

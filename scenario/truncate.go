@@ -15,9 +15,6 @@ func (r *Run) decodeTruncate(n *Node) error {
 		return nil
 	}
 	r.TruncateNode = n
-	if r.PcapNode != nil {
-		return n.errorf("truncate cannot be combined with pcap")
-	}
 	switch {
 	case n.Kind == Scalar && n.Text == "all":
 		return nil

@@ -115,6 +115,15 @@ func (v *values) forKernel(role string, n *Node) (any, error) {
 	return x, nil
 }
 
+// network returns what is stored of a number in network byte order: an IPv4 address, htons(N) and the like.
+func (v *values) network(n *Node) (uint64, bool) {
+	if n.Kind != Scalar || n.Quoted || n.Tag != "" {
+		return 0, false
+	}
+	x, _, ok := btf.ParseAnyNetwork(v.k.Mem().ByteOrder(), n.Text)
+	return x, ok
+}
+
 // user places a string or bytes in user memory.
 func (v *values) user(n *Node) (any, error) {
 	if n.Kind != Scalar {

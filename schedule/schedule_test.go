@@ -82,11 +82,11 @@ func TestASchedulerIsRefused(t *testing.T) {
 		assert.ErrorAs(t, res.Err, &absent)
 	})
 	t.Run("by the verifier", func(t *testing.T) {
-		m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 2, Schedules: true, Refuses: func(lp *loader.LinkedProgram) error {
+		m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 2, Schedules: true, Verify: func(lp *loader.LinkedProgram) loader.Verified {
 			if lp.Name == "fifo_init" {
-				return assert.AnError
+				return loader.Verified{Decided: true, Refusal: assert.AnError}
 			}
-			return nil
+			return loader.Verified{}
 		}})
 		res, err := Run(t.Context(), m, Default(2))
 		require.NoError(t, err)

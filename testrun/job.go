@@ -33,19 +33,24 @@ type Job struct {
 	runner *scenario.Runner // kept from the check, or nil
 }
 
+// Verify is as in [scenario.Options].
+type Verify = func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
+
 // Plan is the configuration that all jobs share.
 type Plan struct {
 	// Open opens a kernel. An [exitcode.Coded] error ends the command; any other error fails only the job.
 	Open    func(kernels.Source) (*loader.Target, error)
 	Options scenario.Options
 	Seeds   int // seeds per file and target
+	// Verify makes the function that verifies the programs of tests on one kernel. If it is nil, no program is verified.
+	Verify func() Verify
 }
 
 // Jobs returns the jobs for each file on each of its targets, with the seeds of a target next to each other. sources[i] are the targets of
 // files[i].
 func Jobs(files []Chosen, sources [][]kernels.Source, plan Plan) []*Job {
 	var jobs []*Job
-	pool := newPool(plan.Open)
+	pool := newPool(plan.Open, plan.Verify)
 	for n, f := range files {
 		for _, s := range sources[n] {
 			for step := range uint64(plan.Seeds) {
@@ -84,7 +89,7 @@ func (j *Job) close() {
 func (j *Job) target() (*loader.Target, error) {
 	if j.kernel == nil {
 		j.kernel = j.pool.use(j.Source)
-		j.opt.Types = j.kernel.types
+		j.opt.Types, j.opt.Verify = j.kernel.types, j.kernel.verify
 	}
 	return j.kernel.target()
 }
@@ -93,7 +98,7 @@ func (j *Job) target() (*loader.Target, error) {
 func (j *Job) letGo() {
 	if j.kernel != nil {
 		j.pool.release(j.kernel)
-		j.kernel, j.opt.Types = nil, nil
+		j.kernel, j.opt.Types, j.opt.Verify = nil, nil, nil
 	}
 }
 
@@ -214,7 +219,7 @@ func (j *Job) openObject() (*intest.Runner, error) {
 	}
 	cfg := j.opt.Config
 	cfg.Seed += j.opt.SeedStep
-	return intest.Open(j.Object, target, intest.Options{Config: cfg, Load: j.opt.Load, Refuses: j.opt.Refuses})
+	return intest.Open(j.Object, target, intest.Options{Config: cfg, Load: j.opt.Load, Verify: j.opt.Verify})
 }
 
 // fail records that the job's object cannot be used.

@@ -14,23 +14,25 @@ const idleKernels = 8
 
 // pool opens kernels for jobs and closes the least recently used ones, so that testing on hundreds of kernels takes the memory of a few.
 type pool struct {
-	open func(kernels.Source) (*loader.Target, error)
+	open   func(kernels.Source) (*loader.Target, error)
+	verify func() Verify
 
 	mu   sync.Mutex
 	all  map[string]*pooled
 	idle []*pooled // least recently used first
 }
 
-// pooled is an open kernel with a cache of its types.
+// pooled is an open kernel with caches of its types and verdicts.
 type pooled struct {
 	path   string
 	users  int
 	target func() (*loader.Target, error)
 	types  *kernel.Types
+	verify Verify // nil: no verdicts
 }
 
-func newPool(open func(kernels.Source) (*loader.Target, error)) *pool {
-	return &pool{open: open, all: map[string]*pooled{}}
+func newPool(open func(kernels.Source) (*loader.Target, error), verify func() Verify) *pool {
+	return &pool{open: open, verify: verify, all: map[string]*pooled{}}
 }
 
 // use returns a kernel, which stays open until it is passed to release. Several jobs may share it.
@@ -40,6 +42,9 @@ func (p *pool) use(s kernels.Source) *pooled {
 	k := p.all[s.Path]
 	if k == nil {
 		k = &pooled{path: s.Path, types: kernel.NewTypes(), target: sync.OnceValues(func() (*loader.Target, error) { return p.open(s) })}
+		if p.verify != nil {
+			k.verify = p.verify()
+		}
 		p.all[s.Path] = k
 	}
 	if k.users++; k.users == 1 {

@@ -13,7 +13,7 @@ import (
 
 func TestPoolKeepsTheLastFewOpen(t *testing.T) {
 	opened := map[string]int{}
-	p := newPool(func(s kernels.Source) (*loader.Target, error) { opened[s.Path]++; return &loader.Target{}, nil })
+	p := newPool(func(s kernels.Source) (*loader.Target, error) { opened[s.Path]++; return &loader.Target{}, nil }, nil)
 	use := func(name string) *pooled {
 		k := p.use(kernels.Source{Path: name})
 		_, err := k.target()

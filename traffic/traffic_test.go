@@ -100,11 +100,11 @@ func TestADisciplineIsRefused(t *testing.T) {
 		assert.ErrorAs(t, res.Err, &absent)
 	})
 	t.Run("by the verifier", func(t *testing.T) {
-		m := on(t, "qdiscfifo", kernel72, machine.Config{Traffic: true, Refuses: func(lp *loader.LinkedProgram) error {
+		m := on(t, "qdiscfifo", kernel72, machine.Config{Traffic: true, Verify: func(lp *loader.LinkedProgram) loader.Verified {
 			if lp.Name == "fifo_init" {
-				return assert.AnError
+				return loader.Verified{Decided: true, Refusal: assert.AnError}
 			}
-			return nil
+			return loader.Verified{}
 		}}, nil)
 		res, err := Run(t.Context(), m, Default())
 		require.NoError(t, err)

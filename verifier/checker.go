@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -18,6 +17,7 @@ type Checker struct {
 	linked *loader.Linked
 	kernel *Kernel
 	opts   Options
+	cache  *Cache // nil: verdicts are kept for this object only
 
 	mu    sync.Mutex
 	known map[*loader.LinkedProgram]*Verdict
@@ -72,11 +72,8 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	unknown := func(format string, args ...any) (*Verdict, error) {
 		return &Verdict{Insn: -1, Missing: fmt.Sprintf(format, args...)}, nil
 	}
-	switch {
-	case !c.Knows():
+	if !c.Knows() {
 		return unknown("%s", c.WhyNot())
-	case progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram && lp.AttachProg == nil:
-		return unknown("the program that it replaces a function of")
 	}
 	if t := lp.AttachProg; t != nil {
 		if v, err := c.Verdict(ctx, t); err != nil {
@@ -89,23 +86,36 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	if err != nil {
 		return unknown("%v", err)
 	}
-	v, err := Verify(ctx, c.kernel, p, c.opts)
+	v, err := c.cache.verify(ctx, c.kernel, p, c.opts)
 	if errors.Is(err, ErrProgram) {
 		return unknown("%v", err)
 	}
 	if err == nil && v.Outcome == Refused {
-		v.Lacks = lp.PoisonText(v.Insn)
+		own := *v // the cache's is shared
+		own.Lacks = lp.PoisonText(v.Insn)
+		v = &own
 	}
 	return v, err
 }
 
-// Refusal returns the reason for not loading a program, a *[RefusedError], or nil. An error of ctx also gives nil.
-func (c *Checker) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
+// Verify returns the verdict on a program for the machine that runs it. An error of ctx gives none.
+func (c *Checker) Verify(ctx context.Context, lp *loader.LinkedProgram) loader.Verified {
 	v, err := c.Verdict(ctx, lp)
-	if err != nil || v == nil || v.Outcome != Refused {
-		return nil
+	if err != nil {
+		return loader.Verified{}
 	}
-	return &RefusedError{Program: lp.Name, Verdict: v}
+	return v.Of(lp)
+}
+
+// Of returns the verdict, which may be nil, as the verdict on a linked program.
+func (v *Verdict) Of(lp *loader.LinkedProgram) loader.Verified {
+	switch {
+	case v == nil || v.Outcome == Unknown:
+		return loader.Verified{}
+	case v.Outcome == Refused:
+		return loader.Verified{Decided: true, Insn: v.Insn, Refusal: &RefusedError{Program: lp.Name, Verdict: v}}
+	}
+	return loader.Verified{Decided: true, Insn: -1, Reached: v.Reached}
 }
 
 // History returns the instructions that led to the refusal of a program, as [RefusalHistory] does.
@@ -172,4 +182,22 @@ func (v *Verdict) PoisonVerdicts(lp *loader.LinkedProgram) []loader.PoisonVerdic
 		}
 	}
 	return out
+}
+
+// Excuse returns the function that makes the Verify functions of machines which run programs whatever the verifier says, as debuggers do: it
+// matters only where the loader's checks object to code that the verifier accepts.
+func Excuse(ctx context.Context) func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified {
+	return func(l *loader.Linked) func(*loader.LinkedProgram) loader.Verified {
+		checker := NewChecker(l, Options{})
+		return func(lp *loader.LinkedProgram) loader.Verified {
+			if lp.Static == nil {
+				return loader.Verified{}
+			}
+			v := checker.Verify(ctx, lp)
+			if v.Refusal != nil {
+				return loader.Verified{}
+			}
+			return v
+		}
+	}
 }

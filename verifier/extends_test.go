@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
@@ -90,5 +91,28 @@ func TestReliableFunctions(t *testing.T) {
 			}
 		}
 		assert.ElementsMatch(t, c.want, got, c.prog)
+	}
+}
+
+// TestExtensionsWithoutTheirTarget: they are verified as if they replaced a function of their own type, in a program of the type whose context it
+// takes, and run on such a context.
+func TestExtensionsWithoutTheirTarget(t *testing.T) {
+	obj, err := loader.Open("../testdata/objects/clang-14/extcontexts.o")
+	require.NoError(t, err)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	linked, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
+	require.NoError(t, err)
+	checker := verifier.NewChecker(linked, verifier.Options{})
+	for _, lp := range linked.Programs {
+		v, err := checker.Verdict(t.Context(), lp)
+		require.NoError(t, err)
+		assert.Equal(t, verifier.Accepted, v.Outcome, "%s: %s%s", lp.Name, v.Message, v.Missing)
+	}
+	for _, r := range progtype.All() {
+		if context := r.Context.User; context != "" {
+			_, ok := linked.Program("on_" + context)
+			assert.True(t, ok, "extcontexts.bpf.c lacks struct %s", context)
+		}
 	}
 }

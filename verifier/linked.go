@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -36,6 +37,8 @@ func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
 	linesAndFuncs(p, lp)
 	if t := lp.AttachProg; t != nil {
 		p.AttachProg = attachTarget(t)
+	} else if progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram {
+		p.assumeTargets(l, lp)
 	}
 	if so := lp.StructOps; so != nil {
 		if m, err := structOpsMember(l, so); err != nil {

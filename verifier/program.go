@@ -56,6 +56,8 @@ type Program struct {
 	// AttachProg is the program that an extension replaces or a tracing program traces (BPF_PROG_TYPE_EXT and
 	// attach_prog_fd), or nil. If set, AttachID is an id in its BTF. Of the program that it attaches to itself, Type and Attach are enough.
 	AttachProg *Program
+	// OrTargets are others that AttachProg may be, if it is not known: the program is accepted if it is with one of them.
+	OrTargets []*Program
 	// StructOps is the member that a struct_ops program implements.
 	StructOps *StructOpsMember
 	License   string

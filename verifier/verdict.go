@@ -53,6 +53,8 @@ type Verdict struct {
 	ExceptionCallback int
 	// Untyped says that it does not rely on the type of the first function.
 	Untyped bool
+	// Reached are the instructions of an accepted program that some input may reach, by slot; the kernel removes the others.
+	Reached []bool
 	// Path lists the branches that led to Insn, oldest first.
 	Path []Branch
 	// Regs describes the registers at Insn, as the kernel's log does.

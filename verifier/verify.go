@@ -27,6 +27,9 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	if !since.Verified(k.Release) {
 		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s (bpfrun has those from %s on)", k.Release, since.Oldest)}, nil
 	}
+	if len(p.OrTargets) > 0 {
+		return verifyAny(ctx, k, p, o)
+	}
 	e := newExplorer(ctx, k, p, o)
 	v := &Verdict{Insn: -1}
 	var err error
@@ -34,7 +37,7 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 		defer func() {
 			switch x := recover().(type) {
 			case nil:
-				if v.Outcome = Accepted; e.doubt != "" {
+				if v.Outcome, v.Reached = Accepted, e.reached(); e.doubt != "" {
 					v.Outcome, v.Missing = Unknown, e.doubt
 				}
 			case refused:
@@ -86,6 +89,15 @@ func (e *explorer) describe(v *Verdict) {
 	v.Source = e.lineAt(e.insn)
 	v.Regs = contentText(e.position, e.cur, e.cur.curFrame)
 	v.Path = e.path()
+}
+
+// reached returns the instructions that were explored.
+func (e *explorer) reached() []bool {
+	out := make([]bool, len(e.aux))
+	for i := range e.aux {
+		out[i] = e.aux[i].seen
+	}
+	return out
 }
 
 // path returns the branches that led to the current instruction.

@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // benchOptions are the flags of the bench command.
@@ -110,6 +111,9 @@ func (c *benchCommand) bench(path string) error {
 		return err
 	}
 	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: c.prog, Engine: engineName(cfg.Engine), Target: report.NewTarget(target, sources[0].Path)}
+	if !c.sim.noVerify {
+		cfg.Verify = verifier.Excuse(context.Background())(linked)
+	}
 	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return codeError{exitLoad, err}

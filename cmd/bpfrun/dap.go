@@ -74,7 +74,8 @@ func dapLauncher() dap.Launcher {
 	root := newApp(nil, nil).rootCommand()
 	if cmd, _, err := root.Find([]string{"debug"}); err == nil {
 		add := func(f *pflag.Flag) {
-			if !slices.Contains(notForEditors, f.Name) && !slices.Contains(l.Options, f.Name) {
+			global := root.PersistentFlags().Lookup(f.Name) == f
+			if !slices.Contains(notForEditors, f.Name) && !slices.Contains(l.Options, f.Name) && (!global || usesFlag(cmd, f.Name)) {
 				l.Options = append(l.Options, f.Name)
 			}
 		}

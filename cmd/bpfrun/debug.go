@@ -20,6 +20,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
 	"github.com/bpfrun/bpfrun/scenario"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // debugOptions are the flags of the debug command.
@@ -129,6 +130,9 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 		return nil, err
 	}
 	d.opt.Engine = machine.EngineInterpreter // only the interpreter supports breakpoints
+	if !c.sim.noVerify {
+		d.opt.Verify = verifier.Excuse(context.Background())
+	}
 	cfg.Machine = d.opt.Config
 	if c.scenario != "" {
 		if d.file, err = scenario.ParseFile(c.scenario); err != nil {
@@ -290,7 +294,7 @@ func (d *debugged) on(src btfSource) (debug.Target, error) {
 		return debug.Target{Machine: r.Machine(), Cases: debug.ScenarioCases(r)}, nil
 	}
 	if d.inside {
-		r, err := intest.Open(d.obj, target, intest.Options{Config: d.opt.Config, Load: d.opt.Load})
+		r, err := intest.Open(d.obj, target, intest.Options{Config: d.opt.Config, Load: d.opt.Load, Verify: d.opt.Verify})
 		if err != nil {
 			return debug.Target{}, codeError{exitLoad, err}
 		}
@@ -300,7 +304,11 @@ func (d *debugged) on(src btfSource) (debug.Target, error) {
 	if err != nil {
 		return debug.Target{}, err
 	}
-	m, err := machine.New(linked, d.config)
+	cfg := d.config
+	if d.opt.Verify != nil {
+		cfg.Verify = d.opt.Verify(linked)
+	}
+	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return debug.Target{}, codeError{exitLoad, err}
 	}

@@ -33,7 +33,12 @@ func newDisasmCommand(a *app) *cobra.Command {
 		Example: `  bpfrun disasm prog.o -p handle_exec
   bpfrun disasm prog.o --btf kernel.btf --jit`,
 		Args: oneObject,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(c.kernels.btf) == 0 && c.native == "" && !c.bpftool {
+				if err := noKernelFlags(cmd); err != nil {
+					return err
+				}
+			}
 			obj, err := c.objects.open(args[0])
 			if err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 	bpfexec "github.com/bpfrun/bpfrun/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/visible"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -98,6 +99,9 @@ func (c *execCommand) exec(args []string) error {
 		if cfg.Events, err = readEvents(c.events); err != nil {
 			return err
 		}
+		if err := checkHooks(c.events, cfg.Events, target); err != nil {
+			return err
+		}
 	}
 	if c.log != "" {
 		log, err := os.Create(c.log)
@@ -137,6 +141,19 @@ func readEvents(path string) (*bpfexec.Events, error) {
 		return nil, usageError{fmt.Errorf("%s: %w", path, err)}
 	}
 	return ev, nil
+}
+
+// checkHooks refuses events of hooks that the kernel lacks, if they look like mistyped names: no tool would ever be attached to them.
+func checkHooks(path string, ev *bpfexec.Events, target *loader.Target) error {
+	var errs []error
+	for _, step := range ev.Steps {
+		for _, l := range step {
+			if near := target.Misspelt(l.Event.Hook); l.Pass == 0 && len(near) > 0 {
+				errs = append(errs, usagef("%s: line %d: the kernel has no hook %s (nearest: %s)", path, l.Number, l.Event.Hook, strings.Join(near, ", ")))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // fireDocument is the JSON of fire: the number of programs that ran at the hook.

@@ -53,9 +53,14 @@ func usage(cmd *cobra.Command) error {
 	if own := ownFlags(cmd); own.HasAvailableFlags() {
 		visible.Fprintf(&b, "\nFlags:\n%s", visible.Lines(own.FlagUsages()))
 	}
-	b.WriteString("\nFlags of all commands (bpfrun help flags describes them):\n")
+	b.WriteString("\nGlobal flags (bpfrun help flags describes them):\n")
 	for _, g := range flagGroups {
-		visible.Fprintf(&b, "  %-8s --%s\n", g.name, strings.Join(g.flags, " --"))
+		used := slices.DeleteFunc(slices.Clone(g.flags), func(name string) bool {
+			return cmd.Runnable() && flagUse[cmd.CommandPath()] != "" && !usesFlag(cmd, name)
+		})
+		if len(used) > 0 {
+			visible.Fprintf(&b, "  %-8s --%s\n", g.name, strings.Join(used, " --"))
+		}
 	}
 	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
 	return err
@@ -118,7 +123,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 // writeFlags writes the text of bpfrun help flags.
 func writeFlags(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
-	b.WriteString("Flags that every command takes. A command ignores those that do not apply to it.\n")
+	b.WriteString("Flags of several commands. The help of a command names those that it uses; it refuses the others.\n")
 	for _, g := range flagGroups {
 		set := pflag.NewFlagSet(g.name, pflag.ContinueOnError)
 		set.SortFlags = false

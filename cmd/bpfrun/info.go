@@ -26,7 +26,12 @@ func newInfoCommand(a *app) *cobra.Command {
 		Example: `  bpfrun info prog.o
   bpfrun info prog.o --btf kernel.btf`,
 		Args: oneObject,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(c.kernels.btf) == 0 {
+				if err := noKernelFlags(cmd); err != nil {
+					return err
+				}
+			}
 			obj, err := c.objects.open(args[0])
 			if err != nil {
 				return err
@@ -56,13 +61,14 @@ func newInfoCommand(a *app) *cobra.Command {
 	}
 }
 
-// addVerdicts adds the verdicts of the target's verifier on all programs.
+// addVerdicts adds the verdicts on all programs: those of the target's verifier, or without it those of the loader's checks.
 func (c *infoCommand) addVerdicts(ctx context.Context, doc *report.InfoDocument, l *loader.Linked) error {
 	checker := verifier.NewChecker(l, verifier.Options{})
-	if c.sim.noVerify || !checker.Knows() {
-		return nil
-	}
 	for _, lp := range l.Programs {
+		if c.sim.noVerify || !checker.Knows() {
+			doc.AddVerdict(lp, nil)
+			continue
+		}
 		v, err := checker.Verdict(ctx, lp)
 		if err != nil {
 			return codeError{exitInterrupted, fmt.Errorf("interrupted while verifying %s", lp.Name)}

@@ -59,7 +59,7 @@ func (a *app) rootCommand() *cobra.Command {
 			}
 			a.kernels.short = shortCommands[cmd.CommandPath()]
 			a.sim.seedGiven = cmd.Flags().Changed("seed")
-			return noEmptyFlags(cmd)
+			return errors.Join(noEmptyFlags(cmd), noIgnoredFlags(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if showVersion {

@@ -77,6 +77,7 @@ func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error
 	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
+	opt.Verify = c.sim.verifiesEach(ctx)
 	var text bytes.Buffer // buffered, so that an incomplete file is never left behind
 	if err := scenario.Skeleton(ctx, &text, linked, pathFrom(filepath.Dir(out), path), progs, opt); err != nil {
 		return err
@@ -162,6 +163,7 @@ func (c *runCommand) runScenario(objects []string, path string) error {
 	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
+	opt.Verify = c.sim.verifiesEach(ctx)
 	all := report.Documents{Schema: report.Schema}
 	watch := c.silentProgress("kernels", len(sources))
 	defer watch.end()

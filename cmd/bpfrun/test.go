@@ -66,7 +66,8 @@ used something that is not simulated.`,
 	fl.BoolVar(&c.list, "list", false, "list the tests instead of running them")
 	fl.BoolVar(&c.failFast, "fail-fast", false, "stop at the first failure")
 	fl.StringVar(&c.shard, "shard", "", "run only part `I/N` of the tests, I from 1 to N; the N parts together cover all tests")
-	fl.BoolVar(&c.verify, "verify", false, "do not run programs that the verifier of the kernel's release refuses: their tests fail with exit code 3")
+	fl.Bool("verify", true, "verify programs, as tests do without the flag")
+	_ = fl.MarkHidden("verify")
 	fl.IntVar(&c.seeds, "seeds", 1, "run every test with `N` seeds, starting at --seed (or the file's)")
 	return cmd
 }
@@ -114,8 +115,7 @@ func (c *testCommand) test(paths []string) error {
 	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	opt.Refuses = refusals(ctx, c.verify && !c.sim.noVerify)
-	jobs := testrun.Jobs(chosen, sources, testrun.Plan{Open: c.openKernel, Options: opt, Seeds: c.seeds})
+	jobs := testrun.Jobs(chosen, sources, testrun.Plan{Open: c.openKernel, Options: opt, Seeds: c.seeds, Verify: c.sim.verifies(ctx)})
 	watch := c.progress("tests", 0)
 	defer watch.end()
 	jobs, bad, err := testrun.Check(ctx, jobs, mistakes)

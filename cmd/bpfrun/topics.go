@@ -14,7 +14,7 @@ var topics = []struct {
 	name, short string
 	write       func(w io.Writer, root *cobra.Command) error
 }{
-	{"flags", "Flags that all commands take", writeFlags},
+	{"flags", "Flags of several commands", writeFlags},
 	{"json", "The JSON Schema of what --json prints", func(w io.Writer, _ *cobra.Command) error { return report.WriteJSONSchema(w, published()) }},
 	{"packets", "Packet expressions: layers, fields, payload, truncation", func(w io.Writer, _ *cobra.Command) error { return packet.WriteReference(w) }},
 }

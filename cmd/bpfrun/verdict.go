@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/testrun"
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
@@ -28,12 +29,12 @@ func (m *machineFlags) verdicts(ctx context.Context, l *loader.Linked, chosen []
 	return v
 }
 
-// refuses returns the function for machine.Config.
-func (v *programVerdicts) refuses(lp *loader.LinkedProgram) error {
+// verify is the function for machine.Config.
+func (v *programVerdicts) verify(lp *loader.LinkedProgram) loader.Verified {
 	if v.checker == nil || len(v.chosen) > 0 && !slices.Contains(v.chosen, lp.Name) {
-		return nil
+		return loader.Verified{}
 	}
-	return v.checker.Refusal(v.ctx, lp)
+	return v.checker.Verify(v.ctx, lp)
 }
 
 // addTo adds the collected verdicts to a document.
@@ -49,13 +50,18 @@ func (v *programVerdicts) addTo(doc *report.RunDocument, unverified bool) {
 	}
 }
 
-// refusals returns the functions for the options of tests; they are nil unless verdicts are requested.
-func refusals(ctx context.Context, verify bool) func(*loader.Linked) func(*loader.LinkedProgram) error {
-	if !verify {
+// verifies returns the function that makes the caches of verdicts, one for each kernel; nil with --no-verify.
+func (m *machineFlags) verifies(ctx context.Context) func() testrun.Verify {
+	if m.noVerify {
 		return nil
 	}
-	return func(l *loader.Linked) func(*loader.LinkedProgram) error {
-		j := verifier.NewChecker(l, verifier.Options{})
-		return func(lp *loader.LinkedProgram) error { return j.Refusal(ctx, lp) }
+	return func() testrun.Verify { return verifier.NewCache().Each(ctx) }
+}
+
+// verifiesEach returns the function that verifies the programs of linked objects; nil with --no-verify.
+func (m *machineFlags) verifiesEach(ctx context.Context) testrun.Verify {
+	if each := m.verifies(ctx); each != nil {
+		return each()
 	}
+	return nil
 }

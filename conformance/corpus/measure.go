@@ -169,7 +169,7 @@ func Measure(ctx context.Context, obj *loader.Object, target *loader.Target, cfg
 	setup := machine.Config{Seed: cfg.Seed, Types: cfg.Types}
 	if !cfg.Unverified {
 		checker := verifier.NewChecker(linked, verifier.Options{})
-		setup.Refuses = func(lp *loader.LinkedProgram) error { return checker.Refusal(ctx, lp) }
+		setup.Verify = func(lp *loader.LinkedProgram) loader.Verified { return checker.Verify(ctx, lp) }
 	}
 	m, err := machine.New(linked, setup)
 	if err != nil {

@@ -33,7 +33,7 @@ var faults = []mutate.Fault{
 	{Name: "loader: attach types are not looked at", File: "loader/status.go", Old: "!l.t.HasAttachType(lp.Attach) && !optionalAttach(lp)", New: "!l.t.HasAttachType(lp.Attach) && lp.Attach == 0"},
 	{Name: "loader: static variables come first", File: "loader/globals.go", Old: "for _, static := range []bool{false, true} {", New: "for _, static := range []bool{true, false} {"},
 	{Name: "machine: reads before an object are answered", File: "machine/policy.go", Old: "f.Mem.Kind == mem.OutOfBounds && f.Mem.Delta >= 0", New: "f.Mem.Kind == mem.OutOfBounds && f.Mem.Delta >= -64"},
-	{Name: "machine: zero elements of hashes are no change", File: "machine/changes.go", Old: "!had && a.cpu >= 0 && isZero(a.value)", New: "!had && isZero(a.value)"},
+	{Name: "machine: zero elements of hashes are no change", File: "machine/changes.go", Old: "if a := after[0]; a.cpu < 0 || !isZero(a.value) {", New: "if a := after[0]; !isZero(a.value) {"},
 	{Name: "machine: a timer due at the end does not run", File: "machine/late.go", Old: "if ok && at <= end {", New: "if ok && at < end {"},
 	{Name: "machine: failing calls fail from then on", File: "machine/override.go", Old: "n != o.FailAt", New: "n < o.FailAt"},
 	{Name: "machine: failing probe reads leave their destination", File: "machine/override.go", Old: "if int64(v) < 0 && strings", New: "if int64(v) > 0 && strings"},

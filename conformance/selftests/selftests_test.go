@@ -86,6 +86,9 @@ func refusal(t *testing.T, l *loader.Linked, program string) string {
 	if lp.Err != nil && lp.Status == loader.StatusRefused {
 		return lp.Err.Error()
 	}
+	if err := lp.Refusal(loader.Verified{}); err != nil {
+		return err.Error()
+	}
 	for _, v := range lp.PoisonVerdicts() {
 		if v.Verdict == loader.Break {
 			return fmt.Sprintf("reaches poisoned instruction %d: %s", v.Insn, v.Reloc.Local.String())

@@ -217,24 +217,17 @@ func networkOrder(t Type) bool {
 	if t.Spec == nil || t.Ptr > 0 || t.Elems > 0 {
 		return false
 	}
-	switch t.Spec.Name(t.ID) {
-	case "__be16", "__be32", "__be64", "__sum16":
-		return true
-	}
-	return false
+	return t.Spec.NetworkBits(t.ID) != 0 || t.Spec.Name(t.ID) == "__sum16"
 }
 
-// formatNetwork formats a big-endian integer as stored and, if it differs, in host order.
+// formatNetwork formats a big-endian integer as stored and, if it has a notation of its own, as files write it: htons(443), 10.0.0.1.
 func (pr *Printer) formatNetwork(v *Value) string {
-	var meant uint64
-	for _, b := range v.Data {
-		meant = meant<<8 | uint64(b)
-	}
 	raw := pr.Uint(v.Data)
-	if raw == meant {
+	text := btf.FormatNetwork(pr.m.Memory().ByteOrder(), uint32(len(v.Data)*8), raw)
+	if text == "" {
 		return strconv.FormatUint(raw, 10)
 	}
-	return fmt.Sprintf("%d (network order, %d)", raw, meant)
+	return fmt.Sprintf("%d (%s)", raw, text)
 }
 
 // formatKernel formats the members of a kernel object that have a value, and the number of the others.

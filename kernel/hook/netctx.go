@@ -35,6 +35,9 @@ func (h *Hooks) xdpContext(c *Context) error {
 	le := h.Order()
 	in := c.spec.Bytes
 	if len(in) > 0 {
+		if !c.spec.TestRun && le.Uint32(in[4:]) == 0 {
+			le.PutUint32(in[4:], uint32(len(data))) // only bpf(2) can mean an empty linear part
+		}
 		first, end, err := h.xdpIn(in, len(data))
 		if err != nil {
 			return err

@@ -94,7 +94,7 @@ func (h *Hooks) tracepointContext(c *Context) error {
 		l = h.eventLayout(name)
 	}
 	if l == nil {
-		if c.unlisted() {
+		if c.unlisted() || name == "" { // a program of no event: a part that others tail-call, or one that its loader attaches
 			c.Type, c.Untyped = eventPrefix+name, true
 			return c.allocate(make([]byte, 256), true)
 		}

@@ -52,7 +52,10 @@ func (o *Object) putField(f Field, v any, how byteState) error {
 	}
 	u, ok := ToUint(v)
 	if s, isText := v.(string); isText {
-		if u, ok = Enumerator(f.Spec, t, s); !ok {
+		if u, ok = btf.ParseNetwork(o.k.mem.ByteOrder(), f.Spec.NetworkBits(f.Type), s); !ok {
+			u, ok = Enumerator(f.Spec, t, s)
+		}
+		if !ok {
 			return o.valueError(f, v, "no such enumerator")
 		}
 	} else if !ok {

@@ -1,0 +1,71 @@
+package scenario
+
+import (
+	"maps"
+	"slices"
+)
+
+// conflicts lists, for keys of a run, the keys that cannot be with them: both would make the same part of its input, and one would
+// silently replace the other's, or the run has no such input. Keys that make different parts, and those that change what others
+// made (helpers, truncate, context with packet), are not in it.
+var conflicts = map[string][]string{
+	"chain":     {"prog", "sched", "hid", "pcap", "truncate", "elements", "map"},
+	"functions": {"chain", "sched", "qdisc", "sockets", "hid", "pcap", "truncate", "elements", "map", "function", "usdt"},
+	"pcap":      {"packet", "repeat"},
+	"truncate":  {"pcap"},
+	"ctx":       {"args"},
+	"hid": {
+		"packet", "pcap", "truncate", "ctx", "context", "args", "current", "cpu", "cookie", "usdt", "function", "elements", "map", "helpers", "repeat",
+		"settle", "unset_stack",
+	},
+}
+
+// noConflicts refuses the keys of a run that cannot be combined. Each error is at the key that is refused, and names both.
+func (n *Node) noConflicts() error {
+	var wrong mistakes
+	for _, key := range slices.Sorted(maps.Keys(conflicts)) {
+		if n.Get(key) == nil {
+			continue
+		}
+		for _, other := range conflicts[key] {
+			if v := n.Get(other); v != nil {
+				wrong.add(v.errorf("%s cannot be combined with %s: leave one of them out", key, other))
+			}
+		}
+	}
+	return wrong.err()
+}
+
+// noOverlap refuses members of the context that two keys of a run set.
+func (run *Run) noOverlap() error {
+	var fields *Node
+	if run.Context != nil {
+		fields = run.Context.Get("fields")
+	}
+	given := map[string]string{}
+	var wrong mistakes
+	for _, set := range []struct {
+		key   string
+		pairs []Pair
+	}{{"ctx", run.CtxFields.members()}, {"context.fields", fields.members()}, {"args", run.Args}} {
+		for _, p := range set.pairs {
+			if first := given[p.Key.Text]; first != "" {
+				wrong.add(p.Key.errorf("%s and %s both set %s: leave one of them out", first, set.key, p.Key.Text))
+				continue
+			}
+			given[p.Key.Text] = set.key
+		}
+	}
+	if fields != nil && run.Ctx != nil {
+		wrong.add(fields.errorf("ctx and context.fields both set fields of the context: write the members under one of them"))
+	}
+	return wrong.err()
+}
+
+// members returns the pairs of a mapping, and none of anything else.
+func (n *Node) members() []Pair {
+	if n == nil {
+		return nil
+	}
+	return n.Pairs
+}

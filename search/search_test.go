@@ -1,0 +1,157 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+func open(t testing.TB, path string) *machine.Machine {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	return openOn(t, path, loader.NewTarget(embedded.Name, spec))
+}
+
+func openOn(t testing.TB, path string, target *loader.Target) *machine.Machine {
+	obj, err := loader.Open(path)
+	require.NoError(t, err)
+	l, err := obj.Load(target, loader.LoadOptions{})
+	require.NoError(t, err)
+	m, err := machine.New(l, machine.Config{Seed: 1})
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	return m
+}
+
+// TestSolvesComparisons: each comparison of a computed value is solved both ways where there is a solution.
+func TestSolvesComparisons(t *testing.T) {
+	two := func(op decode.Op, c uint64) step { return step{op: op, c: c} }
+	for name, c := range map[string]struct {
+		was   uint64
+		size  int
+		steps []step
+		op    decode.Op
+		other uint64
+		want  bool
+		x     uint64
+	}{
+		"a port in network order":     {0x5000, 2, []step{two(decode.OpBE16, 0)}, decode.OpJeq64Imm, 443, true, 0xbb01},
+		"a bit under a mask":          {0x10, 1, []step{two(decode.OpAnd64Imm, 2)}, decode.OpJeq64Imm, 0, false, 0x12},
+		"a field of four bits":        {0x65, 1, []step{two(decode.OpRsh64Imm, 4)}, decode.OpJeq64Imm, 4, true, 0x45},
+		"the high half, such as tgid": {0x1_0000_0002, 8, []step{two(decode.OpRsh64Imm, 32)}, decode.OpJeq64Imm, 42, true, 42<<32 | 2},
+		"an addition":                 {3, 4, []step{two(decode.OpAdd64Imm, 7)}, decode.OpJgt64Imm, 100, true, 94},
+		"not this value":              {5, 1, nil, decode.OpJeq64Imm, 5, false, 6},
+	} {
+		v := &value{from: &source{kind: Memory, size: c.size}, was: c.was, steps: c.steps}
+		x, ok := v.solve(c.op, c.other, false, c.want)
+		assert.True(t, ok, name)
+		assert.Equal(t, c.x, x, name)
+	}
+	v := &value{from: &source{kind: Memory, size: 1}, was: 3}
+	_, ok := v.solve(decode.OpJeq64Imm, 256, false, true)
+	assert.False(t, ok, "one byte is never 256")
+}
+
+// TestGetsFurther: the search passes what stops a plain run, names what it changed, and repeats itself. Nothing is changed where nothing helps.
+func TestGetsFurther(t *testing.T) {
+	for _, c := range []struct{ object, program, changed string }{
+		{"../testdata/objects/clang-14/filtered.o", "enter_openat", "[bpf_get_current_uid_gid = 0x0]"},
+		{"../testdata/objects/clang-14/filtered.o", "exit_openat", "[started[d7420000] inserted]"},
+		{"../testdata/objects/clang-14/filtered.o", "in_callback", "[bpf_get_prandom_u32 = 0x7]"},
+		{"../examples/connect/connect.bpf.o", "connect4", "[services[c633640250000000] inserted]"},
+		{"../examples/firewall/firewall.bpf.o", "open_port_check", "[packet xdp = 03000000]"},
+		{"../examples/xdp/xdp.bpf.o", "filter", "[]"},
+	} {
+		t.Run(c.program, func(t *testing.T) {
+			found, err := Furthest(context.Background(), open(t, c.object), c.program, machine.Input{}, Options{})
+			require.NoError(t, err)
+			assert.Equal(t, c.changed, fmt.Sprint(found.Changed))
+			plain, err := open(t, c.object).Run(context.Background(), c.program, machine.Input{})
+			require.NoError(t, err)
+			assert.Equal(t, len(found.Changed) > 0, found.Coverage.Executed > plain.Coverage.Executed)
+			if len(found.Changed) == 0 {
+				assert.Equal(t, plain.Insns, found.Insns)
+			}
+		})
+	}
+}
+
+// TestConstantsStay: what the kernel took for constant when it verified the program is no input.
+func TestConstantsStay(t *testing.T) {
+	m := open(t, "../examples/globals/globals.bpf.o")
+	for _, def := range m.Linked().Maps {
+		if mp, ok := m.Map(def); ok && def.DataKind != loader.DataNone {
+			addr, e := mp.Lookup(0, make([]byte, 4))
+			require.Zero(t, e)
+			s := searching{m: m}
+			assert.Equal(t, def.DataKind == loader.DataRodata || def.DataKind == loader.DataKconfig, s.fixed(&source{kind: Memory, addr: addr}), def.Name)
+		}
+	}
+}
+
+// TestMeasure prints the median share of the instructions that a run executes, before and after, for the objects of BPFRUN_SEARCH (a glob).
+func TestMeasure(t *testing.T) {
+	pattern := os.Getenv("BPFRUN_SEARCH")
+	if pattern == "" {
+		t.Skip("BPFRUN_SEARCH names no objects")
+	}
+	spec, err := btffile.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	require.NoError(t, err)
+	target := loader.NewTarget("linux-7.2.13-amd64", spec)
+	var files []string
+	for p := range strings.FieldsSeq(pattern) {
+		more, err := filepath.Glob(p)
+		require.NoError(t, err)
+		files = append(files, more...)
+	}
+	var before, after []float64
+	for _, path := range files {
+		obj, err := loader.Open(path)
+		if err != nil {
+			continue
+		}
+		l, err := obj.Load(target, loader.LoadOptions{})
+		if err != nil {
+			continue
+		}
+		m, err := machine.New(l, machine.Config{Seed: 1, MaxInsns: 1 << 20})
+		if err != nil {
+			continue
+		}
+		base := m.Snapshot()
+		for _, name := range m.Names() {
+			m.Restore(base)
+			plain, err := m.Run(context.Background(), name, machine.Input{})
+			if err != nil || !plain.Ran || plain.Fault != nil || plain.Coverage.Reachable == 0 {
+				continue
+			}
+			m.Restore(base)
+			found, err := Furthest(context.Background(), m, name, machine.Input{}, Options{})
+			if !assert.NoError(t, err, name) {
+				continue
+			}
+			b, a := float64(plain.Coverage.Executed)/float64(plain.Coverage.Reachable), float64(found.Coverage.Executed)/float64(found.Coverage.Reachable)
+			before, after = append(before, b), append(after, a)
+			t.Logf("%5.1f %% -> %5.1f %% %s %s in %d runs: %v", 100*b, 100*a, filepath.Base(path), name, found.Runs, found.Changed)
+		}
+		m.Close()
+	}
+	slices.Sort(before)
+	slices.Sort(after)
+	if n := len(before); n > 0 {
+		t.Logf("%d programs: median %.1f %% -> %.1f %%", n, 100*before[n/2], 100*after[n/2])
+	}
+}
