@@ -31,7 +31,8 @@ var layers = []struct {
 	{"internal/nearest", nil},
 	{"internal/exitcode", nil},
 	{"internal/worded", nil},
-	{"internal/snaptest", nil}, // for tests only
+	{"internal/undo", nil},
+	{"internal/snaptest", []string{"internal/undo"}}, // for tests only
 	{"internal/ceiling", nil},  // for tests only
 	{"internal/rewrite", nil},  // for tests only
 	{"internal/testsize", nil}, // for tests only
@@ -67,12 +68,12 @@ var layers = []struct {
 	{"jit", []string{"internal/keyhash", "decode", "mem", "vm"}},
 	{"maps", []string{"internal/endian", "internal/keyhash", "uapi", "btf", "mem"}},
 	{"kernel/clock", nil},
-	{"kernel/object", []string{"internal/endian", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/clock"}},
-	{"kernel/window", []string{"internal/endian", "uapi", "btf", "mem", "kernel/clock", "kernel/object"}},
-	{"kernel/model", []string{"internal/endian", "uapi", "kernel/object", "kernel/window"}},
-	{"kernel/net", []string{"internal/endian", "uapi", "progtype", "btf", "mem", "kernel/object"}},
+	{"kernel/object", []string{"internal/endian", "internal/undo", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/clock"}},
+	{"kernel/window", []string{"internal/endian", "internal/undo", "uapi", "btf", "mem", "kernel/clock", "kernel/object"}},
+	{"kernel/model", []string{"internal/endian", "internal/undo", "uapi", "kernel/object", "kernel/window"}},
+	{"kernel/net", []string{"internal/endian", "internal/undo", "uapi", "progtype", "btf", "mem", "kernel/object"}},
 	{"kernel/hid", []string{"uapi", "mem", "kernel/object"}},
-	{"kernel/hook", []string{"internal/endian", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/object", "kernel/window", "kernel/model", "kernel/net", "kernel/hid"}},
+	{"kernel/hook", []string{"internal/endian", "internal/undo", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/object", "kernel/window", "kernel/model", "kernel/net", "kernel/hid"}},
 	{"kernel/sched", []string{"uapi"}},
 	{"kernel/qdisc", nil},
 	{"kernel/sockmap", nil},

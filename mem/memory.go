@@ -70,6 +70,7 @@ type Memory struct {
 	trusted bool   // see StoreField
 
 	lastSnap *Snapshot
+	journal  journal
 	epoch    uint64
 	changes  [Changes]span // by epoch
 }
@@ -140,7 +141,7 @@ func (m *Memory) Close() {
 	m.limit, m.size = 0, 0
 	m.changed(everywhere)
 	m.blocks, m.freeBlocks, m.quarantine, m.windows, m.lastSnap = nil, nil, nil, nil, nil
-	m.undef, m.watched, m.watches = nil, nil, nil
+	m.undef, m.watched, m.watches, m.journal = nil, nil, nil, journal{}
 	a.recycle()
 }
 

@@ -77,6 +77,13 @@ func (v *View) Save() View {
 	return was
 }
 
+// Reset makes the view what it was when it was saved.
+func (v *View) Reset(was *View) {
+	values, fields := v.Values, v.Fields
+	*v = *was
+	v.Values, v.Fields = append(values[:0], was.Values...), append(fields[:0], was.Fields...)
+}
+
 func (v *View) release() uapi.Release { return uapi.ReleaseOf(v.Host.Version()) }
 
 // access checks an access.
