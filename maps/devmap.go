@@ -175,4 +175,4 @@ func (d *devmap) Entries() []Entry {
 }
 
 func (d *devmap) Snapshot() any { return d.snapshotTable() }
-func (d *devmap) Restore(v any) { d.restoreTable(v.(tableState)) }
+func (d *devmap) Restore(v any) { d.restoreTable(v.(*tableState)) }

@@ -260,12 +260,17 @@ func (e *Env) Snapshot() *Snapshot {
 
 // Restore restores all maps to a snapshot of this Env. Restore the memory first. Maps created since are forgotten.
 func (e *Env) Restore(s *Snapshot) {
-	e.maps, e.enders, e.byAddr, e.last, e.seq, e.err = nil, nil, maps.Clone(s.byAddr), s.last, s.seq, s.err
+	e.last, e.seq, e.err = s.last, s.seq, s.err
 	if e.Host != nil {
 		e.Host.Reset(s.hosted)
 	}
+	if !slices.Equal(e.maps, s.maps) {
+		e.maps, e.enders, e.byAddr = nil, nil, maps.Clone(s.byAddr)
+		for _, m := range s.maps {
+			e.add(m)
+		}
+	}
 	for i, m := range s.maps {
-		e.add(m)
 		m.Restore(s.states[i])
 	}
 }

@@ -409,18 +409,18 @@ func (h *hash) Entries() []Entry {
 }
 
 type hashState struct {
-	table tableState
+	table *tableState
 	lru   *lru
 	spare []uint32
 }
 
 func (h *hash) Snapshot() any {
-	return hashState{h.snapshotTable(), h.lru.clone(), slices.Clone(h.spare)}
+	return &hashState{h.snapshotTable(), h.lru.clone(), slices.Clone(h.spare)}
 }
 
 func (h *hash) Restore(v any) {
-	s := v.(hashState)
+	s := v.(*hashState)
 	h.restoreTable(s.table)
 	h.lru.restore(s.lru)
-	h.spare = slices.Clone(s.spare)
+	copy(h.spare, s.spare)
 }

@@ -246,4 +246,4 @@ func (s *storage) Owners() []uint64 {
 }
 
 func (s *storage) Snapshot() any { return s.snapshotTable() }
-func (s *storage) Restore(v any) { s.restoreTable(v.(tableState)) }
+func (s *storage) Restore(v any) { s.restoreTable(v.(*tableState)) }
