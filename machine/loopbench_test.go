@@ -10,33 +10,57 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
+// noCover receives coverage and drops it: branches are recorded.
+type noCover struct{}
+
+func (noCover) Begin(*machine.Machine) func([]machine.Covered) { return func([]machine.Covered) {} }
+
 var loopPrograms = []struct{ object, prog string }{
-	{"xdp", "filter"}, {"openat", "enter"}, {"exec", ""}, {"fentry", ""}, {"lsm", ""}, {"tp_btf", ""},
+	{"xdp", "filter"}, {"openat", "enter"}, {"exec", "on_exec"}, {"fentry", "vfs_read_enter"}, {"lsm", "check_exec"}, {"tp_btf", "on_wakeup"}, {"rawtp", ""},
 }
 
-// BenchmarkRestore is a run of [machine.Machine.Run] and the restore of the state before it.
-func BenchmarkRestore(b *testing.B) {
+// benchPrograms calls f for each of these programs on a machine that records branches.
+func benchPrograms(b *testing.B, f func(b *testing.B, m *machine.Machine, name string)) {
 	for _, c := range loopPrograms {
-		m := compose(b, load(b, "../examples/"+c.object+"/"+c.object+".bpf.o", target(b, embedded.Name)), machine.Config{Engine: machine.EngineJIT})
+		m := compose(b, load(b, "../examples/"+c.object+"/"+c.object+".bpf.o", target(b, embedded.Name)), machine.Config{Engine: machine.EngineJIT, Cover: noCover{}})
 		name := c.prog
 		if name == "" {
 			name = m.Names()[0]
 		}
-		b.Run(c.object+"/"+name, func(b *testing.B) {
-			s := m.Snapshot()
-			b.ReportAllocs()
-			for b.Loop() {
-				_, err := m.Run(context.Background(), name, machine.Input{})
-				require.NoError(b, err)
-				m.Restore(s)
-			}
-		})
-		b.Run(c.object+"/"+name+"/restore", func(b *testing.B) {
-			s := m.Snapshot()
-			b.ReportAllocs()
-			for b.Loop() {
-				m.Restore(s)
-			}
-		})
+		b.Run(c.object+"/"+name, func(b *testing.B) { f(b, m, name) })
 	}
 }
+
+// BenchmarkRestore is a run of [machine.Machine.Run] and the restore of the state before it.
+func BenchmarkRestore(b *testing.B) {
+	benchPrograms(b, func(b *testing.B, m *machine.Machine, name string) {
+		s := m.Snapshot()
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := m.Run(context.Background(), name, machine.Input{})
+			require.NoError(b, err)
+			m.Restore(s)
+		}
+	})
+}
+
+// BenchmarkLoop is a run of a [machine.Loop] with the rewind before it, and with the question whether it reached something new.
+func BenchmarkLoop(b *testing.B) {
+	benchPrograms(b, func(b *testing.B, m *machine.Machine, name string) {
+		l, _, err := m.Loop(name, machine.Input{})
+		require.NoError(b, err)
+		require.NoError(b, l.Warm(context.Background()))
+		b.ReportAllocs()
+		for b.Loop() {
+			l.Rewind()
+			if p := l.Context().Packet; p != nil {
+				_ = l.SetPacket(packets[0])
+			}
+			if _, err := l.Run(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+var packets = [][]byte{append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x08\x00\x45"), make([]byte, 60)...)}

@@ -75,6 +75,7 @@ type Space struct {
 	objects []*Object
 	byRole  undo.Map[string, *Object] // singletons and arguments, by their key
 	journal journal                   `snapshot:"fixed"`
+	lazy    lazy                      `snapshot:"fixed"`
 }
 
 // Surroundings provides what objects need from the rest of the kernel: the default content of well-known types, and the
