@@ -28,20 +28,11 @@ import (
 // A machine has one loop, session or replay at a time. Stack bytes that were never written are not tracked, and accesses of kernel objects are
 // recorded only after [Loop.Record].
 type Loop struct {
+	beginning
+	usual  *beginning // while one run has a context of its own
 	m      *Machine
-	s      *Session
-	in     Input
 	origin *Snapshot // before the context was made
-	base   *Snapshot // before the first instruction
-	refill *kernel.Refill
-
-	start   Session // what the session is then
-	state   runState
-	work    work
-	recover func(*vm.Fault) (uint64, bool)
-	ctxBase uint64
-	words   []*uint64
-	sink    func(*kernel.Access)
+	sink   func(*kernel.Access)
 
 	ran      bool // since the last rewind
 	finished *Result
@@ -51,6 +42,21 @@ type Loop struct {
 	frames   int
 	current  bool
 	out      LoopOutcome
+}
+
+// beginning is a state that runs begin from: the context is made, the first instruction is not executed.
+type beginning struct {
+	s      *Session
+	in     Input
+	base   *Snapshot
+	refill *kernel.Refill
+
+	start   Session // the session then
+	state   runState
+	work    work
+	recover func(*vm.Fault) (uint64, bool)
+	ctxBase uint64
+	words   []*uint64
 }
 
 // LoopOutcome is what a run of a [Loop] did, valid until the next one.
@@ -66,7 +72,8 @@ type LoopOutcome struct {
 // Loop prepares to run a program many times from the current state of the machine. As [Machine.Begin], it returns a Result instead for a program
 // that cannot run. in.Trace is not used.
 func (m *Machine) Loop(name string, in Input) (*Loop, *Result, error) {
-	l := &Loop{m: m, in: in, origin: m.Snapshot()}
+	l := &Loop{m: m, origin: m.Snapshot()}
+	l.in = in
 	l.in.Trace, l.in.IgnoreUnset = nil, true
 	if res, err := l.begin(name); l.s == nil || err != nil {
 		return nil, res, err
@@ -136,6 +143,9 @@ func (l *Loop) Warm(ctx context.Context) error {
 // Rewind brings the machine back to the state that runs begin from.
 func (l *Loop) Rewind() {
 	m := l.m
+	if l.usual != nil {
+		l.beginning, l.usual = *l.usual, nil
+	}
 	m.rewind(l.base)
 	*l.s = l.start
 	st := &l.state
@@ -206,15 +216,16 @@ func (l *Loop) Record(on bool) {
 	l.Rewind()
 }
 
-// Context returns what r1 of the program points to. Its Bytes and SetArg change it for the next run. It is another one after SetInput, and after
-// SetPacket with a packet that does not fit.
+// Context returns what r1 of the program points to. Its Bytes and SetArg change it for the next run. It may be another one after SetInput, SetPacket and
+// Rewind.
 func (l *Loop) Context() *kernel.Context { return l.s.ctx }
 
 // Program returns the program that the loop runs.
 func (l *Loop) Program() *loader.LinkedProgram { return l.s.p.lp }
 
-// SetPacket gives the next run another packet, beginning with its Ethernet header. The error is a [*PacketSizeError], or that of a context that
-// cannot be made.
+// SetPacket gives the next run another packet, beginning with its Ethernet header. Packets of an sk_buff that are longer than Input.Packet need a
+// context of their own, which takes long; the others are put into the one that exists. What was changed since Rewind is lost in the first case, so
+// call SetPacket first. The error is a [*PacketSizeError], or that of a context that cannot be made.
 func (l *Loop) SetPacket(frame []byte) error {
 	l.fresh()
 	if err := CheckPacket(l.s.p.lp.Program, len(frame)); err != nil {
@@ -223,9 +234,11 @@ func (l *Loop) SetPacket(frame []byte) error {
 	if l.refill != nil && l.refill.With(frame, false) {
 		return nil
 	}
-	in := l.in
+	in, usual := l.in, l.beginning
 	in.Packet = frame
-	return l.SetInput(in)
+	err := l.SetInput(in)
+	l.usual = &usual
+	return err
 }
 
 // SetArg changes an argument of the hook, or a field of its trace record, for the next run. It returns false for what only [Loop.SetInput] changes.
@@ -238,7 +251,7 @@ func (l *Loop) SetArg(name string, v uint64) bool {
 // [Machine.Run] costs.
 func (l *Loop) SetInput(in Input) error {
 	in.Trace, in.IgnoreUnset = nil, true
-	l.in = in
+	l.in, l.usual = in, nil
 	name := l.s.p.lp.Name
 	l.s.over = true
 	l.m.rewind(l.origin)
