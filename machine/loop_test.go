@@ -133,7 +133,7 @@ func TestLoopIsAFreshMachine(t *testing.T) {
 		engine := []machine.Engine{machine.EngineJIT, machine.EngineInterpreter}[fi%2]
 		warm := fi/2%2 == 0
 		open := func() *machine.Machine {
-			return compose(t, linked, machine.Config{Engine: engine, Seed: 3, Cover: noCover{}})
+			return compose(t, linked, machine.Config{Engine: engine, Seed: 3, Cover: noCover{}, Restores: fi%3 != 0})
 		}
 		for _, lp := range linked.Programs {
 			first := func(m *machine.Machine) *machine.Loop {

@@ -212,6 +212,7 @@ func (a *array) Update(cpu int, key, value []byte, flags uint64) uapi.Errno {
 	for c := first; c <= last; c++ {
 		val := a.bytes(i, c)
 		addr, _ := a.At(i, c)
+		a.env.Mem.Written(addr, uint64(a.spec.ValueSize))
 		a.copyValue(val, value)
 		a.freeFields(addr, val)
 		a.env.Mem.NoteWrite(addr, uint64(a.spec.ValueSize))

@@ -114,7 +114,7 @@ func (t *trie) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	if err != nil {
 		return t.env.fail(err)
 	}
-	copy(t.bytes(slot, 0), value[:t.spec.ValueSize])
+	copy(t.written(slot, 0), value[:t.spec.ValueSize])
 	t.note(slot, 0)
 	k := t.mask(key, n)
 	if old != noSlot { // the new node replaces the old one

@@ -185,6 +185,12 @@ func (s *slab) bytes(slot uint32, copy int) []byte {
 	return c.data[off : off+s.size : off+s.size]
 }
 
+// written is bytes for a caller that changes them.
+func (s *slab) written(slot uint32, copy int) []byte {
+	s.mem.Written(s.addr(slot, copy), s.size)
+	return s.bytes(slot, copy)
+}
+
 // slotOf returns the slot and the copy that contain a guest address.
 func (s *slab) slotOf(addr uint64) (slot uint32, copy int, ok bool) {
 	for ci := range s.chunks {

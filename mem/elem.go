@@ -29,6 +29,7 @@ func (m *Memory) ReviveElem(r *Region, i uint64) {
 
 // NoteWrite reports a write through a host view to the watches that cover it.
 func (m *Memory) NoteWrite(addr, size uint64) {
+	m.Written(addr, size)
 	if len(m.watches) != 0 {
 		m.hit(addr, size, true)
 	}

@@ -27,6 +27,9 @@ const (
 
 // touch records that a block changes other than by stores.
 func (m *Memory) touch(bi int32) {
+	if bi >= 0 {
+		m.unseal(m.blocks[bi].start, m.blocks[bi].end)
+	}
 	j := &m.journal
 	if j.base == nil || bi < 0 || int(bi) >= len(j.base.blocks) || m.blocks[bi].touched {
 		return
@@ -37,6 +40,7 @@ func (m *Memory) touch(bi int32) {
 
 // touchShadow records that the shadow of the arena offsets from lo up to hi changes.
 func (m *Memory) touchShadow(lo, hi uint64) {
+	m.unseal(lo, hi)
 	if j := &m.journal; j.base != nil && hi <= j.base.limit {
 		j.shadow = append(j.shadow, span{lo &^ (granule - 1), (hi + granule - 1) &^ (granule - 1)})
 	}
@@ -59,7 +63,10 @@ func (m *Memory) beginJournal(s *Snapshot) {
 }
 
 // noJournal ends the journal: the next Restore compares everything.
-func (m *Memory) noJournal() { m.journal.base = nil }
+func (m *Memory) noJournal() {
+	m.journal.base = nil
+	m.unsealAll()
+}
 
 // plainParts lists the bytes that stores and host views can change: those of all regions without a view.
 func (s *Snapshot) plainParts() []part {
@@ -77,19 +84,31 @@ func (s *Snapshot) plainParts() []part {
 			lo = end
 		}
 	}
+	add := func(from, to uint64) {
+		if lo < hi && from-hi > partGap {
+			flush()
+		}
+		if from >= to {
+			return
+		}
+		if lo >= hi {
+			lo = from
+		}
+		hi = to
+	}
 	for i := range s.blocks {
 		r := &s.regions[i]
 		if r.View != nil || r.extSz == 0 {
 			continue
 		}
 		start := r.ext - s.m.base
-		if lo < hi && start-hi > partGap {
+		if first, end := s.sealable(r); first < end {
+			add(start, first<<sealShift)
 			flush()
+			add(end<<sealShift, start+r.extSz)
+			continue
 		}
-		if lo >= hi {
-			lo = start
-		}
-		hi = start + r.extSz
+		add(start, start+r.extSz)
 	}
 	flush()
 	return out
@@ -101,7 +120,7 @@ func (m *Memory) rewind(s *Snapshot) bool {
 	if j.base != s || len(m.windows) != len(s.windows) {
 		return false
 	}
-	changes := len(j.touched) + len(j.shadow)
+	changes := len(j.touched) + len(j.shadow) + len(m.seals.broken)
 	if m.limit > s.limit {
 		changes++
 	}
@@ -135,6 +154,7 @@ func (m *Memory) rewind(s *Snapshot) bool {
 			copy(b, p.want)
 		}
 	}
+	m.reseal(s, changes <= maxChanges)
 	if j.reused {
 		s.loadFree(m)
 	} else {

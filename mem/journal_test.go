@@ -12,6 +12,15 @@ import (
 
 // state describes all of a memory: bytes, shadow, regions, what is free, marks, windows.
 func (m *Memory) state() []string {
+	shadow := func(lo, hi uint64) []byte {
+		s := slices.Clone(m.shadowRange(lo/granule, hi/granule))
+		for i, c := range s {
+			if m.sealed(lo+uint64(i)*granule) && c < byte(ClassTrap) {
+				s[i] = c &^ byte(ClassStoreTrap)
+			}
+		}
+		return s
+	}
 	out := []string{fmt.Sprintf("limit %d, quarantine %v of %d bytes, undefined %v", m.limit, m.quarantine, m.quarBytes, m.undef)}
 	for _, n := range slices.Sorted(maps.Keys(m.freeBlocks)) {
 		if l := m.freeBlocks[n]; len(l) > 0 {
@@ -25,7 +34,7 @@ func (m *Memory) state() []string {
 			part = fmt.Sprintf("%+v", *r.part)
 			r.part = nil
 		}
-		out = append(out, fmt.Sprintf("block %d: %d %d %p %+v %s %x %x", i, b.start, b.end, b.r, r, part, m.bytesAt(b.start, b.end-b.start), m.shadowRange(b.start/granule, b.end/granule)))
+		out = append(out, fmt.Sprintf("block %d: %d %d %p %+v %s %x %x", i, b.start, b.end, b.r, r, part, m.bytesAt(b.start, b.end-b.start), shadow(b.start, b.end)))
 	}
 	for _, w := range m.windows {
 		for _, n := range slices.Sorted(maps.Keys(w.pages)) {
@@ -53,17 +62,22 @@ func change(t *testing.T, m *Memory, w *Window, rnd *rand.Rand) {
 		var err error
 		if rnd.IntN(3) == 0 {
 			_, err = m.AllocArray(1+rnd.Uint64N(8), 1+rnd.Uint64N(30), 0, r)
+		} else if rnd.IntN(3) == 0 {
+			_, err = m.AllocArray(100+rnd.Uint64N(200), 1+rnd.Uint64N(30), 0, Region{Kind: MapValue})
 		} else {
 			_, err = m.Alloc(1+rnd.Uint64N(200), r)
 		}
 		require.NoError(t, err)
 	}
-	if len(live) < 3 {
+	if len(live) < 6 {
 		alloc()
 		return
 	}
 	r := live[rnd.IntN(len(live))]
 	at := r.Base + rnd.Uint64N(r.Size+1)
+	if r.Count > 1 {
+		at = r.Base + rnd.Uint64N(r.Count)*r.Stride
+	}
 	switch rnd.IntN(16) {
 	case 0, 1:
 		alloc()
@@ -75,7 +89,11 @@ func change(t *testing.T, m *Memory, w *Window, rnd *rand.Rand) {
 	case 4:
 		m.FreeElem(r, rnd.Uint64N(r.Count+1))
 	case 5:
-		m.ReviveElem(r, rnd.Uint64N(r.Count+1))
+		if i := rnd.Uint64N(r.Count + 1); i < r.Count {
+			m.FreeElem(r, i)
+			m.ReviveElem(r, i)
+			_ = m.Store(r.Base+i*r.Stride, 1, rnd.Uint64())
+		}
 	case 6:
 		if r.View == nil {
 			m.SetReadOnly(r, rnd.IntN(2) == 0)
@@ -90,7 +108,9 @@ func change(t *testing.T, m *Memory, w *Window, rnd *rand.Rand) {
 		_ = m.Wake(r, r.ext, r.ext+rnd.Uint64N(r.extSz+1))
 	case 11:
 		if b := m.ExtentBytes(r); len(b) > 0 && r.View == nil {
-			b[rnd.IntN(len(b))] = byte(rnd.Uint32())
+			i := rnd.IntN(len(b))
+			m.Written(r.ext+uint64(i), 1)
+			b[i] = byte(rnd.Uint32())
 		}
 	case 12:
 		page := w.Base + pageSize*rnd.Uint64N(6)
@@ -114,14 +134,14 @@ func TestRestoreFromTheJournal(t *testing.T) {
 		want []string
 	}
 	fast := 0
-	for seed := range uint64(60) {
+	for seed := range uint64(80) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
-		m := newMem(t, Config{})
+		m := newMem(t, Config{TrackStores: []uint64{0, 1}[seed%2]})
 		w, err := m.AddWindow(Window{Base: 0x10000, Size: 1 << 20, Kind: WindowUser, Name: "user"})
 		require.NoError(t, err)
 		var snaps []snap
 		for range 40 {
-			for range rnd.IntN(12) {
+			for range rnd.IntN(24) {
 				change(t, m, w, rnd)
 			}
 			if len(snaps) == 0 || rnd.IntN(5) == 0 {

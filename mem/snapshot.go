@@ -106,6 +106,7 @@ func (s *windowSnapshot) restore() {
 
 // Snapshot records bytes, shadow, regions, windows, watches and the allocator's state.
 func (m *Memory) Snapshot() *Snapshot {
+	m.unsealAll()
 	m.beginJournal(&Snapshot{})
 	s := &Snapshot{
 		m: m, limit: m.limit,
@@ -142,6 +143,9 @@ func (m *Memory) Snapshot() *Snapshot {
 	}
 	m.lastSnap = s
 	m.beginJournal(s)
+	if m.journal.base != nil {
+		m.seal(s)
+	}
 	return s
 }
 
@@ -174,6 +178,7 @@ func (m *Memory) Restore(s *Snapshot) {
 	if m.rewind(s) {
 		return
 	}
+	m.unsealAll()
 	for i, b := range m.blocks {
 		if i >= len(s.blocks) || s.blocks[i].r != b.r {
 			b.r.Freed = true
@@ -199,4 +204,7 @@ func (m *Memory) Restore(s *Snapshot) {
 	}
 	m.lastSnap = s
 	m.beginJournal(s)
+	if m.journal.base != nil {
+		m.seal(s)
+	}
 }
