@@ -33,7 +33,8 @@ var layers = []struct {
 	{"internal/ordered", nil},
 	{"internal/exitcode", nil},
 	{"internal/worded", nil},
-	{"internal/snaptest", nil}, // for tests only
+	{"internal/undo", nil},
+	{"internal/snaptest", []string{"internal/undo"}}, // for tests only
 	{"internal/ceiling", nil},  // for tests only
 	{"internal/rewrite", nil},  // for tests only
 	{"internal/testsize", nil}, // for tests only
@@ -71,12 +72,12 @@ var layers = []struct {
 	{"jit", []string{"internal/keyhash", "decode", "mem", "vm"}},
 	{"maps", []string{"internal/ordered", "internal/endian", "internal/keyhash", "uapi", "btf", "mem", "uapi/since"}},
 	{"kernel/clock", nil},
-	{"kernel/object", []string{"internal/endian", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/clock"}},
-	{"kernel/window", []string{"internal/endian", "uapi", "btf", "mem", "kernel/clock", "kernel/object"}},
-	{"kernel/model", []string{"internal/endian", "uapi", "kernel/object", "kernel/window"}},
-	{"kernel/net", []string{"uapi/since", "internal/endian", "uapi", "progtype", "btf", "mem", "kernel/object"}},
+	{"kernel/object", []string{"internal/endian", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/clock", "internal/undo"}},
+	{"kernel/window", []string{"internal/endian", "uapi", "btf", "mem", "kernel/clock", "kernel/object", "internal/undo"}},
+	{"kernel/model", []string{"internal/endian", "uapi", "kernel/object", "kernel/window", "internal/undo"}},
+	{"kernel/net", []string{"uapi/since", "internal/endian", "uapi", "progtype", "btf", "mem", "kernel/object", "internal/undo"}},
 	{"kernel/hid", []string{"uapi", "mem", "kernel/object"}},
-	{"kernel/hook", []string{"uapi/since", "internal/endian", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/object", "kernel/window", "kernel/model", "kernel/net", "kernel/hid"}},
+	{"kernel/hook", []string{"uapi/since", "internal/endian", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/object", "kernel/window", "kernel/model", "kernel/net", "kernel/hid", "internal/undo"}},
 	{"kernel/sched", []string{"uapi"}},
 	{"kernel/qdisc", nil},
 	{"kernel/sockmap", nil},

@@ -30,7 +30,22 @@ func (e *Env) Restore(s *Snapshot) {
 	e.ForgetMaps() // maps created since are gone
 	e.Run = s.run
 	if e.Run != nil {
-		*e.Run = s.was.clone()
+		e.Run.load(&s.was)
+	}
+}
+
+// load makes a run what it was when it was cloned, where nobody else sees it in the memory that it has.
+func (r *Run) load(was *Run) {
+	held, draining, records := r.Held, r.draining, r.records
+	*r = *was
+	r.Output, r.Held = was.Output.clone(), held.Load(&was.Held)
+	r.draining = append(draining[:0], was.draining...)
+	if r.records = records; len(records)+len(was.records) > 0 || (records == nil) != (was.records == nil) {
+		r.records = maps.Clone(was.records)
+	}
+	if t := was.skb.tunnel; t != nil {
+		key := *t
+		r.skb.tunnel = &key
 	}
 }
 

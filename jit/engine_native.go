@@ -82,6 +82,7 @@ type code struct {
 	since   uint64
 	blocks  [][2]int32 // with coverage: the slots of blocks
 	marks   []byte     // which blocks ran to their end
+	told    []byte     // the marks that look has passed on, nil before the first
 	partly  []bool     // which slots code exited at inside a block
 	thins              // code without marks
 	cells   int
@@ -452,7 +453,7 @@ func (e *Engine) leftBlock(c *code, pc int) {
 // Cover makes the engine record which instructions it executes for threads with p. Call it before the first run.
 func (e *Engine) Cover(p *vm.Patches) {
 	e.cover, e.last = p, nil
-	p.SetFeed(e.feed)
+	p.SetFeed(e.feed, e.look)
 }
 
 // feed passes on the blocks that ran since it was last called.
@@ -476,20 +477,57 @@ func (e *Engine) feed() {
 
 // passOn passes on what code recorded, and forgets it.
 func (e *Engine) passOn(c *code) {
-	n := len(c.blocks)
 	for i, m := range c.marks {
-		if m == 0 {
-			continue
+		if m != 0 {
+			e.pass(c, i)
 		}
-		b := c.blocks[i%n]
-		if i < n {
-			e.cover.Mark(c.img, int(b[0]), int(b[1]))
-			continue
-		}
-		e.cover.MarkWay(c.img, int(b[1])-1, vm.Way(i/n-1)) // branches have one slot
 	}
 	clear(c.marks)
+	clear(c.told)
 	clear(c.partly)
+}
+
+// look passes on the blocks that ran for the first time, and keeps them recorded: thin code goes on leaving them out.
+func (e *Engine) look() {
+	if !e.dirty {
+		return
+	}
+	for _, c := range e.codes {
+		if c == nil || c.marks == nil {
+			continue
+		}
+		e.tell(c)
+		if c.full != nil { // it may have continued in thin code since
+			e.tell(c.full)
+		}
+	}
+}
+
+// tell passes on the marks of code that are new.
+func (e *Engine) tell(c *code) {
+	if within(c.marks, c.told) {
+		return
+	}
+	if c.told == nil {
+		c.told = make([]byte, len(c.marks))
+	}
+	for i, m := range c.marks {
+		if m != 0 && c.told[i] == 0 {
+			e.pass(c, i)
+		}
+	}
+	copy(c.told, c.marks)
+}
+
+// pass passes on mark i of code.
+func (e *Engine) pass(c *code, i int) {
+	n := len(c.blocks)
+	b := c.blocks[i%n]
+	if i < n {
+		e.cover.Mark(c.img, int(b[0]), int(b[1]))
+		return
+	}
+	e.cover.MarkWay(c.img, int(b[1])-1, vm.Way(i/n-1)) // branches have one slot
 }
 
 // blockAt returns the first slot of the block that contains pc.

@@ -19,6 +19,8 @@ type (
 	Object = object.Object
 	// Access is one guest access to an object.
 	Access = object.Access
+	// Lazy is what a kernel makes only when it is read.
+	Lazy = object.Lazy
 	// Types caches what objects need of a target's BTF; several kernels may share it.
 	Types = object.Types
 	// Field is a place in an object.

@@ -44,7 +44,10 @@ func (k *Kernel) Restore(s *Snapshot) {
 	if s == nil || s.k != k {
 		return
 	}
-	*k.clock, k.rand, k.stacks = s.clock, s.rand, maps.Clone(s.stacks)
+	*k.clock, k.rand = s.clock, s.rand
+	if len(k.stacks)+len(s.stacks) > 0 {
+		k.stacks = maps.Clone(s.stacks)
+	}
 	k.Space.Restore(s.space)
 	k.User.Restore(s.user)
 	k.PerCPU.Restore(s.percpu)

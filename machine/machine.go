@@ -58,6 +58,9 @@ type Config struct {
 	Xattrs map[kernel.XattrKey]string
 	// Consume selects when simulated user space reads ring and perf buffers.
 	Consume maps.ConsumeMode
+	// Restores means that the machine will be restored very often: a restore then costs nothing for the memory of maps that no program stored to,
+	// and the first store into it more.
+	Restores bool
 	// Schedules means that a schedule calls the programs of sched_ext schedulers, which cannot run otherwise.
 	Schedules bool
 	// Traffic means that traffic calls the programs of queueing disciplines, which cannot run otherwise.
@@ -160,7 +163,11 @@ func (m *Machine) compose() (err error) {
 	if t.BTF != nil {
 		ptr = t.BTF.PointerSize()
 	}
-	if m.mem, err = mem.New(mem.Config{PointerSize: ptr, ByteOrder: order}); err != nil {
+	memory := mem.Config{PointerSize: ptr, ByteOrder: order}
+	if m.cfg.Restores {
+		memory.TrackStores = mem.SealedFrom
+	}
+	if m.mem, err = mem.New(memory); err != nil {
 		return err
 	}
 	clock := m.cfg.Clock

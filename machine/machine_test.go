@@ -33,7 +33,7 @@ var kernels = sync.OnceValue(func() []string {
 var parsed sync.Map // file -> func() (*loader.Target, error)
 
 // target parses a BTF once for all tests.
-func target(t *testing.T, file string) *loader.Target {
+func target(t testing.TB, file string) *loader.Target {
 	t.Helper()
 	once, _ := parsed.LoadOrStore(file, sync.OnceValues(func() (*loader.Target, error) {
 		if file == embedded.Name {
@@ -55,7 +55,7 @@ func onKernels(t *testing.T, test func(t *testing.T, tgt *loader.Target)) {
 	}
 }
 
-func load(t *testing.T, path string, tgt *loader.Target) *loader.Linked {
+func load(t testing.TB, path string, tgt *loader.Target) *loader.Linked {
 	t.Helper()
 	obj, err := loader.Open(path)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func load(t *testing.T, path string, tgt *loader.Target) *loader.Linked {
 	return linked
 }
 
-func compose(t *testing.T, linked *loader.Linked, cfg machine.Config) *machine.Machine {
+func compose(t testing.TB, linked *loader.Linked, cfg machine.Config) *machine.Machine {
 	t.Helper()
 	m, err := machine.New(linked, cfg)
 	require.NoError(t, err)

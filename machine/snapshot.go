@@ -18,6 +18,9 @@ type Snapshot struct {
 	rooms  [3]func() // restore
 }
 
+// covering is the room of coverage.
+const covering = 2
+
 // Snapshot records the whole state: memory, kernel, maps, processor. Call it between runs.
 func (m *Machine) Snapshot() *Snapshot {
 	return &Snapshot{
@@ -36,4 +39,12 @@ func (m *Machine) Restore(s *Snapshot) {
 	for _, restore := range s.rooms {
 		restore()
 	}
+}
+
+// rewind is Restore without what was executed, which a [Loop] collects.
+func (m *Machine) rewind(s *Snapshot) {
+	covered := s.rooms[covering]
+	s.rooms[covering] = func() {}
+	m.Restore(s)
+	s.rooms[covering] = covered
 }

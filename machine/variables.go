@@ -52,6 +52,7 @@ func (gl *globals) variable(name string) ([]byte, error) {
 	if end > uint64(len(bytes)) || end > uint64(b.m.Spec().ValueSize) {
 		return nil, fmt.Errorf("global %s is outside its section", name)
 	}
+	gl.mem.Written(addr+uint64(v.Off), uint64(v.Size)) // perhaps
 	return bytes[v.Off:end:end], nil
 }
 

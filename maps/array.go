@@ -18,6 +18,9 @@ type array struct {
 	stride uint64   // bytes between values
 	bases  []uint64 // the memory stays allocated, see Layout
 	data   [][]byte
+
+	at      *arrayState // which chunks there were when it last counted as unchanged
+	changed bool
 }
 
 const (
@@ -97,6 +100,7 @@ func (a *array) grow(chunk uint32) uapi.Errno {
 	if err != nil {
 		return a.env.fail(err)
 	}
+	a.changed = true
 	a.bases[chunk], a.data[chunk] = r.Base, a.env.Mem.Bytes(r)
 	return OK
 }
@@ -219,6 +223,7 @@ func (a *array) Update(cpu int, key, value []byte, flags uint64) uapi.Errno {
 	for c := first; c <= last; c++ {
 		val := a.bytes(i, c)
 		addr, _ := a.At(i, c)
+		a.env.Mem.Written(addr, uint64(a.spec.ValueSize))
 		a.copyValue(val, value)
 		a.freeFields(addr, val)
 		a.env.Mem.NoteWrite(addr, uint64(a.spec.ValueSize))
@@ -321,10 +326,19 @@ type arrayState struct {
 	data  [][]byte
 }
 
-func (a *array) Snapshot() any { return arrayState{slices.Clone(a.bases), slices.Clone(a.data)} }
+func (a *array) Snapshot() any {
+	if a.at == nil || a.changed {
+		a.at, a.changed = &arrayState{slices.Clone(a.bases), slices.Clone(a.data)}, false
+	}
+	return a.at
+}
 
 func (a *array) Restore(v any) {
-	s := v.(arrayState)
+	s := v.(*arrayState)
+	if a.at == s && !a.changed {
+		return
+	}
 	copy(a.bases, s.bases)
 	copy(a.data, s.data)
+	a.at, a.changed = s, false
 }

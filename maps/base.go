@@ -47,9 +47,10 @@ func (b *base) region() mem.Region {
 	return r
 }
 
-// open returns the size of a value that programs may read and write anywhere, 0 if this map's values have bytes that they may not.
+// open returns the size of a value that programs may read and write anywhere, 0 if this map's values have bytes that they may not, or if stores are
+// tracked ([mem.Config.TrackStores]).
 func (b *base) open() uint64 {
-	if b.spec.Flags&uapi.MapRdonlyProg != 0 || len(b.guards) != 0 {
+	if b.spec.Flags&uapi.MapRdonlyProg != 0 || len(b.guards) != 0 || b.env.Mem.TracksStores() {
 		return 0
 	}
 	return uint64(b.spec.ValueSize)

@@ -98,4 +98,4 @@ func (f *bloom) Update(int, []byte, []byte, uint64) uapi.Errno { return uapi.EIN
 func (f *bloom) Delete([]byte) uapi.Errno                      { return uapi.EOPNOTSUPP }
 func (f *bloom) NextKey([]byte) ([]byte, uapi.Errno)           { return nil, uapi.EOPNOTSUPP }
 func (f *bloom) Snapshot() any                                 { return cloneMap(f.bits) }
-func (f *bloom) Restore(v any)                                 { f.bits = cloneMap(v.(map[uint32]uint64)) }
+func (f *bloom) Restore(v any)                                 { restoreMap(&f.bits, v.(map[uint32]uint64)) }

@@ -98,7 +98,7 @@ func (d *devmap) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	if err != nil {
 		return d.env.fail(err)
 	}
-	copy(d.bytes(slot, 0), value)
+	copy(d.written(slot, 0), value)
 	if old != noSlot {
 		d.index.replace(hashKey(key), old, slot)
 		d.live.clear(old)
@@ -175,4 +175,4 @@ func (d *devmap) Entries() []Entry {
 }
 
 func (d *devmap) Snapshot() any { return d.snapshotTable() }
-func (d *devmap) Restore(v any) { d.restoreTable(v.(tableState)) }
+func (d *devmap) Restore(v any) { d.restoreTable(v.(*tableState)) }

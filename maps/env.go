@@ -249,15 +249,31 @@ func (e *Env) Snapshot() *Snapshot {
 
 // Restore restores all maps to a snapshot of this Env. Restore the memory first. Maps created since are forgotten.
 func (e *Env) Restore(s *Snapshot) {
-	e.maps, e.enders = ordered.List[Map]{}, ordered.List[runEnder]{}
-	e.byAddr, e.last, e.seq, e.err = maps.Clone(s.byAddr), s.last, s.seq, s.err
+	e.last, e.seq, e.err = s.last, s.seq, s.err
 	if e.Host != nil {
 		e.Host.Reset(s.hosted)
 	}
+	if !e.hasExactly(s.maps) {
+		e.maps, e.enders, e.byAddr = ordered.List[Map]{}, ordered.List[runEnder]{}, maps.Clone(s.byAddr)
+		for _, m := range s.maps {
+			e.add(m)
+		}
+	}
 	for i, m := range s.maps {
-		e.add(m)
 		m.Restore(s.states[i])
 	}
+}
+
+// hasExactly reports whether the environment's maps are these, in this order.
+func (e *Env) hasExactly(list []Map) bool {
+	i := 0
+	for m := range e.maps.All() {
+		if i == len(list) || m != list[i] {
+			return false
+		}
+		i++
+	}
+	return i == len(list)
 }
 
 // NotSimulated is the error for a map type that is not simulated.

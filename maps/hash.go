@@ -171,7 +171,7 @@ func (h *hash) Update(cpu int, key, value []byte, flags uint64) uapi.Errno {
 		return OK
 	}
 	if lock { // in place
-		h.copyValue(h.bytes(old, 0), value)
+		h.copyValue(h.written(old, 0), value)
 		h.note(old, 0)
 		return OK
 	}
@@ -191,7 +191,7 @@ func checkMode(exists bool, mode uint64) uapi.Errno {
 
 // set initialises a new element.
 func (h *hash) set(slot uint32, value []byte) {
-	val := h.bytes(slot, 0)
+	val := h.written(slot, 0)
 	h.initFields(val)
 	h.copyValue(val, value)
 	h.note(slot, 0)
@@ -310,7 +310,7 @@ func (h *hash) updatePercpu(hk uint32, cpu int, key, value []byte, mode uint64) 
 func (h *hash) setCopies(slot uint32, cpu int, value []byte, fresh bool) {
 	step := round8(h.spec.ValueSize)
 	for c := range h.env.CPUs {
-		val := h.bytes(slot, c)
+		val := h.written(slot, c)
 		if fresh {
 			clear(val)
 		}
@@ -409,18 +409,18 @@ func (h *hash) Entries() []Entry {
 }
 
 type hashState struct {
-	table tableState
+	table *tableState
 	lru   *lru
 	spare []uint32
 }
 
 func (h *hash) Snapshot() any {
-	return hashState{h.snapshotTable(), h.lru.clone(), slices.Clone(h.spare)}
+	return &hashState{h.snapshotTable(), h.lru.clone(), slices.Clone(h.spare)}
 }
 
 func (h *hash) Restore(v any) {
-	s := v.(hashState)
+	s := v.(*hashState)
 	h.restoreTable(s.table)
 	h.lru.restore(s.lru)
-	h.spare = slices.Clone(s.spare)
+	copy(h.spare, s.spare)
 }

@@ -16,6 +16,7 @@ type index struct {
 	keys    []byte // key of slot i at i*keySize
 	tab     []uint64
 	n       int
+	changed bool // set by everything that changes it
 }
 
 // hashKey hashes a key.
@@ -77,6 +78,7 @@ func (x *index) find(h uint32, key []byte) uint32 {
 
 // insert adds a key that is not in the index yet.
 func (x *index) insert(h, slot uint32, key []byte) {
+	x.changed = true
 	if need := (int(slot) + 1) * x.keySize; len(x.keys) < need {
 		x.keys = slices.Grow(x.keys, need-len(x.keys))[:need]
 	}
@@ -120,6 +122,7 @@ func (x *index) position(h, slot uint32) uint32 {
 
 // remove deletes the entry of a slot that is in the index.
 func (x *index) remove(h, slot uint32) {
+	x.changed = true
 	mask := uint32(len(x.tab) - 1)
 	i := x.position(h, slot)
 	for j := i; ; {
@@ -140,6 +143,7 @@ func (x *index) remove(h, slot uint32) {
 
 // replace points the entry of a key from one slot to another.
 func (x *index) replace(h, old, slot uint32) {
+	x.changed = true
 	i := x.position(h, old)
 	if need := (int(slot) + 1) * x.keySize; len(x.keys) < need {
 		x.keys = slices.Grow(x.keys, need-len(x.keys))[:need]
@@ -152,6 +156,11 @@ func (x *index) clone() index {
 	y := *x
 	y.keys, y.tab = slices.Clone(x.keys), slices.Clone(x.tab)
 	return y
+}
+
+// restore returns to a clone.
+func (x *index) restore(to *index) {
+	x.keys, x.tab, x.n = append(x.keys[:0], to.keys...), append(x.tab[:0], to.tab...), to.n
 }
 
 // live is the set of slots in use, with ordered iteration.

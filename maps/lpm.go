@@ -115,7 +115,7 @@ func (t *trie) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	if err != nil {
 		return t.env.fail(err)
 	}
-	copy(t.bytes(slot, 0), value[:t.spec.ValueSize])
+	copy(t.written(slot, 0), value[:t.spec.ValueSize])
 	t.note(slot, 0)
 	k := t.mask(key, n)
 	if old != noSlot { // the new node replaces the old one
@@ -239,18 +239,21 @@ func (t *trie) Entries() []Entry {
 }
 
 type trieState struct {
-	table   tableState
+	table   *tableState
 	full    []byte
 	lengths []uint32
 	count   map[uint32]int
 }
 
 func (t *trie) Snapshot() any {
-	return trieState{t.snapshotTable(), slices.Clone(t.full), slices.Clone(t.lengths), cloneMap(t.count)}
+	return &trieState{t.snapshotTable(), slices.Clone(t.full), slices.Clone(t.lengths), cloneMap(t.count)}
 }
 
 func (t *trie) Restore(v any) {
-	s := v.(trieState)
+	s := v.(*trieState)
+	if t.same(s.table) {
+		return // the other fields change with the table
+	}
 	t.restoreTable(s.table)
 	t.full, t.lengths, t.count, t.order = slices.Clone(s.full), slices.Clone(s.lengths), cloneMap(s.count), nil
 	t.setMasks()

@@ -7,6 +7,9 @@ import "slices"
 type lru struct {
 	lists []lruList
 	nodes []lruNode // by slot
+
+	at      *lru // the clone that it was equal to when it last counted as unchanged
+	changed bool
 }
 
 type lruList struct {
@@ -45,6 +48,7 @@ func (l *lru) room(cpu int) uint32 { return l.lists[l.list(cpu)].room }
 
 // add inserts a slot at the front.
 func (l *lru) add(slot uint32, cpu int) {
+	l.changed = true
 	for uint32(len(l.nodes)) <= slot {
 		l.nodes = append(l.nodes, lruNode{})
 	}
@@ -66,6 +70,7 @@ func (l *lru) push(slot uint32) {
 }
 
 func (l *lru) remove(slot uint32) {
+	l.changed = true
 	n := &l.nodes[slot]
 	s := &l.lists[n.list]
 	if n.prev != noSlot {
@@ -90,17 +95,22 @@ func (l *lru) use(slot uint32) {
 	l.push(slot)
 }
 
+// clone returns a copy, which nobody changes.
 func (l *lru) clone() *lru {
 	if l == nil {
 		return nil
 	}
-	return &lru{slices.Clone(l.lists), slices.Clone(l.nodes)}
+	if l.at == nil || l.changed {
+		l.at, l.changed = &lru{lists: slices.Clone(l.lists), nodes: slices.Clone(l.nodes)}, false
+	}
+	return l.at
 }
 
 // restore returns to a clone. The lists stay where they are, see Probe.
 func (l *lru) restore(to *lru) {
-	if l != nil {
+	if l != nil && (l.at != to || l.changed) {
 		copy(l.lists, to.lists)
-		l.nodes = slices.Clone(to.nodes)
+		l.nodes = append(l.nodes[:0], to.nodes...)
+		l.at, l.changed = to, false
 	}
 }

@@ -289,11 +289,12 @@ type hashOfMapsState struct {
 }
 
 func (m *hashOfMaps) Snapshot() any {
-	return hashOfMapsState{m.index.clone(), m.live.clone(), slices.Clone(m.free), m.used, slices.Clone(m.maps)}
+	return &hashOfMapsState{m.index.clone(), m.live.clone(), slices.Clone(m.free), m.used, slices.Clone(m.maps)}
 }
 
 func (m *hashOfMaps) Restore(v any) {
-	s := v.(hashOfMapsState)
-	m.index, m.live = s.index.clone(), s.live.clone()
-	m.free, m.used, m.maps = slices.Clone(s.free), s.used, slices.Clone(s.maps)
+	s := v.(*hashOfMapsState)
+	m.index.restore(&s.index)
+	m.live.words, m.live.low = append(m.live.words[:0], s.live.words...), s.live.low
+	m.free, m.used, m.maps = append(m.free[:0], s.free...), s.used, append(m.maps[:0], s.maps...)
 }

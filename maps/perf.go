@@ -161,12 +161,20 @@ type perfState struct {
 }
 
 func (p *perfArray) Snapshot() any {
-	return perfState{cloneMap(p.events), slices.Clone(p.records), slices.Clone(p.used), p.lost}
+	return &perfState{cloneMap(p.events), slices.Clone(p.records), slices.Clone(p.used), p.lost}
 }
 
 func (p *perfArray) Restore(v any) {
-	s := v.(perfState)
-	p.events, p.records, p.used, p.lost = cloneMap(s.events), slices.Clone(s.records), slices.Clone(s.used), s.lost
+	s := v.(*perfState)
+	restoreMap(&p.events, s.events)
+	p.records, p.used, p.lost = append(p.records[:0], s.records...), append(p.used[:0], s.used...), s.lost
+}
+
+// restoreMap makes m equal to a clone.
+func restoreMap[K comparable, V any](m *map[K]V, to map[K]V) {
+	if len(*m)+len(to) > 0 {
+		*m = cloneMap(to)
+	}
 }
 
 func cloneMap[K comparable, V any](m map[K]V) map[K]V {

@@ -92,4 +92,4 @@ func (q *queue) Entries() []Entry {
 
 // Snapshot shares the elements, which never change.
 func (q *queue) Snapshot() any { return slices.Clone(q.elems) }
-func (q *queue) Restore(v any) { q.elems = slices.Clone(v.([][]byte)) }
+func (q *queue) Restore(v any) { q.elems = append(q.elems[:0], v.([][]byte)...) }

@@ -214,8 +214,10 @@ func (a *refArray) Entries() []Entry {
 
 func (a *refArray) Snapshot() any { return slices.Clone(a.slots) }
 func (a *refArray) Restore(v any) {
-	copy(a.slots, v.([]any))
-	clear(a.links)
+	if was := v.([]any); !slices.Equal(a.slots, was) {
+		copy(a.slots, was)
+		clear(a.links)
+	}
 }
 
 // key32 encodes an index as a key.

@@ -55,7 +55,7 @@ func (m *rhash) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 		return e
 	}
 	if slot != noSlot {
-		m.copyValue(m.bytes(slot, 0), value)
+		m.copyValue(m.written(slot, 0), value)
 		m.cancelFields(slot)
 		m.note(slot, 0)
 		return OK
@@ -74,7 +74,7 @@ func (m *rhash) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 // cancelFields cancels timers and work items of an element that gets another value; whatever else its special fields
 // own is kept (bpf_obj_cancel_fields).
 func (m *rhash) cancelFields(slot uint32) {
-	val := m.bytes(slot, 0)
+	val := m.written(slot, 0)
 	for _, f := range m.fields {
 		if f.Kind != Timer && f.Kind != Workqueue && f.Kind != TaskWork {
 			continue

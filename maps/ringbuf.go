@@ -290,7 +290,7 @@ type ringbufState struct {
 }
 
 func (r *ringbuf) Snapshot() any {
-	s := ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first, r.last, overwriting{}}
+	s := &ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first, r.last, overwriting{}}
 	if r.overwrites() {
 		s.over = overwriting{r.over.pos, slices.Clone(r.over.lens)}
 	}
@@ -298,9 +298,10 @@ func (r *ringbuf) Snapshot() any {
 }
 
 func (r *ringbuf) Restore(v any) {
-	s := v.(ringbufState)
+	s := v.(*ringbufState)
 	r.cons, r.prod, r.first, r.last = s.cons, s.prod, s.first, s.last
-	r.pending, r.records, r.byAddr = slices.Clone(s.pending), slices.Clone(s.records), cloneMap(s.byAddr)
+	r.pending, r.records = append(r.pending[:0], s.pending...), append(r.records[:0], s.records...)
+	restoreMap(&r.byAddr, s.byAddr)
 	if r.overwrites() {
 		*r.over = overwriting{s.over.pos, slices.Clone(s.over.lens)}
 	}

@@ -33,6 +33,8 @@ type slab struct {
 	limbo  []uint32 // freed, oldest first; only when delayed
 	dirty  []uint32 // freed in this run and still accessible
 	state  []slotState
+	// changed is set by everything that changes the slots.
+	changed bool
 }
 
 type chunk struct {
@@ -58,6 +60,7 @@ func newSlab(m *mem.Memory, r mem.Region, size, copies uint64, maxSlots uint64) 
 
 // alloc returns a slot. A fresh slot is zero; a reused one has its old contents.
 func (s *slab) alloc() (uint32, error) {
+	s.changed = true
 	if len(s.limbo) > limboSize {
 		s.free = append(s.free, s.limbo[0])
 		s.limbo = s.limbo[1:]
@@ -104,6 +107,7 @@ func (s *slab) addChunk() error {
 
 // release frees a live slot. Its memory stays accessible until endRun.
 func (s *slab) release(slot uint32) {
+	s.changed = true
 	st := s.state[slot] &^ slotLive
 	if st&slotDirty == 0 {
 		st |= slotDirty
@@ -119,6 +123,7 @@ func (s *slab) release(slot uint32) {
 
 // retire makes a slot that is neither live nor free (a spare) inaccessible at the end of the run.
 func (s *slab) retire(slot uint32) {
+	s.changed = true
 	if s.state[slot] &^= slotLive; s.state[slot]&slotDirty == 0 {
 		s.state[slot] |= slotDirty
 		s.dirty = append(s.dirty, slot)
@@ -127,6 +132,7 @@ func (s *slab) retire(slot uint32) {
 
 // revive takes a retired slot back into use.
 func (s *slab) revive(slot uint32) {
+	s.changed = true
 	if s.state[slot]&slotPoisoned != 0 {
 		c, i := s.at(slot)
 		for k := range s.copies {
@@ -138,6 +144,10 @@ func (s *slab) revive(slot uint32) {
 
 // endRun makes every slot freed during the run inaccessible.
 func (s *slab) endRun() {
+	if len(s.dirty)+len(s.limbo) == 0 {
+		return
+	}
+	s.changed = true
 	for _, slot := range s.dirty {
 		s.state[slot] &^= slotDirty
 		if s.state[slot]&(slotLive|slotPoisoned) != 0 {
@@ -173,6 +183,12 @@ func (s *slab) bytes(slot uint32, copy int) []byte {
 	c, i := s.at(slot)
 	off := (i + uint64(copy)) * s.stride
 	return c.data[off : off+s.size : off+s.size]
+}
+
+// written is bytes for a caller that changes them.
+func (s *slab) written(slot uint32, copy int) []byte {
+	s.mem.Written(s.addr(slot, copy), s.size)
+	return s.bytes(slot, copy)
 }
 
 // slotOf returns the slot and the copy that contain a guest address.
@@ -212,7 +228,7 @@ func (s *slab) snapshot() slabState {
 	return slabState{slices.Clone(s.chunks), slices.Clone(s.bases), s.used, slices.Clone(s.free), slices.Clone(s.limbo), slices.Clone(s.dirty), slices.Clone(s.state)}
 }
 
-func (s *slab) restore(t slabState) {
-	s.chunks, s.bases, s.used = slices.Clone(t.chunks), slices.Clone(t.bases), t.used
-	s.free, s.limbo, s.dirty, s.state = slices.Clone(t.free), slices.Clone(t.limbo), slices.Clone(t.dirty), slices.Clone(t.state)
+func (s *slab) restore(t *slabState) {
+	s.chunks, s.bases, s.used = append(s.chunks[:0], t.chunks...), append(s.bases[:0], t.bases...), t.used
+	s.free, s.limbo, s.dirty, s.state = append(s.free[:0], t.free...), append(s.limbo[:0], t.limbo...), append(s.dirty[:0], t.dirty...), append(s.state[:0], t.state...)
 }

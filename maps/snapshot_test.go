@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -166,9 +167,23 @@ func contents(env *Env) []string {
 }
 
 func TestSnapshotRestoreRerun(t *testing.T) {
-	env := newEnv(t, 2)
+	t.Run("compared", func(t *testing.T) { restoreRerun(t, newEnv(t, 2), 8) })
+	t.Run("tracked", func(t *testing.T) {
+		m, err := mem.New(mem.Config{TrackStores: 1})
+		require.NoError(t, err)
+		t.Cleanup(m.Close)
+		restoreRerun(t, &Env{Mem: m, CPUs: 2}, 600) // several blocks for few elements
+	})
+}
+
+func restoreRerun(t *testing.T, env *Env, size uint32) {
 	env.PerfBytes = 4096
 	for _, s := range snapshotSpecs() {
+		switch s.Type {
+		case uapi.MapTypeHash, uapi.MapTypePercpuHash, uapi.MapTypeLRUHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypeArray, uapi.MapTypePercpuArray,
+			uapi.MapTypeLPMTrie, uapi.MapTypeRhash, uapi.MapTypeSkStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgroupStorage:
+			s.ValueSize = size
+		}
 		newMap(t, env, s)
 	}
 	require.Len(t, env.Maps(), len(constructors)+4)

@@ -128,4 +128,4 @@ func (m *sockMap) Entries() []Entry {
 }
 
 func (m *sockMap) Snapshot() any { return maps.Clone(m.socks) }
-func (m *sockMap) Restore(v any) { m.socks = maps.Clone(v.(map[string]any)) }
+func (m *sockMap) Restore(v any) { restoreMap(&m.socks, v.(map[string]any)) }

@@ -183,4 +183,4 @@ func (m *stackTrace) Entries() []Entry {
 
 // Snapshot shares the chains, which never change once stored.
 func (m *stackTrace) Snapshot() any { return cloneMap(m.stack) }
-func (m *stackTrace) Restore(v any) { m.stack = cloneMap(v.(map[uint32]stackBucket)) }
+func (m *stackTrace) Restore(v any) { restoreMap(&m.stack, v.(map[uint32]stackBucket)) }

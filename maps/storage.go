@@ -102,7 +102,7 @@ func (s *storage) GetCPU(owner uint64, init []byte, create bool, cpu int) (uint6
 			return 0, s.env.fail(err)
 		}
 		for c := range int(s.copies) {
-			val := s.bytes(slot, c)
+			val := s.written(slot, c)
 			clear(val)
 			if len(init) >= len(val) {
 				s.copyValue(val, init)
@@ -180,7 +180,7 @@ func (s *storage) Update(cpu int, key, value []byte, flags uint64) uapi.Errno {
 		if cpu == AllCPUs && len(value) >= int(s.copies)*step { // user space passes the value of each CPU
 			v = value[c*step:]
 		}
-		s.copyValue(s.bytes(slot, c), v)
+		s.copyValue(s.written(slot, c), v)
 		s.note(slot, c)
 	}
 	return OK
@@ -247,4 +247,4 @@ func (s *storage) Owners() []uint64 {
 }
 
 func (s *storage) Snapshot() any { return s.snapshotTable() }
-func (s *storage) Restore(v any) { s.restoreTable(v.(tableState)) }
+func (s *storage) Restore(v any) { s.restoreTable(v.(*tableState)) }

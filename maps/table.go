@@ -14,6 +14,7 @@ type table struct {
 	slab
 	index
 	live live
+	at   *tableState // what the table was when its parts last counted as unchanged
 }
 
 // add adds an element for a key that has none.
@@ -116,11 +117,28 @@ type tableState struct {
 	live  live
 }
 
-func (t *table) snapshotTable() tableState {
-	return tableState{t.slab.snapshot(), t.index.clone(), t.live.clone()}
+func (t *table) snapshotTable() *tableState {
+	if !t.same(t.at) {
+		t.at = &tableState{t.slab.snapshot(), t.index.clone(), t.live.clone()}
+		t.settled()
+	}
+	return t.at
 }
 
-func (t *table) restoreTable(s tableState) {
-	t.slab.restore(s.slab)
-	t.index, t.live = s.index.clone(), s.live.clone()
+// same reports whether the table is what it was in a snapshot.
+func (t *table) same(s *tableState) bool {
+	return s != nil && t.at == s && !t.slab.changed && !t.index.changed
+}
+
+func (t *table) settled() { t.slab.changed, t.index.changed = false, false }
+
+func (t *table) restoreTable(s *tableState) {
+	if t.same(s) {
+		return
+	}
+	t.slab.restore(&s.slab)
+	t.index.restore(&s.index)
+	t.live.words, t.live.low = append(t.live.words[:0], s.live.words...), s.live.low
+	t.at = s
+	t.settled()
 }

@@ -113,10 +113,10 @@ type userRingState struct {
 }
 
 func (u *userRing) Snapshot() any {
-	return userRingState{u.used, u.taken, u.takenN, slices.Clone(u.samples)}
+	return &userRingState{u.used, u.taken, u.takenN, slices.Clone(u.samples)}
 }
 
 func (u *userRing) Restore(v any) {
-	s := v.(userRingState)
-	u.used, u.taken, u.takenN, u.samples = s.used, s.taken, s.takenN, slices.Clone(s.samples)
+	s := v.(*userRingState)
+	u.used, u.taken, u.takenN, u.samples = s.used, s.taken, s.takenN, append(u.samples[:0], s.samples...)
 }

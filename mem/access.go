@@ -267,7 +267,9 @@ func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 			if n := uint64(c &^ ClassStoreTrap); n != 0 && (stop-1)%granule >= n {
 				return t, m.outOfBounds(addr, size, write, max(at, at&^(granule-1)+n))
 			}
-			if c&ClassStoreTrap != 0 && write {
+			if c&ClassStoreTrap != 0 && write && m.sealed(at) {
+				m.unseal(at, stop)
+			} else if c&ClassStoreTrap != 0 && write {
 				if f := m.guarded(addr, size); f != nil {
 					return t, f
 				}

@@ -19,6 +19,7 @@ const (
 type block struct {
 	start, end uint64 // offsets into the arena, multiples of 16
 	r          *Region
+	touched    bool // see journal
 }
 
 // redzone returns the size of a redzone. It grows with the object, so that an out-of-range index still lands in it.
@@ -90,6 +91,8 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	if l := m.freeBlocks[need]; len(l) > 0 {
 		bi = l[len(l)-1]
 		m.freeBlocks[need] = l[:len(l)-1]
+		m.journal.reused = true
+		m.touch(bi)
 	} else {
 		if need+commitStep > m.size-m.limit || len(m.blocks) >= 1<<31-1 {
 			return nil, m.limitError(r, size)
@@ -227,6 +230,7 @@ func (m *Memory) Free(r *Region) {
 	if r.part != nil {
 		r.part.Freed = true
 	}
+	m.touch(r.block)
 	b := m.blocks[r.block]
 	m.changed(m.offsets(b.start, b.end))
 	m.dropMarks(b.start, b.end)
@@ -236,6 +240,7 @@ func (m *Memory) Free(r *Region) {
 	for m.quarBytes > quarantineBytes || len(m.quarantine) > quarantineCount {
 		bi := m.quarantine[0]
 		m.quarantine = m.quarantine[1:]
+		m.journal.reused = true
 		n := m.blocks[bi].end - m.blocks[bi].start
 		m.quarBytes -= n
 		if m.freeBlocks == nil {
@@ -251,6 +256,7 @@ func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz || r.part != nil && hi > r.part.Base {
 		return boundsError(r, lo, hi)
 	}
+	m.touch(r.block)
 	switch end := r.Base + r.Size; {
 	case lo > r.Base && hi < end:
 		m.changed(span{r.Base, end})
@@ -332,6 +338,7 @@ func (m *Memory) SetReadOnly(r *Region, ro bool) {
 	if r.Freed || r.ReadOnly == ro {
 		return
 	}
+	m.touch(r.block)
 	r.ReadOnly = ro
 	m.changed(span{r.ext, r.ext + r.extSz})
 	m.dropMarks(r.ext-m.base, r.ext-m.base+r.extSz)
@@ -344,6 +351,7 @@ func (m *Memory) SetView(r *Region, v View) {
 	if r.Freed {
 		return
 	}
+	m.touch(r.block)
 	r.View = v
 	m.changed(span{r.ext, r.ext + r.extSz})
 	m.dropMarks(r.ext-m.base, r.ext-m.base+r.extSz)

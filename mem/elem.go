@@ -7,6 +7,7 @@ func (m *Memory) FreeElem(r *Region, i uint64) {
 		return
 	}
 	lo := r.Base - m.base + i*r.Stride
+	m.touchShadow(lo, lo+r.ElemSize)
 	hi := (lo + r.ElemSize + granule - 1) &^ (granule - 1)
 	m.changed(m.offsets(lo&^(granule-1), hi))
 	m.dropMarks(lo, hi)
@@ -19,6 +20,7 @@ func (m *Memory) ReviveElem(r *Region, i uint64) {
 		return
 	}
 	lo := r.Base - m.base + i*r.Stride
+	m.touchShadow(lo, lo+r.ElemSize)
 	m.dropMarks(lo, lo+r.ElemSize)
 	m.paintRange(lo, lo+r.ElemSize, r.plainClass())
 	m.paintGuards(r, lo)
@@ -27,6 +29,7 @@ func (m *Memory) ReviveElem(r *Region, i uint64) {
 
 // NoteWrite reports a write through a host view to the watches that cover it.
 func (m *Memory) NoteWrite(addr, size uint64) {
+	m.Written(addr, size)
 	if len(m.watches) != 0 {
 		m.hit(addr, size, true)
 	}

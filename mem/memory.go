@@ -28,6 +28,9 @@ type Config struct {
 	Size        uint64 // address space to reserve in bytes, rounded up; 0 = DefaultSize; less if the system refuses
 	PointerSize int    // 4 or 8; 0 = 8
 	ByteOrder   binary.ByteOrder
+	// TrackStores makes restores of a snapshot cheap, however large the memory of maps: only what was stored to is looked at. The first store
+	// into each block costs more. Regions of that many bytes are tracked ([SealedFrom] is a good number); 0 = none.
+	TrackStores uint64
 }
 
 // Memory is the simulated memory of one machine. Create it with [New] and release it with [Memory.Close]. It is not
@@ -70,6 +73,8 @@ type Memory struct {
 	trusted bool   // see StoreField
 
 	lastSnap *Snapshot
+	journal  journal
+	seals    seals
 	epoch    uint64
 	changes  [Changes]span // by epoch
 }
@@ -122,6 +127,7 @@ func New(cfg Config) (*Memory, error) {
 		}
 	}
 	m.size = m.arena.size
+	m.seals.least = cfg.TrackStores
 	m.data, m.shadow = m.arena.dataPtr(), m.arena.shadowPtr()
 	return m, nil
 }
@@ -140,7 +146,7 @@ func (m *Memory) Close() {
 	m.limit, m.size = 0, 0
 	m.changed(everywhere)
 	m.blocks, m.freeBlocks, m.quarantine, m.windows, m.lastSnap = nil, nil, nil, nil, nil
-	m.undef, m.watched, m.watches = nil, nil, nil
+	m.undef, m.watched, m.watches, m.journal, m.seals = nil, nil, nil, journal{}, seals{}
 	a.recycle()
 }
 

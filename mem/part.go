@@ -12,6 +12,7 @@ func (m *Memory) Attach(r *Region, addr, size uint64, part Region) (*Region, err
 	case addr < r.Base+r.Size || size > r.extSz || addr-r.ext > r.extSz-size:
 		return nil, boundsError(r, addr, addr+size)
 	}
+	m.touch(r.block)
 	p := new(Region)
 	*p = part
 	p.Base, p.Size, p.Freed, p.ReadOnly = addr, size, false, false

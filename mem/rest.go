@@ -8,6 +8,7 @@ func (m *Memory) Rest(r *Region, why string) {
 	if r.Freed || m.arena == nil {
 		return
 	}
+	m.touch(r.block)
 	lo, hi := (r.Base-m.base)&^(granule-1), (r.Base+r.Size-m.base+granule-1)&^(granule-1)
 	m.changed(m.offsets(lo, hi))
 	m.dropMarks(lo, hi)
@@ -24,6 +25,7 @@ func (m *Memory) Wake(r *Region, lo, hi uint64) error {
 	if !r.resting || m.arena == nil {
 		return fmt.Errorf("mem: %s does not rest", r.Describe(lo))
 	}
+	m.touch(r.block)
 	m.fill((r.Base-m.base)&^(granule-1), (r.Base+r.Size-m.base+granule-1)&^(granule-1), ClassRedzone)
 	if lo > hi || lo < r.ext || hi > r.ext+r.extSz {
 		return boundsError(r, lo, hi)

@@ -13,7 +13,9 @@ type Snapshot struct {
 	data, shadow [][]byte // by page of 4096 bytes; nil is all zero
 	limit        uint64
 	blocks       []block
-	regions      []Region // the values of blocks[i].r
+	regions      []Region         // the values of blocks[i].r
+	parts        map[int32]Region // the values of their parts
+	plain        []part           // see plainParts
 	freeBlocks   map[uint64][]int32
 	quarantine   []int32
 	quarBytes    uint64
@@ -104,6 +106,8 @@ func (s *windowSnapshot) restore() {
 
 // Snapshot records bytes, shadow, regions, windows, watches and the allocator's state.
 func (m *Memory) Snapshot() *Snapshot {
+	m.unsealAll()
+	m.beginJournal(&Snapshot{})
 	s := &Snapshot{
 		m: m, limit: m.limit,
 		blocks: slices.Clone(m.blocks), regions: make([]Region, len(m.blocks)),
@@ -121,6 +125,12 @@ func (m *Memory) Snapshot() *Snapshot {
 	}
 	for i, b := range m.blocks {
 		s.regions[i] = *b.r
+		if p := b.r.part; p != nil {
+			if s.parts == nil {
+				s.parts = map[int32]Region{}
+			}
+			s.parts[int32(i)] = *p
+		}
 	}
 	for n, l := range m.freeBlocks {
 		s.freeBlocks[n] = slices.Clone(l)
@@ -128,16 +138,47 @@ func (m *Memory) Snapshot() *Snapshot {
 	for _, w := range m.windows {
 		s.windows = append(s.windows, w.snapshot(prev.windows))
 	}
+	if m.arena != nil {
+		s.plain = s.plainParts()
+	}
 	m.lastSnap = s
+	m.beginJournal(s)
+	if m.journal.base != nil {
+		m.seal(s)
+	}
 	return s
 }
 
+// loadRegion restores a region and its part.
+func (s *Snapshot) loadRegion(i int, r *Region) {
+	*r = s.regions[i]
+	if r.part != nil {
+		*r.part = s.parts[int32(i)]
+	}
+}
+
+// loadFree restores which blocks are free or in quarantine.
+func (s *Snapshot) loadFree(m *Memory) {
+	m.freeBlocks = make(map[uint64][]int32, len(s.freeBlocks))
+	for n, l := range s.freeBlocks {
+		m.freeBlocks[n] = slices.Clone(l)
+	}
+	m.quarantine, m.quarBytes = append(m.quarantine[:0:0], s.quarantine...), s.quarBytes
+}
+
+// loadMarks restores which bytes count as unset.
+func (s *Snapshot) loadMarks(m *Memory) { m.undef = maps.Clone(s.undef) }
+
 // Restore restores the Memory to a snapshot of it. Regions allocated since are freed; regions freed since are live
-// again under the same pointers.
+// again under the same pointers. Restoring the snapshot that was taken or restored last takes only as long as what changed since.
 func (m *Memory) Restore(s *Snapshot) {
 	if s == nil || s.m != m || m.arena == nil {
 		return
 	}
+	if m.rewind(s) {
+		return
+	}
+	m.unsealAll()
 	for i, b := range m.blocks {
 		if i >= len(s.blocks) || s.blocks[i].r != b.r {
 			b.r.Freed = true
@@ -148,19 +189,13 @@ func (m *Memory) Restore(s *Snapshot) {
 	m.limit = s.limit
 	m.blocks = append(m.blocks[:0], s.blocks...)
 	for i, b := range m.blocks {
-		*b.r = s.regions[i]
-		if p := b.r.part; p != nil {
-			p.Freed, p.why = b.r.Freed, b.r.why
-		}
+		s.loadRegion(i, b.r)
 	}
 	loadPages(m.bytesAt(0, m.limit), s.data)
 	loadPages(m.shadowRange(0, m.limit/granule), s.shadow)
-	m.freeBlocks = make(map[uint64][]int32, len(s.freeBlocks))
-	for n, l := range s.freeBlocks {
-		m.freeBlocks[n] = slices.Clone(l)
-	}
-	m.quarantine, m.quarBytes = slices.Clone(s.quarantine), s.quarBytes
-	m.undef, m.watches, m.watched, m.watchID = maps.Clone(s.undef), slices.Clone(s.watches), maps.Clone(s.watched), s.watchID
+	s.loadFree(m)
+	s.loadMarks(m)
+	m.watches, m.watched, m.watchID = slices.Clone(s.watches), maps.Clone(s.watched), s.watchID
 	m.lastBlock = -1
 	m.windows = m.windows[:0]
 	for _, ws := range s.windows {
@@ -168,4 +203,8 @@ func (m *Memory) Restore(s *Snapshot) {
 		m.windows = append(m.windows, ws.w)
 	}
 	m.lastSnap = s
+	m.beginJournal(s)
+	if m.journal.base != nil {
+		m.seal(s)
+	}
 }

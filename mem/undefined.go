@@ -32,6 +32,7 @@ func (m *Memory) MarkUndefined(r *Region) {
 	if r.Freed || r.View != nil || r.Count > 1 || m.arena == nil {
 		return
 	}
+	m.touch(r.block)
 	lo, hi := r.Base-m.base, r.Base-m.base+r.Size
 	m.changed(m.offsets(lo, hi))
 	m.dropMarks(lo, hi)
@@ -44,6 +45,7 @@ func (m *Memory) MarkDefined(r *Region) {
 	if r.Freed || m.arena == nil {
 		return
 	}
+	m.touch(r.block)
 	m.dropMarks(r.Base-m.base, r.Base-m.base+r.Size)
 	m.paint(r)
 	m.rewatch()
@@ -67,6 +69,8 @@ func (m *Memory) define(off, n uint64) {
 			c, watched = under, true
 		}
 		if c == ClassUndefined {
+			m.journal.marks = true
+			m.touch(m.blockAt(at))
 			mask := m.undefMask(g) &^ byteMask(at, min(next, end))
 			// Bytes of the granule past the end of the region never become valid.
 			r := m.blocks[m.blockAt(at)].r
@@ -95,6 +99,7 @@ func (m *Memory) dropMarks(lo, hi uint64) {
 	if len(m.undef) == 0 && len(m.watched) == 0 {
 		return
 	}
+	m.journal.marks = true
 	if span := (hi - lo) / granule; span < uint64(len(m.undef)+len(m.watched)) {
 		for g := lo / granule; g < (hi+granule-1)/granule; g++ {
 			delete(m.undef, g)

@@ -18,6 +18,7 @@ type Hit struct {
 // AddWatch watches [addr, addr+size) and returns the watch's number. Accesses are reported to OnWatch. Only the part of
 // the range in the used part of the arena is watched.
 func (m *Memory) AddWatch(addr, size uint64, read, write bool) int {
+	m.noJournal()
 	m.watchID++
 	m.changed(everywhere)
 	m.watches = append(m.watches, Watch{ID: m.watchID, Addr: addr & m.mask, Size: size, Read: read, Write: write})
@@ -30,6 +31,7 @@ func (m *Memory) RemoveWatch(id int) {
 	for i, w := range m.watches {
 		if w.ID == id {
 			m.watches = append(m.watches[:i:i], m.watches[i+1:]...)
+			m.noJournal()
 			m.unwatch()
 			m.rewatch()
 			return

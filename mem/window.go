@@ -35,6 +35,9 @@ type Window struct {
 
 	region Region
 	pages  map[uint64]*[pageSize]byte // by page number inside the window
+	// touched are pages that changed since the last snapshot; forgot means that there were too many. See journal.
+	touched []uint64
+	forgot  bool
 }
 
 // AddWindow adds an address range. It must not overlap the arena's reservation or another window.
@@ -81,6 +84,7 @@ func (w *Window) Map(addr, size uint64) error {
 	}
 	for p := rel / pageSize; p <= (rel+size-1)/pageSize; p++ {
 		if w.pages[p] == nil {
+			w.touch(p)
 			w.pages[p] = new([pageSize]byte)
 		}
 	}
@@ -98,12 +102,14 @@ func (w *Window) Unmap(addr, size uint64) {
 	if last-first > uint64(len(w.pages)) {
 		for p := range w.pages {
 			if p >= first && p <= last {
+				w.touch(p)
 				delete(w.pages, p)
 			}
 		}
 		return
 	}
 	for p := first; p <= last; p++ {
+		w.touch(p)
 		delete(w.pages, p)
 	}
 }
@@ -139,6 +145,7 @@ func (w *Window) copy(rel uint64, p []byte, write bool) *Fault {
 		case page == nil:
 			return &Fault{Kind: Unmapped, Addr: w.Base + rel, Size: len(p), Write: write, Region: &w.region, Delta: int64(rel)}
 		case write:
+			w.touch(rel / pageSize)
 			copy(page[in:], p[:n])
 		default:
 			copy(p[:n], page[in:])

@@ -74,6 +74,26 @@ func (t *Thread) enterFrame(d int) *Fault {
 	return nil
 }
 
+// Furnish gives the first n frames their stacks, which they otherwise get when they are first entered. The thread must be at the start of a run.
+func (t *Thread) Furnish(n int) {
+	fp := t.regs[10]
+	for d := range min(n, MaxFrames) {
+		if f := &t.frames[d]; f.stack == nil && t.enterFrame(d) != nil {
+			break
+		}
+	}
+	t.regs[10] = fp
+}
+
+// Furnished returns the number of frames with stacks.
+func (t *Thread) Furnished() int {
+	n := 0
+	for n < MaxFrames && t.frames[n].stack != nil {
+		n++
+	}
+	return n
+}
+
 // push enters the function at slot target of img; ret is the slot to return to, cont is not nil for a callback. After a
 // fault nothing has changed.
 func (t *Thread) push(img *Image, target, ret int, cont Continuation) *Fault {

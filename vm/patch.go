@@ -10,6 +10,8 @@ type Patches struct {
 	of     *patched
 	breaks int    // breakpoints in all images
 	feed   func() // see SetFeed
+	look   func() // see SetFeed
+	news   uint64 // slots and branches that were recorded for the first time
 }
 
 type patched struct {
@@ -104,9 +106,19 @@ func (p *Patches) breakAt(img *Image, pc int) bool {
 	return q != nil && q.breaks[pc]
 }
 
-// SetFeed lets an [Engine] record the coverage of what it runs: f, which calls Mark, is called before coverage is read.
+// SetFeed lets an [Engine] record the coverage of what it runs: f, which calls Mark, is called before coverage is read. look does the same for
+// [Patches.News], for what is new since it was last called, and the engine goes on recording what it left.
 // Threads run without their engine if their patches have breakpoints or no feed.
-func (p *Patches) SetFeed(f func()) { p.feed = f }
+func (p *Patches) SetFeed(f, look func()) { p.feed, p.look = f, look }
+
+// News counts the slots and branches that were ever recorded for the first time: it changes with a run that reaches something that no run reached
+// since the last [Patches.Restore] forgot it. It costs little, however large the programs.
+func (p *Patches) News() uint64 {
+	if p.look != nil {
+		p.look()
+	}
+	return p.news
+}
 
 func (p *Patches) fetch() {
 	if p.feed != nil {
@@ -131,7 +143,10 @@ func (p *Patches) Mark(img *Image, lo, hi int) {
 func (p *Patches) mark(img *Image, pc int) { p.markIn(p.image(img), img, pc) }
 
 func (p *Patches) markIn(q *patched, img *Image, pc int) {
-	q.seen[pc/64] |= 1 << (pc % 64)
+	if !bit(q.seen, pc) {
+		p.news++
+		setBit(q.seen, pc)
+	}
 	if q.code[pc].op == opCover && !p.pending(img, q, pc) {
 		q.code[pc] = img.plain[pc]
 	}

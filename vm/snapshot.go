@@ -33,17 +33,42 @@ func (t *Thread) Snapshot() *Snapshot {
 	}
 }
 
-// Restore restores the thread's state. The snapshot may come from another thread on the same Memory.
+// Restore restores the thread's state. The snapshot may come from another thread on the same Memory. Back at the start of a run with the same
+// frames, an engine need not prepare anything again.
 func (t *Thread) Restore(s *Snapshot) {
+	prepared := s.insns == 0 && s.depth == 0 && len(s.below) == 0 && len(t.below) == 0 && t.arenaKern == s.arena[0] && t.arenaUser == s.arena[1] &&
+		t.track == s.track && !s.altered && t.img == s.img && t.sameStacks(s)
 	copy(t.regs[:11], s.regs[:])
 	t.img, t.pc, t.depth, t.insns, t.status = s.img, s.pc, s.depth, s.insns, s.status
-	t.frames, t.tailCalls = s.frames, s.tailCalls
+	t.tailCalls = s.tailCalls
+	if !prepared || t.deep {
+		t.frames = s.frames
+	} else {
+		t.frames[0] = s.frames[0]
+	}
 	t.below, t.under = cloneLevels(s.below), s.under
 	t.arenaKern, t.arenaUser = s.arena[0], s.arena[1]
 	t.CPU, t.fault, t.reason, t.brokeAt = s.cpu, s.fault, s.reason, s.brokeAt
-	t.suspend, t.altered, t.deep, t.track = false, s.altered, true, s.track
-	t.epoch = never // the frames have changed, or do not exist yet
-	t.generation++
+	t.suspend, t.altered, t.track, t.left = false, s.altered, s.track, leftNothing
+	if !prepared {
+		t.deep = true
+		t.epoch = never // the frames have changed, or do not exist yet
+		t.generation++
+	}
+}
+
+// sameStacks reports whether the frames have the stacks of the snapshot.
+func (t *Thread) sameStacks(s *Snapshot) bool {
+	for i := range t.frames {
+		f, g := &t.frames[i], &s.frames[i]
+		if f.stack != g.stack || f.fp != g.fp {
+			return false
+		}
+		if f.stack == nil && i > 0 {
+			break // and so are all deeper ones
+		}
+	}
+	return true
 }
 
 // Diff describes the differences between two snapshots of one program's run, or returns "".

@@ -89,7 +89,10 @@ func (p *Patches) RecordsWays() bool { return p != nil && p.ways }
 // MarkWay records an outcome of the conditional jump at slot pc; engines call it for those that must be recorded.
 func (p *Patches) MarkWay(img *Image, pc int, way Way) {
 	q := p.image(img)
-	setBit(q.gone[way], pc)
+	if !bit(q.gone[way], pc) {
+		p.news++
+		setBit(q.gone[way], pc)
+	}
 	if q.code[pc].op == opCover && bit(q.seen, pc) && !p.pending(img, q, pc) {
 		q.code[pc] = img.plain[pc]
 	}

@@ -188,5 +188,10 @@ func (q *Queue) End(c Callback) {
 // Snapshot records the queue. Fields in map values are part of the memory's snapshot.
 func (q *Queue) Snapshot() (restore func()) {
 	items, armed, firing := stdmaps.Clone(q.items), q.armed, q.firing
-	return func() { q.items, q.armed, q.firing = stdmaps.Clone(items), armed, firing }
+	return func() {
+		if len(q.items)+len(items) > 0 {
+			q.items = stdmaps.Clone(items)
+		}
+		q.armed, q.firing = armed, firing
+	}
 }

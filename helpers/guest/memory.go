@@ -196,7 +196,11 @@ func (g *Memory) EndScratch(addr uint64) {
 // Snapshot records which memory is allocated for callbacks; its content is part of the memory's own snapshot.
 func (g *Memory) Snapshot() (restore func()) {
 	was := maps.Clone(g.scratch)
-	return func() { g.scratch = maps.Clone(was) }
+	return func() {
+		if len(g.scratch)+len(was) > 0 {
+			g.scratch = maps.Clone(was)
+		}
+	}
 }
 
 // Fields accesses the fields of one struct of the guest, such as the state of an iterator. The first fault is kept in

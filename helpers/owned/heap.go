@@ -106,5 +106,9 @@ func (h *Heap) Drop(addr uint64) {
 // Snapshot records the counts. The objects are part of the memory's snapshot.
 func (h *Heap) Snapshot() (restore func()) {
 	was := maps.Clone(h.refs)
-	return func() { h.refs = maps.Clone(was) }
+	return func() {
+		if len(h.refs)+len(was) > 0 {
+			h.refs = maps.Clone(was)
+		}
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/exp/constraints"
+
+	"github.com/bpfrun/bpfrun/internal/undo"
 )
 
 // Field changes one field of a state and reads it.
@@ -64,6 +66,11 @@ func Map[M ~map[K]V, K comparable, V any](p *M, key func(n int) K, value V) Fiel
 		}
 		(*p)[key(n)] = value
 	}, func() any { return maps.Clone(*p) }}
+}
+
+// UndoMap returns the row of a map with undo, which gets another key.
+func UndoMap[K comparable, V any](p *undo.Map[K, V], key func(n int) K, value V) Field {
+	return Field{func(n int) { p.Set(key(n), value) }, func() any { return maps.Collect(p.All()) }}
 }
 
 // Check fills all fields of a state, takes a snapshot, changes the fields, restores and compares, twice. state is a pointer to a struct. A field without

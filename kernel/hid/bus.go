@@ -52,7 +52,10 @@ func (b *Bus) Snapshot() *Snapshot {
 
 // Restore restores a snapshot.
 func (b *Bus) Restore(s *Snapshot) {
-	b.devices, b.contexts = slices.Clone(s.devices), maps.Clone(s.contexts)
+	b.devices = append(b.devices[:0], s.devices...)
+	if len(b.contexts)+len(s.contexts) > 0 {
+		b.contexts = maps.Clone(s.contexts)
+	}
 	for i, d := range b.devices {
 		*d = s.states[i]
 	}

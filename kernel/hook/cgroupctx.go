@@ -149,6 +149,13 @@ type Sysctl struct {
 
 var sysctlFields = fieldsOf(uapi.ProgTypeCgroupSysctl, nil)
 
+// clone returns a copy that shares nothing mutable.
+func (s *Sysctl) clone() *Sysctl {
+	c := *s
+	c.Value, c.New = slices.Clone(s.Value), slices.Clone(s.New)
+	return &c
+}
+
 func (h *Hooks) sysctlContext(c *Context) error {
 	s := Sysctl{Name: "net/ipv4/ip_forward", Value: []byte("0\n")}
 	if c.spec.Sysctl != nil {

@@ -133,6 +133,7 @@ type Context struct {
 	keys           *mem.Region // the struct bpf_flow_keys that a dissector fills and a test run returns
 	sysctl         *Sysctl     // what a cgroup/sysctl program filters
 	room           int         // bytes for TCP options, of a sockops program
+	passed         *registers  `snapshot:"fixed"` // of a probe of a kernel function: where its arguments are
 	regs           *registers  `snapshot:"fixed"` // of a probe in user space: which registers the context has, and where
 }
 

@@ -33,14 +33,15 @@ func New(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *
 
 // Snapshot is the state of [Hooks] at one point in time.
 type Snapshot struct {
-	was      Hooks
+	event    event
+	traced   uint64
+	live     []*Context
 	contexts []Context
 }
 
 // Snapshot records the event and the contexts that are in use.
 func (h *Hooks) Snapshot() *Snapshot {
-	s := &Snapshot{was: *h}
-	s.was.live = slices.Clone(h.live)
+	s := &Snapshot{event: h.event, traced: h.traced, live: slices.Clone(h.live)}
 	for _, c := range h.live {
 		s.contexts = append(s.contexts, c.save())
 	}
@@ -49,14 +50,10 @@ func (h *Hooks) Snapshot() *Snapshot {
 
 // Restore restores a snapshot. Contexts created since are forgotten.
 func (h *Hooks) Restore(s *Snapshot) {
-	*h = s.was
-	h.live = slices.Clone(s.was.live)
+	h.event, h.traced = s.event, s.traced
+	h.live = append(h.live[:0], s.live...)
 	for i, c := range h.live {
-		view := c.view
-		*c = s.contexts[i].save()
-		if view != nil {
-			*view, c.view = *c.view, view
-		}
+		c.load(&s.contexts[i])
 	}
 }
 
@@ -76,11 +73,26 @@ func (c *Context) save() Context {
 		was.view = &v
 	}
 	if c.sysctl != nil {
-		s := *c.sysctl
-		s.Value, s.New = slices.Clone(s.Value), slices.Clone(s.New)
-		was.sysctl = &s
+		was.sysctl = c.sysctl.clone()
 	}
 	return was
+}
+
+// load makes a context what it was when it was saved.
+func (c *Context) load(was *Context) {
+	more, args, inner, view := c.more, c.Args, c.inner, c.view
+	*c = *was
+	c.more, c.Args, c.inner = append(more[:0], was.more...), append(args[:0], was.Args...), append(inner[:0], was.inner...)
+	if was.spec.Args != nil || was.spec.Fields != nil {
+		c.spec.Args, c.spec.Fields = maps.Clone(was.spec.Args), maps.Clone(was.spec.Fields)
+	}
+	if view != nil {
+		c.view = view
+		view.Reset(was.view)
+	}
+	if was.sysctl != nil {
+		c.sysctl = was.sysctl.clone()
+	}
 }
 
 // Traced returns the address of the function that the current event is about, or 0.

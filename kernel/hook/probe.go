@@ -57,6 +57,7 @@ func (h *Hooks) probeContext(c *Context) error {
 		}
 		return h.probeSession(c, r)
 	}
+	c.passed = r
 	return c.allocate(r.data, true)
 }
 
@@ -127,6 +128,7 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	if flags.Has(progtype.Session) {
 		return h.probeSession(c, r)
 	}
+	c.passed = r
 	return c.allocate(r.data, !h.storesToRegs(c))
 }
 

@@ -43,7 +43,7 @@ func (m *Model) SetAreas(mm *object.Object, areas []AreaSpec) error {
 		setArea(object.Build(vma), mm, a)
 		list = append(list, vma)
 	}
-	m.areas[mm] = list
+	m.areas.Set(mm, list)
 	m.linkAreas(object.Build(mm), list)
 	return m.Err()
 }
@@ -97,7 +97,7 @@ func (m *Model) linkAreas(b object.Builder, areas []*object.Object) {
 
 // fillAreas gives an address space its default areas, if none were set.
 func (m *Model) fillAreas(b object.Builder) {
-	if _, given := m.areas[b.Object]; given {
+	if _, given := m.areas.Lookup(b.Object); given {
 		b.Child("exe_file")
 		return
 	}
@@ -108,8 +108,9 @@ func (m *Model) fillAreas(b object.Builder) {
 		b.Num("total_vm", 0)
 		return
 	}
-	m.made[b.Object] = m.defaultAreas(b)
-	m.linkAreas(b, m.made[b.Object])
+	list := m.defaultAreas(b)
+	m.made.Set(b.Object, list)
+	m.linkAreas(b, list)
 }
 
 // exeFile returns the file of an address space's program, which its owner may execute.
@@ -164,7 +165,7 @@ func (m *Model) defaultAreas(b object.Builder) []*object.Object {
 // has only those; any other has a one-page area for each mapped page of user memory.
 func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
 	addr = m.Mem().Truncate(addr)
-	if list, given := m.areas[mm]; given {
+	if list, given := m.areas.Lookup(mm); given {
 		for _, vma := range list {
 			if addr >= vma.Num("vm_start") && addr < vma.Num("vm_end") {
 				return vma, nil
@@ -200,9 +201,9 @@ func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
 
 // VMAs lists the memory areas of an address space: those set explicitly or, in default mode, those of a small process.
 func (m *Model) VMAs(mm *object.Object) []*object.Object {
-	if list, ok := m.areas[mm]; ok || m.Mode() != object.ModeDefault {
+	if list, ok := m.areas.Lookup(mm); ok || m.Mode() != object.ModeDefault {
 		return list
 	}
 	mm.Populate()
-	return m.made[mm]
+	return m.made.Get(mm)
 }

@@ -49,7 +49,7 @@ func (m *Model) NewCgroup(role, path string, id uint64) (*object.Object, error) 
 			at += "/" + name
 		}
 		last := level == len(names)-1
-		if o := m.cgroupByPath[at]; o != nil {
+		if o := m.cgroupByPath.Get(at); o != nil {
 			if last && id != 0 && o.Num("kn.id") != id {
 				return nil, fmt.Errorf("cgroup %s already exists, with id %d", path, o.Num("kn.id"))
 			}
@@ -68,7 +68,7 @@ func (m *Model) NewCgroup(role, path string, id uint64) (*object.Object, error) 
 		if err != nil {
 			return nil, err
 		}
-		m.cgroupByPath[at] = o
+		m.cgroupByPath.Set(at, o)
 		parent = o
 	}
 	return parent, m.Err()
@@ -112,7 +112,7 @@ func (m *Model) cgroupBelow(role, path, name string, level int, parent *object.O
 	b.Ptr("kn", kn)
 	b.Num("id", id)
 	b.Num("level", uint64(level))
-	b.Num("self.id", uint64(len(m.cgroupByPath))+1)
+	b.Num("self.id", uint64(m.cgroupByPath.Len())+1)
 	b.Ptr("self.cgroup", o)
 	b.Ptr("dom_cgrp", o)
 	b.Num("max_depth", 0x7fffffff)
@@ -145,14 +145,14 @@ func (m *Model) cgroupBelow(role, path, name string, level int, parent *object.O
 // Cgroups lists the default hierarchy, each cgroup before its descendants.
 func (m *Model) Cgroups() []*object.Object {
 	var out []*object.Object
-	if len(m.cgroupByPath) == 0 {
+	if m.cgroupByPath.Len() == 0 {
 		for level := range cgroupNames {
 			out = append(out, m.cgroupAt(level))
 		}
 		return slices.DeleteFunc(out, func(o *object.Object) bool { return o == nil })
 	}
-	paths := make([]string, 0, len(m.cgroupByPath))
-	for p := range m.cgroupByPath {
+	paths := make([]string, 0, m.cgroupByPath.Len())
+	for p := range m.cgroupByPath.All() {
 		paths = append(paths, p)
 	}
 	// A slash sorts before all other characters of a name, so descendants directly follow their ancestor.
@@ -160,7 +160,7 @@ func (m *Model) Cgroups() []*object.Object {
 		return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 	})
 	for _, p := range paths {
-		out = append(out, m.cgroupByPath[p])
+		out = append(out, m.cgroupByPath.Get(p))
 	}
 	return out
 }

@@ -210,7 +210,7 @@ func (m *Model) kernfsRoot() *object.Object {
 
 func (m *Model) fillKernfsRoot(b object.Builder) {
 	top := m.cgroupAt(0)
-	if o := m.cgroupByPath[""]; o != nil {
+	if o := m.cgroupByPath.Get(""); o != nil {
 		top = o
 	}
 	if top != nil {

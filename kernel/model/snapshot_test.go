@@ -31,10 +31,10 @@ func TestModelRestoresEveryField(t *testing.T) {
 		"current": {Set: func(n int) { m.current[0] = of(n) }, Get: func() any {
 			return m.current[0].Role()
 		}},
-		"made":         snaptest.Map(&m.made, of, []*object.Object{of(0)}),
-		"areas":        snaptest.Map(&m.areas, of, []*object.Object{of(0)}),
-		"cgroupByPath": snaptest.Map(&m.cgroupByPath, strconv.Itoa, of(0)),
-		"xattrs":       snaptest.Map(&m.xattrs, func(n int) XattrKey { return XattrKey{"/f", strconv.Itoa(n)} }, "value"),
+		"made":         snaptest.UndoMap(&m.made, of, []*object.Object{of(0)}),
+		"areas":        snaptest.UndoMap(&m.areas, of, []*object.Object{of(0)}),
+		"cgroupByPath": snaptest.UndoMap(&m.cgroupByPath, strconv.Itoa, of(0)),
+		"xattrs":       snaptest.UndoMap(&m.xattrs, func(n int) XattrKey { return XattrKey{"/f", strconv.Itoa(n)} }, "value"),
 	}, func() func() {
 		c := m.Snapshot()
 		return func() { m.Restore(c) }

@@ -24,6 +24,9 @@ var programs = [...]string{"nginx", "postgres", "python3", "redis", "node", "jav
 // Current returns the task that runs on the run's CPU, or nil if the BTF has no task_struct.
 func (m *Model) Current() *object.Object { return m.CurrentOn(m.cpu) }
 
+// Running returns the task that runs on the run's CPU, nil as long as nothing asked for it.
+func (m *Model) Running() *object.Object { return m.current[m.cpu] }
+
 // CurrentOn returns the task that runs on a CPU; it is created with default content on first use.
 func (m *Model) CurrentOn(cpu int) *object.Object {
 	if cpu < 0 || cpu >= len(m.current) {

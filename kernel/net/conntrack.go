@@ -72,7 +72,7 @@ type connKey struct {
 
 // AllocConnection makes a connection for a program (nf_conntrack_alloc); the error is [ErrTableFull] or a type's. timeout is in ticks.
 func (h *Host) AllocConnection(t ConnTuple, z ConnZone, timeout uint32) (o *object.Object, err error) {
-	if len(h.conns) >= 2*maxConnections {
+	if h.conns.Len() >= 2*maxConnections {
 		return nil, ErrTableFull
 	}
 	if n := len(h.freed); n > 0 {
@@ -246,7 +246,7 @@ func (h *Host) OpenConnection(o *object.Object, now uint32) error {
 		}
 	}
 	for _, k := range keys {
-		h.conns[k] = o
+		h.conns.Set(k, o)
 	}
 	h.HoldConnection(o)
 	return nil
@@ -257,7 +257,7 @@ func (h *Host) OpenConnection(o *object.Object, now uint32) error {
 func (h *Host) Tracked(t ConnTuple, z ConnZone, now uint32) (o *object.Object, dir uint8) {
 	for dir := range uint8(2) {
 		k := connKey{ConnTuple: t, dir: dir, zone: z.in(dir)}
-		o := h.conns[k]
+		o := h.conns.Get(k)
 		switch {
 		case o == nil:
 		case int32(uint32(o.Num("timeout"))-now) <= 0:
@@ -275,7 +275,7 @@ func (h *Host) untrack(o *object.Object) {
 		return
 	}
 	for _, k := range keys {
-		delete(h.conns, k)
+		h.conns.Delete(k)
 	}
 	object.Build(o).Num("status", o.Num("status")|ConnDying)
 	h.PutConnection(o)

@@ -1,9 +1,9 @@
 package net
 
 import (
-	"maps"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/internal/undo"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
@@ -15,37 +15,42 @@ type Host struct {
 	OnSocketFree func(key uint64) `snapshot:"fixed"`
 
 	network  Network
-	packets  []*Packet                  // of live contexts
-	sockets  []*Socket                  // that programs have addresses of, or that are open
-	defaults map[string]*Socket         // default sockets of contexts, by role
-	conns    map[connKey]*object.Object // tracked connections, by the tuples of both directions
-	freed    []*object.Object           // connections of programs that ended
-	flows    []*object.Object           // of the flow table
+	packets  []*Packet                         // of live contexts
+	sockets  []*Socket                         // that programs have addresses of, or that are open
+	defaults undo.Map[string, *Socket]         // default sockets of contexts, by role
+	conns    undo.Map[connKey, *object.Object] // tracked connections, by the tuples of both directions
+	freed    []*object.Object                  // connections of programs that ended
+	flows    []*object.Object                  // of the flow table
 }
 
 // New returns a host with the default interfaces.
 func New(s *object.Space) *Host {
-	return &Host{Space: s, network: Network{Devices: defaultDevices}, defaults: make(map[string]*Socket), conns: make(map[connKey]*object.Object)}
+	return &Host{Space: s, network: Network{Devices: defaultDevices}}
 }
 
 // Snapshot is the state of a [Host] at one point in time.
 type Snapshot struct {
-	was     Host
-	packets []Packet
-	sockets []Socket
+	network      Network
+	packets      []*Packet
+	sockets      []*Socket
+	packetStates []Packet
+	socketStates []Socket
+	defaults     *undo.State[string, *Socket]
+	conns        *undo.State[connKey, *object.Object]
+	freed, flows []*object.Object
 }
 
 // Snapshot records packets and sockets. The bytes of packets are in memory's snapshot.
 func (h *Host) Snapshot() *Snapshot {
-	s := &Snapshot{was: *h}
-	s.was.packets, s.was.sockets, s.was.defaults = slices.Clone(h.packets), slices.Clone(h.sockets), maps.Clone(h.defaults)
-	s.was.conns, s.was.freed = maps.Clone(h.conns), slices.Clone(h.freed)
-	s.was.flows = slices.Clone(h.flows)
+	s := &Snapshot{
+		network: h.network, packets: slices.Clone(h.packets), sockets: slices.Clone(h.sockets), defaults: h.defaults.Snapshot(), conns: h.conns.Snapshot(),
+		freed: slices.Clone(h.freed), flows: slices.Clone(h.flows),
+	}
 	for _, p := range h.packets {
-		s.packets = append(s.packets, p.save())
+		s.packetStates = append(s.packetStates, p.save())
 	}
 	for _, sk := range h.sockets {
-		s.sockets = append(s.sockets, sk.save())
+		s.socketStates = append(s.socketStates, sk.save())
 	}
 	return s
 }
@@ -55,16 +60,15 @@ func (h *Host) Restore(s *Snapshot) {
 	for _, sk := range h.sockets {
 		sk.forget()
 	}
-	onFree := h.OnSocketFree
-	*h = s.was
-	h.OnSocketFree = onFree
-	h.packets, h.sockets, h.defaults = slices.Clone(s.was.packets), slices.Clone(s.was.sockets), maps.Clone(s.was.defaults)
-	h.conns, h.freed = maps.Clone(s.was.conns), slices.Clone(s.was.freed)
-	h.flows = slices.Clone(s.was.flows)
+	h.network = s.network
+	h.packets, h.sockets = append(h.packets[:0], s.packets...), append(h.sockets[:0], s.sockets...)
+	h.defaults.Restore(s.defaults)
+	h.conns.Restore(s.conns)
+	h.freed, h.flows = append(h.freed[:0], s.freed...), append(h.flows[:0], s.flows...)
 	for i, p := range h.packets {
-		*p = s.packets[i].save()
+		p.load(&s.packetStates[i])
 	}
 	for i, sk := range h.sockets {
-		*sk = s.sockets[i].save()
+		*sk = s.socketStates[i].save()
 	}
 }

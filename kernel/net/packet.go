@@ -150,6 +150,12 @@ func (p *Packet) save() Packet {
 	return was
 }
 
+// load makes a packet what it was when it was saved.
+func (p *Packet) load(was *Packet) {
+	*p = *was
+	p.frags, p.places = slices.Clone(was.frags), slices.Clone(was.places)
+}
+
 func (p *Packet) Free() {
 	p.dropPlaces()
 	p.release(p.region)

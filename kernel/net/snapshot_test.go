@@ -37,8 +37,8 @@ func TestHostRestoresEveryField(t *testing.T) {
 			require.NoError(t, err)
 		}, Get: func() any { return len(h.packets) }},
 		"sockets":  {Set: func(n int) { h.newSocket(strconv.Itoa(n)).Addr() }, Get: func() any { return len(h.sockets) }},
-		"defaults": snaptest.Map(&h.defaults, strconv.Itoa, &Socket{}),
-		"conns":    snaptest.Map(&h.conns, func(n int) connKey { return connKey{zone: uint16(n)} }, &object.Object{}),
+		"defaults": snaptest.UndoMap(&h.defaults, strconv.Itoa, &Socket{}),
+		"conns":    snaptest.UndoMap(&h.conns, func(n int) connKey { return connKey{zone: uint16(n)} }, &object.Object{}),
 		"flows":    snaptest.Slice(&h.flows, func(int) *object.Object { return &object.Object{} }),
 		"freed":    snaptest.Slice(&h.freed, func(int) *object.Object { return &object.Object{} }),
 	}, snapshot(h))

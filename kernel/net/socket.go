@@ -55,7 +55,7 @@ func (h *Host) newSocket(role string) *Socket { return &Socket{k: h, role: role}
 
 // DefaultSocket returns the default socket for a role. All contexts with that role share it.
 func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
-	if s := h.defaults[role]; s != nil {
+	if s := h.defaults.Get(role); s != nil {
 		if s.obj != nil {
 			s.read()
 		}
@@ -68,7 +68,7 @@ func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
 		s.plain(spec)
 		h.sockets = append(h.sockets, s)
 	}
-	h.defaults[role] = s
+	h.defaults.Set(role, s)
 	return s
 }
 

@@ -77,6 +77,22 @@ func (v *View) Save() View {
 	return was
 }
 
+// Reset makes the view what it was when it was saved.
+func (v *View) Reset(was *View) {
+	values, fields := v.Values, v.Fields
+	*v = *was
+	v.Values = append(values[:0], was.Values...)
+	if len(fields) != len(was.Fields) {
+		fields = slices.Clone(was.Fields)
+	}
+	for i := range fields { // few differ, and copying pointers costs more
+		if f, g := &fields[i], &was.Fields[i]; f.Kind != g.Kind || f.Name != g.Name {
+			*f = *g
+		}
+	}
+	v.Fields = fields
+}
+
 func (v *View) release() uapi.Release { return uapi.ReleaseOf(v.Host.Version()) }
 
 // access checks an access.

@@ -10,6 +10,7 @@ import (
 
 // materialise assigns default values to the never-set bytes among storage bytes [off, off+size).
 func (o *Object) materialise(off, size uint64) {
+	defer o.k.lazily(o, off, size)()
 	o.Populate()
 	s := o.touch()
 	for b := off; b < off+size; {
@@ -25,6 +26,7 @@ func (o *Object) materialise(off, size uint64) {
 // Populate lets the populators of the type fill the object.
 func (o *Object) Populate() {
 	if !o.st.populated && !o.frozen {
+		defer o.k.lazily(o, 0, 0)()
 		o.touch().populated = true
 		o.k.around.Populate(o)
 	}

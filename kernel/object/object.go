@@ -45,7 +45,8 @@ type Object struct {
 	builtin bool      // populated in every mode, because the kernel itself creates it
 	parts   []*Object // objects inside untyped memory, see Embed
 
-	st *state
+	st   *state
+	was0 *state // in the snapshot that the space's journal is about; nil for an object created since
 }
 
 // state is the mutable part of an object; a snapshot shares it until the next change.
@@ -176,6 +177,7 @@ func (s *Space) Discard(o *Object) {
 	for i := len(s.objects) - 1; i >= 0; i-- { // it is one of the last
 		if s.objects[i] == o {
 			s.objects = slices.Delete(s.objects, i, i+1)
+			s.journal.same = min(s.journal.same, i)
 			return
 		}
 	}
@@ -350,6 +352,9 @@ func (o *Object) touch() *state {
 		c := &state{populated: s.populated, data: slices.Clone(s.data), flags: slices.Clone(s.flags), members: slices.Clone(s.members)}
 		if c.data == nil {
 			c.data, c.flags = make([]byte, o.size), make([]byteState, o.size)
+		}
+		if o.st == o.was0 {
+			o.k.journal.touched = append(o.k.journal.touched, o)
 		}
 		o.st = c
 	}

@@ -67,10 +67,10 @@ func (s *Space) Singleton(typ string) *Object {
 }
 
 // Kept returns the object stored under a key, or nil: a singleton by its role, an argument by its name and type.
-func (s *Space) Kept(key string) *Object { return s.byRole[key] }
+func (s *Space) Kept(key string) *Object { return s.byRole.Get(key) }
 
 // Keep stores o under key for [Space.Kept].
-func (s *Space) Keep(key string, o *Object) { s.byRole[key] = o }
+func (s *Space) Keep(key string, o *Object) { s.byRole.Set(key, o) }
 
 // Objects returns the objects in order of creation.
 func (s *Space) Objects() []*Object { return s.objects }
@@ -86,7 +86,7 @@ func (s *Space) Builtin(name, typ string) *Object {
 
 // Named returns the object of a global variable, created on first use; nil if the BTF lacks the type.
 func (s *Space) Named(name, typ string) *Object {
-	if o := s.byRole[name]; o != nil {
+	if o := s.byRole.Get(name); o != nil {
 		return o
 	}
 	l := s.LayoutNamed(typ)
@@ -98,6 +98,6 @@ func (s *Space) Named(name, typ string) *Object {
 		s.Fail(err)
 		return nil
 	}
-	s.byRole[name] = o
+	s.byRole.Set(name, o)
 	return o
 }

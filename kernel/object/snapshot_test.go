@@ -36,7 +36,7 @@ func TestSpaceRestoresEveryField(t *testing.T) {
 			_, err := s.NewBytes(fmt.Sprint("object ", n), []byte{2})
 			require.NoError(t, err)
 		}, Get: func() any { return len(s.Objects()) }},
-		"byRole": snaptest.Map(&s.byRole, strconv.Itoa, o),
+		"byRole": snaptest.UndoMap(&s.byRole, strconv.Itoa, o),
 	}, func() func() {
 		c := s.Snapshot()
 		return func() { s.Restore(c) }

@@ -3,11 +3,11 @@ package object
 import (
 	"encoding/binary"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
+	"github.com/bpfrun/bpfrun/internal/undo"
 	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -73,7 +73,9 @@ type Space struct {
 	noLoads bool          // the running program has no typed pointers to kernel memory
 	failed  error         // the first allocation that failed
 	objects []*Object
-	byRole  map[string]*Object // singletons and arguments, by their key
+	byRole  undo.Map[string, *Object] // singletons and arguments, by their key
+	journal journal                   `snapshot:"fixed"`
+	lazy    lazy                      `snapshot:"fixed"`
 }
 
 // Surroundings provides what objects need from the rest of the kernel: the default content of well-known types, and the
@@ -96,37 +98,60 @@ type Surroundings interface {
 func New(c Config) *Space {
 	return &Space{
 		mem: c.Mem, btf: c.BTF, modules: c.Modules, types: c.Types, arch: c.Arch, version: c.Version, seed: c.Seed, cpus: c.CPUs, mode: c.Mode,
-		began: c.Began, around: c.Around, byRole: make(map[string]*Object),
+		began: c.Began, around: c.Around,
 	}
 }
 
 // Snapshot is the state of a [Space] at one point in time.
 type Snapshot struct {
-	was    Space
-	states []*state
+	mode    Mode
+	prog    uapi.ProgType
+	noLoads bool
+	failed  error
+	objects []*Object
+	states  []*state
+	byRole  *undo.State[string, *Object]
+}
+
+// journal records which objects changed since a snapshot.
+type journal struct {
+	base    *Snapshot
+	touched []*Object // in another state than at that time
+	same    int       // the objects before this index are those of the snapshot
 }
 
 // Snapshot records all objects with their bytes, which are shared until they change.
 func (s *Space) Snapshot() *Snapshot {
-	c := &Snapshot{was: *s, states: make([]*state, len(s.objects))}
-	c.was.objects, c.was.byRole = slices.Clone(s.objects), maps.Clone(s.byRole)
+	c := &Snapshot{mode: s.mode, prog: s.prog, noLoads: s.noLoads, failed: s.failed, objects: slices.Clone(s.objects), states: make([]*state, len(s.objects)), byRole: s.byRole.Snapshot()}
 	for i, o := range s.objects {
-		o.st.shared = true
+		o.st.shared, o.was0 = true, o.st
 		c.states[i] = o.st
 	}
+	s.journal = journal{base: c, same: len(s.objects)}
 	return c
 }
 
 // Restore restores a snapshot of this space. Objects created since are forgotten.
 func (s *Space) Restore(c *Snapshot) {
-	sink := s.sink
-	*s = c.was
-	s.sink = sink
-	s.objects, s.byRole = slices.Clone(c.was.objects), maps.Clone(c.was.byRole)
-	for i, o := range s.objects {
-		c.states[i].shared = true
-		o.st = c.states[i]
+	s.mode, s.prog, s.noLoads, s.failed = c.mode, c.prog, c.noLoads, c.failed
+	s.byRole.Restore(c.byRole)
+	j := &s.journal
+	if j.base != c {
+		s.objects = append(s.objects[:0], c.objects...)
+		for i, o := range s.objects {
+			c.states[i].shared = true
+			o.st, o.was0 = c.states[i], c.states[i]
+		}
+		*j = journal{base: c, same: len(c.objects), touched: j.touched[:0]}
+		return
 	}
+	for _, o := range j.touched {
+		o.st = o.was0
+	}
+	clear(j.touched)
+	clear(s.objects[j.same:])
+	s.objects = append(s.objects[:j.same], c.objects[j.same:]...)
+	j.same, j.touched = len(c.objects), j.touched[:0]
 }
 
 // Began returns the time at which the run began.

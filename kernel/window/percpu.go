@@ -2,11 +2,11 @@ package window
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/undo"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
@@ -30,23 +30,25 @@ type PerCPU struct {
 
 	vars      []percpuVar // only appended to and completed: snapshots share them
 	next      uint64      // offset of the next allocation
-	instances map[percpuKey]*object.Object
+	instances undo.Map[percpuKey, *object.Object]
 }
 
 // PerCPUSnapshot is the state of per-CPU memory at one point in time.
-type PerCPUSnapshot struct{ was PerCPU }
+type PerCPUSnapshot struct {
+	vars      []percpuVar
+	next      uint64
+	instances *undo.State[percpuKey, *object.Object]
+}
 
 // Snapshot records what is allocated and which copies have objects.
 func (p *PerCPU) Snapshot() *PerCPUSnapshot {
-	s := &PerCPUSnapshot{*p}
-	s.was.vars, s.was.instances = slices.Clip(p.vars), maps.Clone(p.instances)
-	return s
+	return &PerCPUSnapshot{slices.Clip(p.vars), p.next, p.instances.Snapshot()}
 }
 
 // Restore restores a snapshot.
 func (p *PerCPU) Restore(s *PerCPUSnapshot) {
-	*p = s.was
-	p.instances = maps.Clone(s.was.instances)
+	p.vars, p.next = s.vars, s.next
+	p.instances.Restore(s.instances)
 }
 
 type percpuVar struct {
@@ -63,7 +65,7 @@ type percpuKey struct {
 
 // NewPerCPU adds per-CPU memory to a space: the variables in the target's BTF, and space for allocations.
 func NewPerCPU(s *object.Space) (*PerCPU, error) {
-	p := &PerCPU{Space: s, instances: make(map[percpuKey]*object.Object)}
+	p := &PerCPU{Space: s}
 	if s.BTF() != nil {
 		if t, ok := s.BTF().Find(btf.KindDatasec, ".data..percpu"); ok {
 			p.vars = make([]percpuVar, 0, len(t.Vars))
@@ -137,7 +139,7 @@ func (p *PerCPU) at(off uint64) (int, bool) {
 // instance returns the copy of a variable on a CPU, which is created on first use.
 func (p *PerCPU) instance(i, cpu int) *object.Object {
 	key := percpuKey{i, cpu}
-	if o := p.instances[key]; o != nil {
+	if o := p.instances.Get(key); o != nil {
 		return o
 	}
 	v := &p.vars[i]
@@ -147,7 +149,7 @@ func (p *PerCPU) instance(i, cpu int) *object.Object {
 		}
 	}
 	o := p.MakeAt(fmt.Sprintf("%s[cpu %d]", v.name, cpu), v.l, v.size, p.win.Region(), p.win.Base+p.offset(cpu)+v.off)
-	p.instances[key] = o
+	p.instances.Set(key, o)
 	return o
 }
 

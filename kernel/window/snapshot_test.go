@@ -27,7 +27,7 @@ func TestUserRestoresEveryField(t *testing.T) {
 	snaptest.Check(t, u, map[string]snaptest.Field{
 		"heap":    snaptest.Number(&u.heap),
 		"above":   snaptest.Number(&u.above),
-		"strings": snaptest.Map(&u.strings, strconv.Itoa, 7),
+		"strings": snaptest.UndoMap(&u.strings, strconv.Itoa, 7),
 	}, func() func() {
 		c := u.Snapshot()
 		return func() { u.Restore(c) }
@@ -40,7 +40,7 @@ func TestPerCPURestoresEveryField(t *testing.T) {
 	snaptest.Check(t, p, map[string]snaptest.Field{
 		"vars":      snaptest.Slice(&p.vars, func(n int) percpuVar { return percpuVar{off: uint64(n)} }),
 		"next":      snaptest.Number(&p.next),
-		"instances": snaptest.Map(&p.instances, func(n int) percpuKey { return percpuKey{v: n} }, &object.Object{}),
+		"instances": snaptest.UndoMap(&p.instances, func(n int) percpuKey { return percpuKey{v: n} }, &object.Object{}),
 	}, func() func() {
 		c := p.Snapshot()
 		return func() { p.Restore(c) }
@@ -56,7 +56,7 @@ func TestSymbolsRestoreEveryField(t *testing.T) {
 	require.NoError(t, err)
 	snaptest.Check(t, y, map[string]snaptest.Field{
 		"extra":  snaptest.Slice(&y.extra, strconv.Itoa),
-		"byName": snaptest.Map(&y.byName, strconv.Itoa, 7),
+		"byName": snaptest.UndoMap(&y.byName, strconv.Itoa, 7),
 	}, func() func() {
 		c := y.Snapshot()
 		return func() { y.Restore(c) }

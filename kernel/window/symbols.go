@@ -1,12 +1,12 @@
 package window
 
 import (
-	"maps"
 	"slices"
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
+	"github.com/bpfrun/bpfrun/internal/undo"
 	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
@@ -48,23 +48,25 @@ type Symbols struct {
 	given         map[string]uint64 `snapshot:"fixed"` // kallsyms given by the user
 	sorted        []symbol          `snapshot:"fixed"` // given, by address; built on first use
 
-	extra  []string       // functions that BTF does not list, placed after the others
-	byName map[string]int // index in extra
+	extra  []string              // functions that BTF does not list, placed after the others
+	byName undo.Map[string, int] // index in extra
 }
 
 // SymbolsSnapshot is the state of the symbols at one point in time.
-type SymbolsSnapshot struct{ was Symbols }
+type SymbolsSnapshot struct {
+	extra  []string
+	byName *undo.State[string, int]
+}
 
 // Snapshot records which symbols exist.
 func (s *Symbols) Snapshot() *SymbolsSnapshot {
-	c := &SymbolsSnapshot{*s}
-	c.was.extra, c.was.byName = slices.Clone(s.extra), maps.Clone(s.byName)
-	return c
+	return &SymbolsSnapshot{slices.Clone(s.extra), s.byName.Snapshot()}
 }
 
 // Restore restores a snapshot.
 func (s *Symbols) Restore(c *SymbolsSnapshot) {
-	s.extra, s.byName = slices.Clone(c.was.extra), maps.Clone(c.was.byName)
+	s.extra = append(s.extra[:0], c.extra...)
+	s.byName.Restore(c.byName)
 }
 
 type symbol struct {
@@ -101,7 +103,7 @@ func NewSymbols(s *object.Space, p *PerCPU, c *clock.Clock, given map[string]uin
 	if err != nil {
 		return nil, err
 	}
-	return &Symbols{Space: s, percpu: p, clock: c, win: w, given: given, byName: make(map[string]int)}, nil
+	return &Symbols{Space: s, percpu: p, clock: c, win: w, given: given}, nil
 }
 
 // Functions returns the FUNCs of the vmlinux BTF in id order.
@@ -136,7 +138,7 @@ func (s *Symbols) KsymAddr(name string) (addr uint64, ok bool) {
 			}
 		}
 	}
-	if i, ok := s.byName[name]; ok {
+	if i, ok := s.byName.Lookup(name); ok {
 		return s.extraAddr(i), true
 	}
 	if a, ok := s.percpu.addrOf(name); ok {
@@ -154,7 +156,7 @@ func (s *Symbols) SymbolAddr(name string) uint64 {
 	if a, ok := s.KsymAddr(name); ok {
 		return a
 	}
-	s.byName[name] = len(s.extra)
+	s.byName.Set(name, len(s.extra))
 	s.extra = append(s.extra, name)
 	return s.extraAddr(len(s.extra) - 1)
 }

@@ -1,10 +1,9 @@
 package window
 
 import (
-	"maps"
-
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
+	"github.com/bpfrun/bpfrun/internal/undo"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -30,9 +29,9 @@ type User struct {
 	win           *mem.Window `snapshot:"fixed"`
 	base          uint64      `snapshot:"fixed"` // of the heap
 
-	heap    uint64            // next free address
-	above   uint64            // next free address above the stacks
-	strings map[string]uint64 // default strings and arguments, by role
+	heap    uint64                   // next free address
+	above   uint64                   // next free address above the stacks
+	strings undo.Map[string, uint64] // default strings and arguments, by role
 }
 
 // NewUser adds user memory to a space.
@@ -45,25 +44,26 @@ func NewUser(s *object.Space) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &User{Space: s, win: w, heap: heap, base: heap, strings: make(map[string]uint64)}
+	u := &User{Space: s, win: w, heap: heap, base: heap}
 	u.above = u.UserStack()
 	return u, nil
 }
 
 // UserSnapshot is the state of user memory at one point in time, without its bytes.
-type UserSnapshot struct{ was User }
+type UserSnapshot struct {
+	heap, above uint64
+	strings     *undo.State[string, uint64]
+}
 
 // Snapshot records what is allocated.
 func (u *User) Snapshot() *UserSnapshot {
-	s := &UserSnapshot{*u}
-	s.was.strings = maps.Clone(u.strings)
-	return s
+	return &UserSnapshot{u.heap, u.above, u.strings.Snapshot()}
 }
 
 // Restore restores a snapshot.
 func (u *User) Restore(s *UserSnapshot) {
-	*u = s.was
-	u.strings = maps.Clone(s.was.strings)
+	u.heap, u.above = s.heap, s.above
+	u.strings.Restore(s.strings)
 }
 
 // IsUserAddress reports whether addr is in the user half of the address space, including the first page, as in the
@@ -132,11 +132,11 @@ func (u *User) UserMapped(addr uint64) bool { return u.win.Mapped(addr) }
 
 // UserDataOnce places data in user memory once per key, and then returns the same address for that key.
 func (u *User) UserDataOnce(key string, content func() []byte) uint64 {
-	if a, ok := u.strings[key]; ok {
+	if a, ok := u.strings.Lookup(key); ok {
 		return a
 	}
 	a := u.UserAlloc(content())
-	u.strings[key] = a
+	u.strings.Set(key, a)
 	return a
 }
 
@@ -200,20 +200,20 @@ func (u *User) SockaddrBytes(role string) []byte {
 // UserOnce is Pointer for arguments: those with the same name and type share one address in user memory.
 func (u *User) UserOnce(name string, spec *btf.Spec, to object.Pointee) uint64 {
 	key := "arg:" + name + ":" + spec.TypeString(to.ID)
-	if a, ok := u.strings[key]; ok {
+	if a, ok := u.strings.Lookup(key); ok {
 		return a
 	}
 	a := u.Pointer(name, spec, to)
-	u.strings[key] = a
+	u.strings.Set(key, a)
 	return a
 }
 
 // UserStringOnce places the default user string of a role, once per kernel.
 func (u *User) UserStringOnce(role string) uint64 {
-	if a, ok := u.strings[role]; ok {
+	if a, ok := u.strings.Lookup(role); ok {
 		return a
 	}
 	a := u.UserString(u.userText(role))
-	u.strings[role] = a
+	u.strings.Set(role, a)
 	return a
 }
