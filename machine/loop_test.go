@@ -187,3 +187,86 @@ func TestLoopIsAFreshMachine(t *testing.T) {
 		}
 	}
 }
+
+// TestLoopsTellWhatIsNew: both engines say of the same runs that they reached something new, never of a run made again, and cover the same in the end.
+func TestLoopsTellWhatIsNew(t *testing.T) {
+	for _, c := range []struct{ object, prog string }{{"xdp", "filter"}, {"firewall", "firewall"}, {"exec", "on_exec"}, {"tailcall", ""}, {"nat", "outbound"}} {
+		linked := load(t, "../examples/"+c.object+"/"+c.object+".bpf.o", target(t, embedded.Name))
+		name := c.prog
+		if name == "" {
+			name = linked.Programs[0].Name
+		}
+		var told [2][]bool
+		var covered [2][]machine.InsnCoverage
+		for e, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {
+			m := compose(t, linked, machine.Config{Engine: engine, Cover: noCover{}, EagerLoops: true})
+			l, _, err := m.Loop(name, machine.Input{})
+			require.NoError(t, err)
+			for again := range 40 { // long enough for native code that leaves out what is recorded
+				for n := range 6 {
+					input(t, l, m, n)
+					out, err := l.Run(context.Background())
+					require.NoError(t, err)
+					told[e] = append(told[e], out.New)
+					assert.False(t, out.New && again > 0, "%s, input %d", name, n)
+				}
+			}
+			assert.True(t, told[e][0], name)
+			covered[e] = m.Covered(name)
+		}
+		assert.Equal(t, told[0], told[1], name)
+		assert.Equal(t, covered[0], covered[1], name)
+	}
+}
+
+// TestSetArgIsAnInput: an argument that is changed in a context is one that the context is made with.
+func TestSetArgIsAnInput(t *testing.T) {
+	files, err := filepath.Glob("../examples/*/*.bpf.o")
+	require.NoError(t, err)
+	changed := map[string]bool{}
+	for _, file := range files {
+		linked := load(t, file, target(t, embedded.Name))
+		for _, lp := range linked.Programs {
+			see := func(in machine.Input, set func(l *machine.Loop)) string {
+				m := compose(t, linked, machine.Config{Uncovered: true})
+				defer m.Close()
+				l, _, err := m.Loop(lp.Name, in)
+				require.NoError(t, err)
+				if l == nil {
+					return ""
+				}
+				set(l)
+				_, err = l.Run(context.Background())
+				require.NoError(t, err)
+				return everything(l.Finish())
+			}
+			var names []string
+			before := see(machine.Input{}, func(l *machine.Loop) {
+				for _, a := range l.Context().Args {
+					if a.Object == nil && a.Value < 1<<20 { // not an address
+						names = append(names, a.Name)
+					}
+				}
+				if l.Context().Returns {
+					names = append(names, "ret")
+				}
+			})
+			for _, name := range names {
+				const v = 77
+				ok := false
+				got := see(machine.Input{}, func(l *machine.Loop) { ok = l.SetArg(name, v) })
+				if !ok {
+					continue
+				}
+				want := see(machine.Input{Args: map[string]any{name: v}}, func(*machine.Loop) {})
+				assert.Equal(t, want, got, "%s of %s in %s", name, lp.Name, file)
+				if got != before {
+					changed[lp.Type.String()] = true
+				}
+			}
+		}
+	}
+	for _, typ := range []string{"kprobe", "tracepoint", "tracing", "lsm"} {
+		assert.True(t, changed[typ], "no %s program shows an argument", typ)
+	}
+}

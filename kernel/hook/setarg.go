@@ -19,11 +19,12 @@ func (c *Context) Bytes() []byte {
 }
 
 // SetArg changes an argument of the hook by name, "ret" for the return value, or a field of its trace record by path, in a context that exists. It
-// returns false where the value is not in the context itself: in the registers of the task, for a system call's wrapper, and in views.
+// returns false where the value is not in the context itself: in the registers of the task, for a system call's wrapper, in views, and in contexts
+// for several calls, such as those of iterators.
 func (c *Context) SetArg(name string, v uint64) bool {
 	b := c.Bytes()
 	p, ok := c.placeOf(name)
-	if b == nil || !ok || p.off+p.size > uint64(len(b)) {
+	if b == nil || !ok || len(c.steps) != 0 || p.off+p.size > uint64(len(b)) {
 		return false
 	}
 	endian.PutUint(c.k.Order(), b[p.off:p.off+p.size], v)
