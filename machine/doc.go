@@ -5,7 +5,9 @@
 // program's context, applies the rules that depend on the program type, and collects what a run did. It knows no
 // command line and renders nothing.
 //
-// Start from [New] and [Machine.Run]. A Machine is single-threaded; any number of machines run in parallel and share
+// Start from [New] and [Machine.Run]. [Machine.Snapshot] and [Machine.Restore] bring a state back. To run one program very often from one state,
+// with other input each time and at little more than the cost of its instructions, use [Machine.Loop]; for the packets of a capture, one after
+// another without restoring anything, [Machine.Replay]. A Machine is single-threaded; any number of machines run in parallel and share
 // only immutable BTF.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).

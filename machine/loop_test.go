@@ -270,3 +270,33 @@ func TestSetArgIsAnInput(t *testing.T) {
 		assert.True(t, changed[typ], "no %s program shows an argument", typ)
 	}
 }
+
+// TestLoopGoesOnWithOtherPrograms: after a run of a loop, other programs may run on what it left, and Rewind undoes that too.
+func TestLoopGoesOnWithOtherPrograms(t *testing.T) {
+	linked := load(t, "../examples/openat/openat.bpf.o", target(t, embedded.Name))
+	for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {
+		m := compose(t, linked, machine.Config{Engine: engine, Uncovered: true, Restores: true})
+		l, _, err := m.Loop("enter", machine.Input{})
+		require.NoError(t, err)
+		require.NoError(t, l.Warm(context.Background()))
+		var want [2][]string
+		used := m.Memory().Used()
+		for n := range 200 {
+			l.Rewind()
+			require.Equal(t, used, m.Memory().Used())
+			m.Kernel().Clock().Advance(uint64(1 + n%2))
+			_, err := l.Run(context.Background())
+			require.NoError(t, err)
+			l.Finish()
+			res := run(t, m, "leave")
+			require.Len(t, res.Events, 1, "the exit finds what the entry stored")
+			got := append(whole(m), everything(res))
+			if n < 2 {
+				want[n] = got
+			}
+			require.Equal(t, want[n%2], got)
+		}
+		l.Close()
+		require.Equal(t, machine.StatusOK, run(t, m, "enter").Status, "the machine goes on without the loop")
+	}
+}
