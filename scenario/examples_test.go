@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // exampleTargets are the kernels the examples run on: the embedded one and the full ones of the tree.
@@ -75,7 +76,7 @@ func TestExamples(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	targets := exampleTargets(t)
-	ran := map[string]int{}
+	ran, verdicts := map[string]int{}, verifier.NewCache()
 	for _, path := range files {
 		f, err := ParseFile(path)
 		require.NoError(t, err)
@@ -83,7 +84,7 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, err)
 		for _, target := range targets {
 			t.Run(filepath.Base(path)+"/"+target.Name, func(t *testing.T) {
-				r, err := Open(f, obj, target, Options{Config: machine.Config{Seed: 1}})
+				r, err := Open(f, obj, target, Options{Config: machine.Config{Seed: 1}, Verify: verdicts.Each(t.Context())})
 				if errors.Is(err, loader.ErrByteOrder) {
 					t.Skip("a kernel of the other byte order")
 				}

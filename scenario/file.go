@@ -30,6 +30,8 @@ type File struct {
 	// Kernels are the kernels to run on if the command names none.
 	Kernels []KernelName
 	Kernel  Setup
+	// Unverified means that programs run without a verdict, also those that the kernel's verifier refuses.
+	Unverified bool
 	// Objects, Maps and Globals are set up before the runs, in file order.
 	Objects, Maps, Globals []Pair
 	// Attach are programs that are attached to functions of others, with their targets.
@@ -411,6 +413,16 @@ func (f *File) decodeClock(n *Node) error {
 	return wrong.err()
 }
 
+// decodeVerify decodes whether programs are verified; they are if the file does not say.
+func (f *File) decodeVerify(n *Node) error {
+	if n == nil {
+		return nil
+	}
+	verify, err := n.bool("verify")
+	f.Unverified = !verify
+	return err
+}
+
 // decodeObjects decodes the mapping of kernel objects.
 func (f *File) decodeObjects(n *Node) error {
 	var err error
@@ -434,6 +446,7 @@ func (f *File) decodeObjects(n *Node) error {
 
 func (f *File) decodeTables(root *Node) error {
 	return try(
+		func() error { return f.decodeVerify(root.Get("verify")) },
 		func() error { return f.decodeObjects(root.Get("objects")) },
 		func() (err error) { f.Maps, err = root.Get("maps").pairs("maps"); return err },
 		func() (err error) { f.Globals, err = root.Get("globals").pairs("globals"); return err },

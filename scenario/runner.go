@@ -103,7 +103,7 @@ func (f *File) open(obj *loader.Object, target *loader.Target, load loader.LoadO
 		return nil, err
 	}
 	cfg := f.config(opt)
-	if opt.Verify != nil {
+	if opt.Verify != nil && !f.Unverified {
 		cfg.Verify = opt.Verify(linked)
 	}
 	m, err := machine.New(linked, cfg)
