@@ -20,7 +20,6 @@ type testFlags struct {
 	failFast bool
 	shard    string
 	seeds    int
-	verify   bool
 }
 
 // maxSeeds limits --seeds.
