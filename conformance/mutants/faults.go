@@ -85,7 +85,7 @@ var faults = []mutate.Fault{
 	{Name: "loader: a function that is not listed is there (14.1)", File: "loader/status.go", Old: "return StatusUnknownHook, unlisted(lp, \"function \"+name,", New: "return StatusOK, unlisted(lp, \"function \"+name,"},
 	{Name: "helpers: pointers into the packet stay valid (14.6)", File: "helpers/pktdata.go", Old: "if p.Region() == at && action == nil {", New: "if p.Region() != at && action == nil {"},
 	{Name: "mem: freed memory is used again at once (house)", File: "mem/alloc.go", Old: "m.quarBytes > quarantineBytes ||", New: "m.quarBytes > 0 ||"},
-	{Name: "kernel: an area includes its end", File: "kernel/model/areas.go", Anchor: "given := m.areas[mm]", Old: "addr < vma.Num(\"vm_end\")", New: "addr <= vma.Num(\"vm_end\")"},
+	{Name: "kernel: an area includes its end", File: "kernel/model/areas.go", Anchor: "list, given := m.areas.Lookup(mm)", Old: "addr < vma.Num(\"vm_end\")", New: "addr <= vma.Num(\"vm_end\")"},
 	{Name: "kernel: iov_iter's types change one release late", File: "uapi/since/rows_runtime.go", Old: "{\"IovecOne\", v6_7,", New: "{\"IovecOne\", v6_8,"},
 	{Name: "matrix: programs are compared on a running clock (14.24)", File: "matrix/cell.go", Old: "cfg.Clock.Frozen = true", New: "cfg.Clock.Frozen = false"},
 }
