@@ -35,9 +35,9 @@ var layers = []struct {
 	{"internal/worded", nil},
 	{"internal/undo", nil},
 	{"internal/snaptest", []string{"internal/undo"}}, // for tests only
-	{"internal/ceiling", nil},  // for tests only
-	{"internal/rewrite", nil},  // for tests only
-	{"internal/testsize", nil}, // for tests only
+	{"internal/ceiling", nil},                        // for tests only
+	{"internal/rewrite", nil},                        // for tests only
+	{"internal/testsize", nil},                       // for tests only
 	{"internal/markup", nil},
 	{"internal/visible", nil},
 	{"internal/lazyre", nil},
