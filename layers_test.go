@@ -25,7 +25,7 @@ var layers = []struct {
 }{
 	{"uapi", nil},
 	{"uapi/since", []string{"uapi"}},
-	{"progtype", []string{"uapi"}},
+	{"progtype", []string{"uapi/since", "uapi"}},
 	{"internal/bpfprobe", nil}, // for tests only
 	{"helpers/proto", []string{"uapi/since", "uapi", "progtype"}},
 	{"internal/keyhash", nil},
@@ -92,6 +92,8 @@ var layers = []struct {
 	{"machine/finding", nil},
 	{"machine", []string{"packet", "machine/finding", "internal/ordered", "internal/endian", "internal/usdt", "uapi", "progtype", "decode", "btf", "corerelo", "loader", "offsets", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/deferred", "helpers", "uapi/since"}},
 	{"search", []string{"internal/endian", "uapi", "decode", "loader", "maps", "machine"}},
+	{"race/order", nil},
+	{"race", []string{"uapi", "uapi/since", "progtype", "decode", "btf", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers/held", "machine/finding", "machine", "race/order"}},
 	{"traffic", []string{"internal/endian", "uapi", "btf", "mem", "loader", "kernel", "kernel/object", "kernel/net", "kernel/qdisc", "helpers", "machine", "uapi/since"}},
 	{"schedule", []string{"btf", "loader", "kernel", "kernel/sched", "helpers/proto", "helpers", "uapi", "maps", "machine"}},
 	{"device", []string{"internal/endian", "progtype", "decode", "btf", "loader", "kernel/hid", "machine"}},
@@ -109,7 +111,7 @@ var layers = []struct {
 	{"debug", []string{"internal/lazyre", "internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "verifier", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest", "debug/scopes", "debug/expr"}},
 	{"debug/repl", []string{"internal/worded", "internal/visible", "internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},
 	{"debug/dap", []string{"internal/worded", "internal/nearest", "decode", "debug", "debug/repl"}},
-	{"report", []string{"machine/finding", "internal/lazyre", "internal/exitcode", "internal/markup", "internal/visible", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "btf/ids", "packet", "corerelo", "loader", "offsets", "vm", "jit", "mem", "maps", "kernel", "helpers", "machine", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "scenario", "intest", "matrix"}},
+	{"report", []string{"machine/finding", "internal/lazyre", "internal/exitcode", "internal/markup", "internal/visible", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "btf/ids", "packet", "corerelo", "loader", "offsets", "vm", "jit", "mem", "maps", "kernel", "helpers", "machine", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "race", "scenario", "intest", "matrix"}},
 	{"testrun", []string{"internal/exitcode", "internal/kernels", "internal/shell", "loader", "kernel", "machine", "scenario", "intest", "debug", "report"}},
 	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
 	{"conformance", []string{"internal/endian", "internal/lazyre", "internal/worded", "internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},

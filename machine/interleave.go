@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/vm"
@@ -50,23 +51,37 @@ func (m *Machine) Interleave(runs []Interleaved) (*Interleaving, *Result, error)
 		in := r.Input
 		in.Trace, in.IgnoreUnset, in.interrupts = nil, true, r.Over
 		m.kernel.SetStream(stream.Later(r.Later))
+		p := m.byName[r.Program]
+		nth := 0
+		if p != nil {
+			nth = p.runs
+		}
 		s, res, err := m.Begin(r.Program, in)
 		if s == nil || err != nil {
 			x.Close()
 			return nil, res, err
 		}
+		p.runs = nth // both see the same event of the hook
 		first := m.kernel.Stream()
 		m.kernel.SetSink(nil)
 		s.Park()
-		x.runs = append(x.runs, together{s: s, first: first})
+		x.runs = append(x.runs, together{s: s, stream: first})
 	}
+	x.Rebase()
+	return x, nil, nil
+}
+
+// Rebase makes the current state the one from which the runs begin again.
+func (x *Interleaving) Rebase() {
+	m := x.m
+	x.Turn(-1)
 	for i := range x.runs {
-		x.runs[i].began = m.runs[m.parkedAt(x.runs[i].s)].keep()
+		r := &x.runs[i]
+		r.began, r.first = m.runs[m.parkedAt(r.s)].keep(), r.stream
 	}
-	m.runs = nil
+	m.runs = m.runs[:0]
 	x.base = m.Snapshot()
 	x.Rewind()
-	return x, nil, nil
 }
 
 // Rewind begins all runs again.
@@ -106,6 +121,17 @@ func (x *Interleaving) Run(n uint64) vm.Stop { return x.runs[x.active].s.Run(n) 
 
 // Session returns a run.
 func (x *Interleaving) Session(i int) *Session { return x.runs[i].s }
+
+// Held lists what a run holds.
+func (x *Interleaving) Held(i int) []held.Thing {
+	if i == x.active {
+		return x.m.env.Run.Held.Things()
+	}
+	if at := x.m.parkedAt(x.runs[i].s); at >= 0 && x.m.runs[at].record != nil {
+		return x.m.runs[at].record.Held.Things()
+	}
+	return nil
+}
 
 // Events takes the records that the runs sent so far.
 func (x *Interleaving) Events() []Event { return x.m.takeEvents() }
