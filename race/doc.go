@@ -4,4 +4,6 @@
 // race/order), how a program runs (machine), or how a finding is shown.
 //
 // Start with [Config] and [Run] for one set of actors, and [Meetings] for those of an object.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package race

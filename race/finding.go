@@ -1,6 +1,10 @@
 package race
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/bpfrun/bpfrun/machine/finding"
 )
 
@@ -22,6 +26,8 @@ type Finding struct {
 	// Trail are the actors of all steps of the order; Turns is the same in instructions.
 	Trail []uint8
 	Turns []Turn
+	// After means that each program had run before.
+	After bool
 	// Preemptions is how often an actor that could go on was interrupted.
 	Preemptions int
 }
@@ -50,4 +56,21 @@ type Difference struct {
 type Turn struct {
 	Actor int
 	Insns uint64
+}
+
+// about identifies what a finding is about: its kind and the places, whatever their order.
+func (f *Finding) about() string {
+	var at []string
+	for _, p := range f.Sides {
+		if f.Kind == finding.Deadlock && p.What == interruptedHere {
+			continue // wherever that is
+		}
+		place := fmt.Sprintf("%s %s", p.Program, p.Source)
+		if p.Source == "" {
+			place = fmt.Sprintf("%s %d", p.Program, p.Insn)
+		}
+		at = append(at, place)
+	}
+	slices.Sort(at)
+	return string(f.Kind) + " " + strings.Join(slices.Compact(at), "|")
 }

@@ -1,5 +1,7 @@
 package race
 
+import "github.com/bpfrun/bpfrun/race/order"
+
 // verdict is why an outcome that no sequential order has is wrong.
 type verdict struct {
 	torn   bool  // a value consists of parts of several
@@ -23,7 +25,7 @@ func (w *watch) judge() (verdict, bool) {
 // decided reports whether an effect depends on reads between which, or after which, another actor wrote: together they fit into no sequential order.
 func (w *watch) decided(act int) (verdict, bool) {
 	e := &w.events[act]
-	if e.failed || !e.writes() && !e.effect {
+	if e.failed || e.locks() || !e.writes() && !e.effect {
 		return verdict{}, false
 	}
 	parts := append(append([]int(nil), e.by...), act)
@@ -37,7 +39,7 @@ func (w *watch) decided(act int) (verdict, bool) {
 				continue
 			}
 			w1 := w.next(d1, other)
-			if w1 < 0 {
+			if w1 < 0 || w1 < act && w.current(d1, act) {
 				continue
 			}
 			for i := len(parts) - 1; i >= 0; i-- {
@@ -55,10 +57,41 @@ func (w *watch) decided(act int) (verdict, bool) {
 	return verdict{}, false
 }
 
+// current reports whether what was read is still there when an actor acts, as if nobody had come in between: whoever wrote last left what the actor read, or
+// what it then wrote itself.
+func (w *watch) current(read, act int) bool {
+	r := &w.events[read]
+	if r.kind != plainRead || len(r.touches) != 1 {
+		return false
+	}
+	value, last := r.value, -1
+	for i := read + 1; i < act; i++ {
+		e := &w.events[i]
+		if !e.writes() || !e.conflicts(r) {
+			continue
+		}
+		if e.kind != plainWrite || len(e.touches) != 1 || e.touches[0] != (order.Touch{Addr: r.touches[0].Addr, Size: r.touches[0].Size, Write: true}) {
+			return false
+		}
+		if last = i; e.actor == r.actor {
+			value = e.value
+		}
+	}
+	return last >= 0 && low(w.events[last].value, r.touches[0].Size) == low(value, r.touches[0].Size)
+}
+
+// low returns the lowest n bytes of a value.
+func low(v, n uint64) uint64 {
+	if n >= 8 {
+		return v
+	}
+	return v & (1<<(8*n) - 1)
+}
+
 // next returns the first event of another actor after an event that conflicts with it, -1 for none.
 func (w *watch) next(at, other int) int {
 	for i := at + 1; i < len(w.events); i++ {
-		if e := &w.events[i]; e.actor == other && e.conflicts(&w.events[at]) {
+		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) {
 			return i
 		}
 	}
@@ -68,7 +101,7 @@ func (w *watch) next(at, other int) int {
 // before returns the last event of another actor before one that conflicts with it.
 func (w *watch) before(at, other int) int {
 	for i := at - 1; i >= 0; i-- {
-		if e := &w.events[i]; e.actor == other && e.conflicts(&w.events[at]) {
+		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) {
 			return i
 		}
 	}

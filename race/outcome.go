@@ -1,24 +1,26 @@
 package race
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/race/order"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // outcome is what an order led to: what actors returned, what is in maps and globals, what was sent.
 type outcome struct {
 	// key is equal for equal outcomes.
-	key  string
-	rets []uint64
-	// parts are what it consists of, by name, in an order of their own.
+	key string
+	// parts are what it consists of; those without a name are for the key alone.
 	parts []part
 }
 
@@ -26,14 +28,17 @@ type outcome struct {
 type part struct {
 	name  string
 	value []byte
+	addr  uint64 // of bytes with a fixed address
+	// spec and typ are the type of the value, if it is known.
+	spec *btf.Spec
+	typ  btf.ID
 }
 
-// cells are the bytes with fixed addresses that actors write, and the maps whose elements come and go.
+// cells are the bytes with fixed addresses that actors write.
 type cells struct {
-	words   map[uint64]bool // by address / 8
-	sorted  []uint64
-	dynamic map[maps.Map]bool
-	grown   bool
+	words  map[uint64]bool // by address / 8
+	sorted []uint64
+	grown  bool
 }
 
 // hasBuffers reports whether an object has buffers for records.
@@ -49,6 +54,22 @@ func hasBuffers(m *machine.Machine) bool {
 	return false
 }
 
+// hashesOf lists the maps whose elements come and go and that programs refer to. Arrays of maps belong to user space.
+func hashesOf(m *machine.Machine) []*loader.Map {
+	var out []*loader.Map
+	for _, def := range m.Linked().Maps {
+		if b, ok := m.Map(def); ok && (isHash(b.Spec().Type) || isQueue(b.Spec().Type)) && b.Spec().Inner == nil {
+			out = append(out, def)
+		}
+	}
+	return out
+}
+
+// isQueue reports whether elements of maps of a type have no keys.
+func isQueue(t uapi.MapType) bool {
+	return t == uapi.MapTypeQueue || t == uapi.MapTypeStack || t == uapi.MapTypeSkStorage || t == uapi.MapTypeTaskStorage || t == uapi.MapTypeInodeStorage || t == uapi.MapTypeCgrpStorage
+}
+
 // note notes what a step writes.
 func (s *system) note(c *cells, a *access) {
 	for _, t := range a.touches {
@@ -60,8 +81,7 @@ func (s *system) note(c *cells, a *access) {
 			continue
 		}
 		if m, ok := r.Owner.(maps.Map); ok && isHash(m.Spec().Type) {
-			c.dynamic[m] = true
-			continue
+			continue // its elements are compared as a whole
 		}
 		for w := t.Addr >> 3; w <= (t.Addr+t.Size-1)>>3; w++ {
 			if !c.words[w] {
@@ -76,35 +96,61 @@ func (s *system) note(c *cells, a *access) {
 // sort brings the cells into an order that does not depend on when they were found.
 func (c *cells) sort() { slices.Sort(c.sorted) }
 
-// outcome collects the outcome of the order that has just ended.
-func (s *system) outcome(c *cells) *outcome {
-	o := &outcome{}
-	var key []byte
-	add := func(name string, value []byte) {
-		o.parts = append(o.parts, part{name, value})
-		key = binary.AppendUvarint(key, uint64(len(value)))
-		key = append(key, value...)
+// collector takes the parts of an outcome.
+type collector struct {
+	key   []byte
+	parts []part
+	named bool // parts are wanted
+}
+
+// add adds a part; what says how it is shown.
+func (c *collector) add(value []byte, what func() part) {
+	c.key = binary.AppendUvarint(c.key, uint64(len(value)))
+	c.key = append(c.key, value...)
+	if c.named {
+		p := what()
+		if p.value == nil {
+			p.value = slices.Clone(value)
+		}
+		c.parts = append(c.parts, p)
 	}
+}
+
+// outcomeKey identifies the outcome of the order that has just ended: equal outcomes have equal keys. It is valid until the next call.
+func (s *system) outcomeKey(c *cells) []byte {
+	s.collected.key, s.collected.named = s.collected.key[:0], false
+	s.collect(c, &s.collected)
+	return s.collected.key
+}
+
+// outcome describes the outcome of the order that has just ended.
+func (s *system) outcome(c *cells) *outcome {
+	col := collector{named: true}
+	s.collect(c, &col)
+	return &outcome{key: string(col.key), parts: col.parts}
+}
+
+// collect collects what the order that has just ended led to.
+func (s *system) collect(c *cells, to *collector) {
+	var buf [8]byte
 	for i := range s.now {
 		p := &s.now[i]
-		if p.state != order.Done {
-			add("end of "+s.actors[i].label(), []byte("never"))
+		named := func(what string) func() part {
+			return func() part { return part{name: what + s.actors[i].label()} }
+		}
+		switch {
+		case p.state != order.Done:
+			to.add([]byte("never"), named("end of "))
+			continue
+		case p.end.fault != nil:
+			to.add([]byte(p.end.fault.Error()), named("end of "))
 			continue
 		}
-		if f := p.end.fault; f != nil {
-			add("end of "+s.actors[i].label(), []byte(f.Error()))
-			continue
-		}
-		o.rets = append(o.rets, p.end.ret)
-		add("r0 of "+s.actors[i].label(), binary.LittleEndian.AppendUint64(nil, p.end.ret))
-		if len(p.end.packet) > 0 {
-			add("packet of "+s.actors[i].label(), p.end.packet)
-		}
-		if len(p.end.trace) > 0 {
-			add("trace of "+s.actors[i].label(), []byte(strings.Join(p.end.trace, "\n")))
-		}
+		binary.LittleEndian.PutUint64(buf[:], p.end.ret)
+		to.add(buf[:], named("r0 of "))
+		to.add(p.end.packet, named("packet of "))
+		to.add([]byte(strings.Join(p.end.trace, "\n")), named("trace of "))
 	}
-	var buf [8]byte
 	for _, w := range c.sorted {
 		r := s.region(w << 3)
 		if r == nil {
@@ -115,40 +161,60 @@ func (s *system) outcome(c *cells) *outcome {
 		if s.memory.Read(lo, b) != nil {
 			clear(b)
 		}
-		add("", slices.Clone(b))
-		o.parts[len(o.parts)-1].name = fmt.Sprintf("%#x", lo)
+		to.add(b, func() part { return part{name: fmt.Sprintf("%#x", lo), addr: lo} })
 	}
-	for _, def := range s.m.Linked().Maps {
-		if m, ok := s.m.Map(def); ok && (c.dynamic[m] || isHash(m.Spec().Type)) {
-			for _, e := range m.Entries() {
-				for cpu, v := range e.PerCPU {
-					add(fmt.Sprintf("%s[%x] of CPU %d", def.Name, e.Key, cpu), append(slices.Clone(e.Key), v...))
-				}
-				if e.PerCPU == nil {
-					add(fmt.Sprintf("%s[%x]", def.Name, e.Key), append(slices.Clone(e.Key), e.Value...))
-				}
+	for _, def := range s.hashes {
+		m, ok := s.m.Map(def)
+		if !ok {
+			continue
+		}
+		for _, e := range m.Entries() {
+			to.add(e.Key, func() part { return part{} })
+			for cpu, v := range e.PerCPU {
+				to.add(v, func() part { return s.element(def, e.Key, cpu) })
+			}
+			if e.PerCPU == nil {
+				to.add(e.Value, func() part { return s.element(def, e.Key, -1) })
 			}
 		}
 	}
 	if s.buffers {
-		s.addRecords(add)
+		for _, e := range s.records() {
+			to.add([]byte(e.Map), func() part { return part{} })
+			to.add(e.Data, func() part {
+				return part{name: "record of " + e.Map, spec: s.m.EventTypes().Spec(), typ: e.Type}
+			})
+		}
 	}
-	o.key = string(key)
-	return o
 }
 
-// addRecords adds the records that were sent, in an order that does not depend on when.
-func (s *system) addRecords(add func(string, []byte)) {
-	events := s.x.Events()
-	sort.Slice(events, func(i, j int) bool {
-		if events[i].Map != events[j].Map {
-			return events[i].Map < events[j].Map
-		}
-		return string(events[i].Data) < string(events[j].Data)
-	})
-	for _, e := range events {
-		add("record of "+e.Map, e.Data)
+// element describes a part that is an element of a map.
+func (s *system) element(def *loader.Map, key []byte, cpu int) part {
+	spec := s.m.Linked().Object.BTF
+	text := fmt.Sprintf("%x", key)
+	if spec != nil && def.KeyType != 0 {
+		text = spec.FormatString(def.KeyType, key)
 	}
+	p := part{name: fmt.Sprintf("%s[%s]", def.Name, text), spec: spec, typ: def.ValueType}
+	if cpu >= 0 {
+		p.name += fmt.Sprintf(" of CPU %d", cpu)
+	}
+	return p
+}
+
+// records returns the records that were sent, in an order that does not depend on when.
+func (s *system) records() []machine.Event {
+	if s.sent {
+		return s.events
+	}
+	s.events, s.sent = s.x.Events(), true
+	slices.SortFunc(s.events, func(a, b machine.Event) int {
+		if a.Map != b.Map {
+			return strings.Compare(a.Map, b.Map)
+		}
+		return bytes.Compare(a.Data, b.Data)
+	})
+	return s.events
 }
 
 // describe names the bytes at an address: "map value counters[0]+8".

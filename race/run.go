@@ -31,8 +31,8 @@ type Report struct {
 	Orders   int
 	Complete bool
 	Findings []Finding
-	// Shared is how many bytes and places of maps several actors access, at least one of them writing: 0 if their order does not matter.
-	Shared int
+	// Insns is how many instructions one sequential order has.
+	Insns uint64
 }
 
 // mostWrong is how many different outcomes that no sequential order has are looked at.
@@ -59,7 +59,7 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 	defer s.x.Close()
 	h := &hunt{
 		s: s, report: &Report{Actors: actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{},
-		cells: cells{words: map[uint64]bool{}, dynamic: s.dynamic()},
+		cells: cells{words: map[uint64]bool{}},
 	}
 	h.runSequential()
 	if !cfg.Until.IsZero() {
@@ -143,6 +143,10 @@ func (h *hunt) runSequential() {
 			}
 		}
 		all = append(all, h.s.outcome(&h.cells))
+		h.report.Insns = 0
+		for i := range h.s.actors {
+			h.report.Insns += h.s.insns(i)
+		}
 	}
 	// The first time is to find out which bytes they write.
 	for range 2 {
@@ -190,10 +194,11 @@ func (h *hunt) each(o order.Order) bool {
 		h.stuck(o)
 		return !h.stop
 	}
-	out := h.s.outcome(&h.cells)
-	if h.sequential[out.key] != nil || h.wrong[out.key] {
+	key := h.s.outcomeKey(&h.cells)
+	if h.sequential[string(key)] != nil || h.wrong[string(key)] {
 		return true
 	}
+	out := h.s.outcome(&h.cells)
 	if len(h.wrong) >= mostWrong {
 		h.stop = true
 		return false
@@ -244,13 +249,7 @@ func (h *hunt) follow(trail []uint8) *watch {
 
 // add adds a finding, once for each set of places.
 func (h *hunt) add(f Finding) {
-	key := string(f.Kind)
-	for _, p := range f.Sides {
-		key += "|" + p.Program + p.Source
-		if p.Source == "" {
-			key += string(rune('0' + p.Insn))
-		}
-	}
+	key := f.about()
 	if h.known[key] {
 		return
 	}

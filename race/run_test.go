@@ -23,7 +23,7 @@ func machineOf(t testing.TB, file string, release uapi.Release) *machine.Machine
 	require.NoError(t, err)
 	var opts []loader.TargetOption
 	if release != 0 {
-		opts = append(opts, loader.WithVersion(uint32(release)))
+		opts = append(opts, loader.WithVersion(uint32(release)<<8))
 	}
 	linked, err := obj.Load(loader.NewTarget("6.12", spec, opts...), loader.LoadOptions{})
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/bpfrun/bpfrun/helpers/held"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/race/order"
@@ -23,7 +24,11 @@ type system struct {
 	lately [4]*mem.Region
 	nth    int
 	// buffers are whether the object has buffers for records.
-	buffers bool
+	buffers   bool
+	hashes    []*loader.Map
+	collected collector
+	events    []machine.Event // of the order that has just ended, if sent
+	sent      bool
 	// watch follows every instruction; nil for full speed.
 	watch *watch
 }
@@ -67,7 +72,7 @@ func newSystem(m *machine.Machine, actors []Actor) (*system, error) {
 		return nil, &NotRunnableError{refused.Program, refused.Status, m.ProgramError(refused.Program)}
 	}
 	s.x = x
-	s.buffers = hasBuffers(m)
+	s.buffers, s.hashes = hasBuffers(m), hashesOf(m)
 	s.begin()
 	return s, nil
 }
@@ -91,6 +96,7 @@ func (s *system) Actors() int { return len(s.actors) }
 // Begin implements [order.System].
 func (s *system) Begin() {
 	s.x.Rewind()
+	s.sent = false
 	for i := range s.now {
 		touches := s.now[i].next.touches
 		s.now[i] = s.start[i]

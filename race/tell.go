@@ -55,17 +55,26 @@ func (h *hunt) tell(f *Finding, w *watch, v verdict) {
 		f.Text = fmt.Sprintf("%s is a mixture of what %s and %s write", place, h.s.actors[act.actor].label(), h.other(act.actor))
 	case w.events[v.read].kind == lookup:
 		f.Text = fmt.Sprintf("%s changes %s because of what it looked up before %s changed it", h.s.actors[act.actor].label(), place, h.other(act.actor))
-	case h.place(&w.events[v.read]) == place:
+	case h.place(&w.events[v.read]) == place && act.kind == plainWrite:
 		f.Text = fmt.Sprintf("an update of %s is lost: %s writes what it computed before %s changed it", place, h.s.actors[act.actor].label(), h.other(act.actor))
 	default:
 		f.Text = fmt.Sprintf("%s acts on %s, which %s changed after it was read", h.s.actors[act.actor].label(), h.place(&w.events[v.read]), h.other(act.actor))
 	}
 	nested := slices.ContainsFunc(f.Actors, func(a Actor) bool { return a.Over >= 0 })
+	if nested && v.torn && h.ownCPU(act) {
+		f.Text = fmt.Sprintf("%s changes %s while %s uses it", h.other(act.actor), h.element(act), h.s.actors[act.actor].label())
+	}
 	if v.count && nested && h.ownCPU(act) {
 		f.Kind, f.Benign = finding.DataRace, true
 		f.Text = fmt.Sprintf("%s may lose a count when %s is interrupted", place, h.s.actors[act.actor].label())
 	}
-	f.Advice = advise(h.s.m.Linked().Target.Version, w, v, nested, h.ownCPU(act))
+	f.Advice = listed(advise(h.s.m.Linked().Target.Version, w, v, nested, h.ownCPU(act)))
+}
+
+// element names the element of a map that an event is about, without the member.
+func (h *hunt) element(e *event) string {
+	name, _, _ := strings.Cut(h.place(e), ".")
+	return name
 }
 
 // ownCPU reports whether an event is about memory of one CPU.
@@ -109,7 +118,7 @@ func (h *hunt) what(e *event) string {
 		n = e.touches[0].Size
 	}
 	value := ""
-	if n > 0 && n <= 8 {
+	if e.known && n > 0 && n <= 8 {
 		value = " = " + number(e.value&(^uint64(0)>>(64-8*n)))
 	}
 	switch e.kind {
@@ -209,8 +218,10 @@ func (s *system) field(t order.Touch) string {
 	base := r.Describe(t.Addr)
 	base = strings.TrimPrefix(strings.TrimPrefix(base, "map value "), "global data ")
 	in := uint64(off)
-	if _, o, ok := r.Elem(t.Addr); ok {
-		in = o
+	if at, o, ok := r.Elem(t.Addr); ok {
+		if in = o; spec.Type == uapi.MapTypePercpuArray { // the values of all CPUs are one array
+			base = fmt.Sprintf("%s[%d]", spec.Name, at/uint64(s.m.Kernel().CPUs()))
+		}
 	}
 	if spec.BTF != nil && spec.ValueType != 0 && uint64(spec.ValueSize) > t.Size {
 		return base + member(spec.BTF, spec.ValueType, uint32(in), int(t.Size))
@@ -248,6 +259,9 @@ func (h *hunt) differs(out *outcome) []Difference {
 	index := func(o *outcome) map[string]string {
 		all, seen := map[string]string{}, map[string]int{}
 		for _, p := range o.parts {
+			if p.name == "" {
+				continue
+			}
 			name := p.name
 			if seen[p.name]++; seen[p.name] > 1 {
 				name = fmt.Sprintf("%s (%d)", p.name, seen[p.name])
@@ -328,6 +342,8 @@ func (h *hunt) value(p part) string {
 		return string(b)
 	case strings.HasPrefix(p.name, "r0 of"):
 		return number(binary.LittleEndian.Uint64(b))
+	case p.typ != 0:
+		return p.spec.FormatString(p.typ, b)
 	case len(b) == 8:
 		return number(h.s.memory.ByteOrder().Uint64(b))
 	case len(b) == 4:
@@ -355,6 +371,9 @@ func (h *hunt) faulted(f *Finding) bool {
 	return len(f.Sides) > 0
 }
 
+// interruptedHere is what an actor does that was stopped by one on its CPU.
+const interruptedHere = "was interrupted here"
+
 // stuck adds a finding for actors that wait for each other.
 func (h *hunt) stuck(o order.Order) {
 	f := Finding{Kind: finding.Deadlock, Actors: h.s.actors, Trail: slices.Clone(o.Trail), Preemptions: o.Preemptions}
@@ -368,7 +387,7 @@ func (h *hunt) stuck(o order.Order) {
 		s := h.side(i, prog, h.s.thread.PC())
 		switch {
 		case h.s.stopped(i):
-			s.What = "was interrupted here"
+			s.What = interruptedHere
 		case p.idle:
 			s.What = "tries forever to exchange " + h.s.field(p.next.touches[0])
 		default:
@@ -384,6 +403,9 @@ func (h *hunt) stuck(o order.Order) {
 // pair notes two plain writes that can come in either order.
 func (h *hunt) pair(a, b int) {
 	x, y := &h.s.now[a], &h.s.now[b]
+	if h.s.actors[a].Input.CPU == h.s.actors[b].Input.CPU {
+		return // one ends before the other goes on
+	}
 	if x.next.kind != plainWrite || y.next.kind != plainWrite {
 		return
 	}
@@ -430,9 +452,6 @@ func (s *system) insns(i int) uint64 {
 	return s.x.Session(i).Insns()
 }
 
-// dynamic are the maps whose elements come and go.
-func (s *system) dynamic() map[maps.Map]bool { return map[maps.Map]bool{} }
-
 // sortFindings puts those first that do most harm.
 func sortFindings(list []Finding) {
 	rank := func(f *Finding) int {
@@ -449,6 +468,16 @@ func sortFindings(list []Finding) {
 	slices.SortStableFunc(list, func(a, b Finding) int { return rank(&a) - rank(&b) })
 }
 
+// listed makes alternatives of advice.
+func listed(advice []string) []string {
+	for i := range advice {
+		if i > 0 {
+			advice[i] = "or " + advice[i]
+		}
+	}
+	return advice
+}
+
 // advise says what can be done about a verdict, by what the release has.
 func advise(version uint32, w *watch, v verdict, nested, own bool) []string {
 	release := uapi.ReleaseOf(version)
@@ -462,24 +491,24 @@ func advise(version uint32, w *watch, v verdict, nested, own bool) []string {
 	case nested && own:
 		out = append(out, "give each level of nesting its own element: count the level in a per-CPU variable at entry and exit, and use it as index")
 		if kfunc("bpf_preempt_disable") {
-			out = append(out, "or keep other tasks away: bpf_preempt_disable and bpf_preempt_enable around it")
+			out = append(out, "keep other tasks away: bpf_preempt_disable and bpf_preempt_enable around it")
 		}
 		if kfunc("bpf_local_irq_save") {
-			out = append(out, "or interrupts: bpf_local_irq_save and bpf_local_irq_restore")
+			out = append(out, "interrupts: bpf_local_irq_save and bpf_local_irq_restore")
 		}
 	case v.read >= 0 && w.events[v.read].kind == lookup:
 		out = append(out, "add the element with BPF_NOEXIST, and look it up again when that fails with -EEXIST")
 	case v.read >= 0 && !v.torn && len(w.events[v.act].touches) > 0 && w.events[v.read].touches[0].Addr == w.events[v.act].touches[0].Addr:
 		out = append(out, "change it by one operation: __sync_fetch_and_add(&x, n)")
 		if has.Has(since.AtomicsFull) {
-			out = append(out, "or decide by what such an operation returns, or by __sync_val_compare_and_swap")
+			out = append(out, "decide by what such an operation returns, or by __sync_val_compare_and_swap")
 		}
 		if !own {
-			out = append(out, "or count per CPU, in a per-CPU map")
+			out = append(out, "count per CPU, in a per-CPU map")
 		}
 	}
 	if h, ok := proto.Lookup(uapi.FuncSpinLock); ok && h.In(release) && !own {
-		out = append(out, "or hold a bpf_spin_lock in the value from the first read to the last write (not in tracing programs)")
+		out = append(out, "hold a bpf_spin_lock in the value from the first read to the last write (not in tracing programs)")
 	}
 	return out
 }

@@ -33,7 +33,8 @@ type event struct {
 	by []int
 	// failed means that a compare-and-exchange or a validated change did not happen.
 	failed bool
-	value  uint64 // read or written, of accesses of at most eight bytes
+	value  uint64 // that a load reads or a store writes, if known
+	known  bool
 }
 
 // writes reports whether an event changes something that is shared.
@@ -46,6 +47,9 @@ func (e *event) plain() bool { return e.kind == plainRead || e.kind == plainWrit
 
 // looks reports whether an event is a read that can be outdated when it decides something.
 func (e *event) looks() bool { return e.kind == plainRead || e.kind == lookup || e.kind == atomicRead }
+
+// locks reports whether an event takes or releases a lock.
+func (e *event) locks() bool { return e.kind == lock || e.kind == unlock }
 
 // conflicts reports whether the order of two events matters.
 func (e *event) conflicts(o *event) bool {
@@ -95,7 +99,7 @@ func (w *watch) step(s *system, i int) {
 		f.retired |= retire // it sees what is there now
 	}
 	e.by = f.events(by &^ f.retired)
-	if e.kind != plainWrite {
+	if e.kind != plainWrite && e.kind != change {
 		f.retired |= retire
 	}
 	w.at = len(w.events)
@@ -116,6 +120,17 @@ func (w *watch) overlapping(f *flow, e *event) set {
 			if slices.ContainsFunc(e.touches, t.Overlaps) {
 				out |= 1 << min(n, 63)
 			}
+		}
+	}
+	return out
+}
+
+// earlier returns the reads before an event of the bytes that it touches.
+func (w *watch) earlier(f *flow, at int) set {
+	var out set
+	for n, read := range f.reads {
+		if read < at && slices.ContainsFunc(w.events[read].touches, func(t order.Touch) bool { return slices.ContainsFunc(w.events[at].touches, t.Overlaps) }) {
+			out |= 1 << min(n, 63)
 		}
 	}
 	return out
@@ -285,7 +300,7 @@ func (w *watch) flow(s *system, f *flow, in decode.Insn, info *decode.Info, from
 		f.regs[in.Dst] = 0
 	case decode.FormLoad, decode.FormLoadAcq:
 		if e != nil {
-			e.value = regs[in.Dst]
+			e.value, e.known = regs[in.Dst], true
 			f.regs[in.Dst] = from | read
 			break
 		}
@@ -293,7 +308,7 @@ func (w *watch) flow(s *system, f *flow, in decode.Insn, info *decode.Info, from
 	case decode.FormStoreImm, decode.FormStoreReg, decode.FormStoreRel:
 		addr := before[in.Dst] + uint64(int64(in.Off))
 		if e != nil {
-			e.value = before[in.Src&15%11]
+			e.value, e.known = before[in.Src&15%11], true
 			if info.Form == decode.FormStoreImm {
 				e.value = uint64(int64(in.Imm))
 			}
@@ -308,6 +323,11 @@ func (w *watch) flow(s *system, f *flow, in decode.Insn, info *decode.Info, from
 		}
 		f.regs[0] = from | read
 	case decode.FormJumpImm, decode.FormJumpReg:
+		for _, at := range f.events(from &^ f.retired) {
+			if w.events[at].kind == change { // whether it succeeded says more than what was looked up before
+				f.retired |= w.earlier(f, at)
+			}
+		}
 		f.control |= from &^ f.retired
 	case decode.FormLdAbs, decode.FormLdInd:
 		f.regs[0] = from

@@ -69,6 +69,8 @@ type RaceFinding struct {
 	Order   []RaceTurn   `json:"order"`
 	Differs []RaceDiffer `json:"outcome"`
 	Advice  []string     `json:"advice"`
+	// AfterRuns means that each program had run once before.
+	AfterRuns bool `json:"after_runs"`
 	// Preemptions is how often an actor that could go on was interrupted.
 	Preemptions int    `json:"preemptions"`
 	Scenario    string `json:"scenario,omitempty"`
@@ -138,7 +140,7 @@ func (d *RaceDocument) Add(m race.Meeting, r *race.Report) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out := RaceFinding{
-			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, Insn: -1,
+			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Insn: -1,
 			Sides: []RaceSide{}, Order: []RaceTurn{}, Differs: []RaceDiffer{},
 		}
 		if out.Advice == nil {
@@ -231,6 +233,9 @@ const column = 46
 func (f *RaceFinding) write(w io.Writer, st style) {
 	visible.Fprintf(w, "%s: %s\n", st.red(f.Kind), f.Message)
 	visible.Fprintf(w, "\n")
+	if f.AfterRuns {
+		visible.Fprintf(w, "  After each program has run once:\n")
+	}
 	var head strings.Builder
 	for i, a := range f.Actors {
 		title := fmt.Sprintf("CPU %d: %s", a.CPU, a.Name)

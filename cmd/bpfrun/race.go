@@ -152,7 +152,7 @@ func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.
 		if c.timed {
 			cfg.Random = 1 << 62
 		}
-		r, err := race.Run(ctx, m, meeting.Actors, cfg)
+		r, err := race.Explore(ctx, m, meeting, cfg)
 		if err != nil {
 			var not *race.NotRunnableError
 			if errors.As(err, &not) {

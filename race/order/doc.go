@@ -14,4 +14,6 @@
 // Beyond the bound, [Explorer.Random] takes orders at random with priorities that change at random points (PCT: Burckhardt and others, ASPLOS 2010).
 //
 // Start with [System], what is explored, and [Explorer].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package order

@@ -31,4 +31,25 @@ int atomic(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+
+// Some hundred instructions, ten of which touch what is shared.
+SEC("xdp")
+int lengthy(struct xdp_md *ctx)
+{
+	__u32 key = 0, x = ctx->rx_queue_index + 1;
+	__u64 *n = bpf_map_lookup_elem(&hits, &key);
+
+	if (!n)
+		return XDP_PASS;
+	for (int i = 0; i < 5; i++) {
+		for (int j = 0; j < 4; j++)
+			x = x * 3 + (x >> 3);
+		__sync_fetch_and_add(n, x);
+		for (int j = 0; j < 4; j++)
+			x = x * 5 + (x >> 7);
+		__sync_fetch_and_add(n, x & 1);
+	}
+	return XDP_PASS;
+}
+
 char _license[] SEC("license") = "GPL";
