@@ -146,6 +146,10 @@ func (s *system) collect(c *cells, to *collector) {
 			to.add([]byte(p.end.fault.Error()), named("end of "))
 			continue
 		}
+		if s.actors[i].User != nil {
+			to.add(p.end.user, named("results of "))
+			continue
+		}
 		binary.LittleEndian.PutUint64(buf[:], p.end.ret)
 		to.add(buf[:], named("r0 of "))
 		to.add(p.end.packet, named("packet of "))

@@ -57,10 +57,7 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 		return nil, err
 	}
 	defer s.x.Close()
-	h := &hunt{
-		s: s, report: &Report{Actors: actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{},
-		cells: cells{words: map[uint64]bool{}},
-	}
+	h := newHunt(s)
 	h.runSequential()
 	if !cfg.Until.IsZero() {
 		var cancel context.CancelFunc
@@ -90,6 +87,13 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 		h.report.Orders++
 	}
 	return h.done(ctx, cfg, nil)
+}
+
+func newHunt(s *system) *hunt {
+	return &hunt{
+		s: s, report: &Report{Actors: s.actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{},
+		cells: cells{words: map[uint64]bool{}},
+	}
 }
 
 // done returns the report. That the time is over is no error.

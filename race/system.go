@@ -18,6 +18,7 @@ type system struct {
 	memory *mem.Memory
 	thread *vm.Thread
 	actors []Actor
+	run    []int // number of each actor's run, -1 for user space
 	now    []progress
 	start  []progress // at the first shared access of each
 	codes  map[*vm.Image]*code
@@ -43,6 +44,8 @@ type progress struct {
 	spinAt uint64
 	idle   bool // it spins until the bytes at spinAt change
 	was    uint64
+	step   int  // of user space
+	failed bool // that step
 	end    ending
 }
 
@@ -52,6 +55,7 @@ type ending struct {
 	fault  *vm.Fault
 	trace  []string
 	packet []byte
+	user   []byte // what each step of user space returned
 }
 
 // spinning is how many failures in a row mean that an actor waits.
@@ -62,6 +66,11 @@ func newSystem(m *machine.Machine, actors []Actor) (*system, error) {
 	s := &system{m: m, memory: m.Memory(), thread: m.Thread(), actors: actors, codes: map[*vm.Image]*code{}}
 	var runs []machine.Interleaved
 	for i, a := range actors {
+		if a.User != nil {
+			s.run = append(s.run, -1)
+			continue
+		}
+		s.run = append(s.run, len(runs))
 		runs = append(runs, machine.Interleaved{Program: a.Program, Input: a.Input, Over: a.Over >= 0, Later: uint64(i) * 1000})
 	}
 	x, refused, err := m.Interleave(runs)
@@ -82,7 +91,11 @@ func (s *system) begin() {
 	s.start = make([]progress, len(s.actors))
 	s.now = s.start
 	for i := range s.actors {
-		s.x.Turn(i)
+		if s.actors[i].User != nil {
+			s.userNext(i)
+			continue
+		}
+		s.turn(i)
 		s.advance(i)
 	}
 	s.x.Rebase()
@@ -110,6 +123,10 @@ func (s *system) Next(i int) (order.State, []order.Touch) {
 	if p.state == order.Done {
 		return order.Done, nil
 	}
+	if s.actors[i].User != nil {
+		s.userNext(i) // elements may have come or gone
+		return p.state, p.next.touches
+	}
 	if s.stopped(i) || p.next.kind == lock && s.taken(p.next.touches) || p.idle && s.word(p.spinAt) == p.was {
 		return order.Blocked, p.next.touches
 	}
@@ -131,7 +148,7 @@ func (s *system) stopped(i int) bool {
 
 // masked reports whether an actor has disabled what would interrupt it. A bpf_spin_lock disables interrupts (__bpf_spin_lock_irqsave).
 func (s *system) masked(i int, by Entry) bool {
-	for _, t := range s.x.Held(i) {
+	for _, t := range s.x.Held(s.run[i]) {
 		switch t.Kind {
 		case held.SpinLock, held.IRQ:
 			if by != ByNMI {
@@ -144,6 +161,13 @@ func (s *system) masked(i int, by Entry) bool {
 		}
 	}
 	return false
+}
+
+// turn makes an actor's program the one at work.
+func (s *system) turn(i int) {
+	if s.run[i] >= 0 {
+		s.x.Turn(s.run[i])
+	}
 }
 
 // taken reports whether a lock that a call takes is held.
@@ -163,8 +187,18 @@ func (s *system) word(addr uint64) uint64 {
 // Step implements [order.System].
 func (s *system) Step(i int) {
 	p := &s.now[i]
-	s.x.Turn(i)
 	p.begun = true
+	if s.actors[i].User != nil {
+		if s.watch != nil {
+			s.watch.user(s, i)
+		}
+		s.userStep(i)
+		if s.watch != nil && p.failed {
+			s.watch.events[len(s.watch.events)-1].failed = true
+		}
+		return
+	}
+	s.turn(i)
 	if s.watch != nil {
 		s.watch.step(s, i)
 	}
@@ -200,7 +234,7 @@ func (s *system) access(p *progress) vm.Stop {
 		b := make([]byte, n)
 		kept := s.memory.Read(p.next.array, b) == nil
 		at := p.next.array
-		stop := s.run(1)
+		stop := s.execute(1)
 		if kept {
 			_ = s.memory.Write(at, b)
 		}
@@ -209,7 +243,7 @@ func (s *system) access(p *progress) vm.Stop {
 	case p.next.kind == compare:
 		at := p.next.touches[0].Addr
 		before := s.word(at)
-		stop := s.run(1)
+		stop := s.execute(1)
 		if s.word(at) != before || p.spinAt != at {
 			p.spins = 0
 		} else {
@@ -218,11 +252,11 @@ func (s *system) access(p *progress) vm.Stop {
 		p.spinAt, p.was = at, before
 		return stop
 	}
-	return s.run(1)
+	return s.execute(1)
 }
 
-// run executes n instructions of the actor at work.
-func (s *system) run(n uint64) vm.Stop {
+// execute executes n instructions of the actor at work.
+func (s *system) execute(n uint64) vm.Stop {
 	if s.watch == nil {
 		return s.x.Run(n)
 	}
@@ -256,7 +290,7 @@ func (s *system) advance(i int) {
 				n = 1
 			}
 		}
-		if stop := s.run(n); stop != vm.Budget {
+		if stop := s.execute(n); stop != vm.Budget {
 			s.ended(i, stop)
 			return
 		}
@@ -273,6 +307,6 @@ func (s *system) ended(i int, stop vm.Stop) {
 	p.state, p.next.touches = order.Done, p.next.touches[:0]
 	p.end = ending{ret: s.thread.Ret(), fault: s.thread.Fault(), trace: s.x.Trace()}
 	if p.end.fault == nil {
-		p.end.packet = bytes.Clone(s.x.Session(i).Context().Frame())
+		p.end.packet = bytes.Clone(s.x.Session(s.run[i]).Context().Frame())
 	}
 }

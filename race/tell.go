@@ -29,6 +29,9 @@ func (h *hunt) side(actor int, prog *loader.LinkedProgram, pc int) Side {
 	a := &h.s.actors[actor]
 	out := Side{Actor: actor, Insn: pc, CPU: a.Input.CPU, Program: a.Program}
 	if prog == nil {
+		if a.User != nil && pc < len(a.User) {
+			out.Program, out.Line, out.CPU = a.label(), a.User[pc].Text, -1
+		}
 		return out
 	}
 	out.Program = prog.Name
@@ -382,7 +385,10 @@ func (h *hunt) stuck(o order.Order) {
 		if p.state == order.Done {
 			continue
 		}
-		h.s.x.Turn(i)
+		if h.s.run[i] < 0 {
+			continue
+		}
+		h.s.turn(i)
 		prog, _ := h.s.m.ProgramOf(h.s.thread.Image())
 		s := h.side(i, prog, h.s.thread.PC())
 		switch {
@@ -406,12 +412,12 @@ func (h *hunt) pair(a, b int) {
 	if h.s.actors[a].Input.CPU == h.s.actors[b].Input.CPU {
 		return // one ends before the other goes on
 	}
-	if x.next.kind != plainWrite || y.next.kind != plainWrite {
+	if x.next.kind != plainWrite || y.next.kind != plainWrite || h.s.run[a] < 0 || h.s.run[b] < 0 {
 		return
 	}
-	h.s.x.Turn(a)
+	h.s.turn(a)
 	at := h.s.here()
-	h.s.x.Turn(b)
+	h.s.turn(b)
 	h.races[[2]spot{at, h.s.here()}] = true
 }
 
@@ -448,8 +454,11 @@ func (s *system) here() spot {
 
 // insns returns how many instructions an actor executed.
 func (s *system) insns(i int) uint64 {
-	s.x.Turn(i)
-	return s.x.Session(i).Insns()
+	if s.run[i] < 0 {
+		return uint64(s.now[i].step) // calls
+	}
+	s.turn(i)
+	return s.x.Session(s.run[i]).Insns()
 }
 
 // sortFindings puts those first that do most harm.

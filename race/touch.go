@@ -216,6 +216,9 @@ func (s *system) operation(id uapi.FuncID, m maps.Map, args *[5]uint64, a *acces
 			a.kind, a.key = change, cellOf(m, key())
 			at(a.key, 1, true, true)
 			at(cellOf(m, nil), 1, true, true)
+			if addr, errno := m.Lookup(s.thread.CPU, key()); errno == 0 && spec.Inner == nil {
+				at(addr, uint64(spec.ValueSize), true, true)
+			}
 		}
 	case uapi.FuncMapPushElem, uapi.FuncMapPopElem:
 		a.kind, a.key = change, cellOf(m, nil)

@@ -112,6 +112,18 @@ func (w *watch) step(s *system, i int) {
 	}
 }
 
+// user notes the call that a thread of user space makes next. What it found before may decide what it does.
+func (w *watch) user(s *system, i int) {
+	p := &s.now[i]
+	e := event{actor: i, pc: p.step, kind: p.next.kind, touches: slices.Clone(p.next.touches)}
+	for at := range w.events {
+		if o := &w.events[at]; o.actor == i && (o.looks() || o.kind == change) {
+			e.by = append(e.by, at)
+		}
+	}
+	w.events = append(w.events, e)
+}
+
 // overlapping returns the reads of the bytes that an event touches.
 func (w *watch) overlapping(f *flow, e *event) set {
 	var out set

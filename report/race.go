@@ -102,24 +102,8 @@ type RaceDiffer struct {
 	Sequential []string `json:"sequential"`
 }
 
-// actorNames names actors so that they differ: "count", "count#2".
-func actorNames(actors []race.Actor) []string {
-	out, seen := make([]string, len(actors)), map[string]int{}
-	for i, a := range actors {
-		name := a.Name
-		if name == "" {
-			name = a.Program
-		}
-		if seen[name]++; seen[name] > 1 {
-			name = fmt.Sprintf("%s#%d", name, seen[name])
-		}
-		out[i] = name
-	}
-	return out
-}
-
 func raceActors(actors []race.Actor) []RaceActor {
-	names := actorNames(actors)
+	names := race.Names(actors)
 	out := make([]RaceActor, len(actors))
 	for i, a := range actors {
 		out[i] = RaceActor{Name: names[i], Program: a.Program, CPU: a.Input.CPU}
@@ -136,7 +120,7 @@ func (d *RaceDocument) Add(m race.Meeting, r *race.Report) {
 	d.Races = append(d.Races, Race{Name: m.Name, Actors: actors, Orders: r.Orders, Complete: r.Complete, Why: m.Why, Findings: len(r.Findings)})
 	d.Orders += r.Orders
 	d.Complete = d.Complete && r.Complete
-	names := actorNames(m.Actors)
+	names := race.Names(m.Actors)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out := RaceFinding{
