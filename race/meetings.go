@@ -26,7 +26,7 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 		_, ok := m.ImageOf(lp.Name)
 		return !ok || len(only) > 0 && !slices.Contains(only, lp.Name)
 	})
-	second := secondTask(m)
+	second := SecondTask(m)
 	for i, a := range progs {
 		for _, b := range progs[i:] {
 			if !share(a, b) {
@@ -46,9 +46,9 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 	return out
 }
 
-// secondTask is what runs on the second CPU: another thread of the process that runs on the first, so that both have the same keys where programs use
+// SecondTask is what runs on the second CPU: another thread of the process that runs on the first, so that both have the same keys where programs use
 // the process, and none in common where they use the thread. It is nil if the kernel's types have no tasks.
-func secondTask(m *machine.Machine) *kernel.Object {
+func SecondTask(m *machine.Machine) *kernel.Object {
 	first := m.Kernel().CurrentOn(0)
 	if first == nil {
 		return nil

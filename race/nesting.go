@@ -68,7 +68,7 @@ func nested(m *machine.Machine, over, by *loader.LinkedProgram, k Kernel) []Meet
 	}
 	a, b := Actor{Program: over.Name, Over: -1}, Actor{Program: by.Name, Over: 0, Enters: entry}
 	if entry == ByTask {
-		b.Input.Current = secondTask(m)
+		b.Input.Current = SecondTask(m)
 	}
 	o, _ := placeOf(over)
 	p, _ := placeOf(by)
