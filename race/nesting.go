@@ -2,6 +2,7 @@ package race
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -37,6 +38,20 @@ func (e Entry) String() string {
 func placeOf(lp *loader.LinkedProgram) (progtype.Place, bool) {
 	return progtype.PlaceOf(lp.Type, lp.Attach, lp.Section)
 }
+
+// Word is the entry as one word: "task", "interrupt", "nmi".
+func (e Entry) Word() string { return entryWords[e] }
+
+var entryWords = []string{ByTask: "task", ByInterrupt: "interrupt", ByNMI: "nmi"}
+
+// ParseEntry reads a word that [Entry.Word] returns.
+func ParseEntry(word string) (Entry, bool) {
+	i := slices.Index(entryWords, word)
+	return Entry(max(i, 0)), i >= 0
+}
+
+// EntryWords lists the words.
+func EntryWords() []string { return slices.Clone(entryWords) }
 
 // interrupted returns how a program gets to run in the middle of another one on the same CPU; false if it cannot.
 func interrupted(over, by *loader.LinkedProgram, k Kernel) (Entry, bool) {

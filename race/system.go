@@ -38,9 +38,10 @@ type system struct {
 type progress struct {
 	state  order.State
 	next   access
-	begun  bool // it made a step
-	half   bool // the first half of an array element is copied
-	spins  int  // how often the same compare-and-exchange failed in a row
+	begun  bool   // it made a step
+	half   bool   // the first half of an array element is copied
+	copies uint64 // such halves so far
+	spins  int    // how often the same compare-and-exchange failed in a row
 	spinAt uint64
 	idle   bool // it spins until the bytes at spinAt change
 	was    uint64
@@ -222,6 +223,7 @@ func (s *system) firstHalf(p *progress) {
 		_ = s.memory.Write(p.next.array, b) // the call that follows writes it too
 	}
 	p.half = true
+	p.copies++
 	t := &p.next.touches[len(p.next.touches)-1]
 	t.Addr, t.Size = t.Addr+n, t.Size-n
 }

@@ -452,13 +452,13 @@ func (s *system) here() spot {
 	return spot{p, s.thread.PC()}
 }
 
-// insns returns how many instructions an actor executed.
+// insns returns how many instructions an actor executed. The first half of a copy counts as one, so that an order can be told by counts.
 func (s *system) insns(i int) uint64 {
 	if s.run[i] < 0 {
 		return uint64(s.now[i].step) // calls
 	}
 	s.turn(i)
-	return s.x.Session(s.run[i]).Insns()
+	return s.x.Session(s.run[i]).Insns() + s.now[i].copies
 }
 
 // sortFindings puts those first that do most harm.

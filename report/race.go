@@ -44,8 +44,9 @@ type RaceActor struct {
 	Name    string `json:"name"`
 	Program string `json:"program"`
 	CPU     int    `json:"cpu"`
-	// Over is the actor that it interrupts.
-	Over string `json:"over,omitempty"`
+	// Over is the actor that it interrupts, Enters how: task, interrupt or nmi.
+	Over   string `json:"over,omitempty"`
+	Enters string `json:"enters,omitempty"`
 }
 
 // RaceLeft is a program that cannot run.
@@ -108,7 +109,7 @@ func raceActors(actors []race.Actor) []RaceActor {
 	for i, a := range actors {
 		out[i] = RaceActor{Name: names[i], Program: a.Program, CPU: a.Input.CPU}
 		if a.Over >= 0 {
-			out[i].Over = names[a.Over]
+			out[i].Over, out[i].Enters = names[a.Over], a.Enters.Word()
 		}
 	}
 	return out

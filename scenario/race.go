@@ -41,9 +41,6 @@ type RaceTurn struct {
 	Insns uint64
 }
 
-// entries are the words for how an actor interrupts another one.
-var entries = []string{race.ByTask: "task", race.ByInterrupt: "interrupt", race.ByNMI: "nmi"}
-
 // decodeRaces decodes the file's races, which become runs.
 func (f *File) decodeRaces(root *Node) error {
 	n := root.Get("race")
@@ -131,11 +128,11 @@ func (f *File) decodeActor(n *Node, number int) (*RaceActor, error) {
 	}
 	a := &RaceActor{Node: n, Over: n.Get("over"), Enters: race.ByInterrupt, cpu: n.Get("cpu") != nil}
 	if v := n.Get("enters"); v != nil {
-		at := slices.Index(entries, v.Text)
-		if at < 0 {
-			return nil, v.unknown("way to interrupt", v.Text, entries)
+		entry, ok := race.ParseEntry(v.Text)
+		if !ok {
+			return nil, v.unknown("way to interrupt", v.Text, race.EntryWords())
 		}
-		a.Enters = race.Entry(at)
+		a.Enters = entry
 	}
 	if v := n.Get("user"); v != nil {
 		if v.Kind != Sequence || len(v.Items) == 0 || n.Get("prog") != nil {
@@ -289,6 +286,9 @@ func (r *Runner) raced(ctx context.Context, run *Run, res *Result, start time.Ti
 			st, _ := r.m.ProgramStatus(a.Run.Prog)
 			res.Result = &machine.Result{Program: run.Prog, Status: st}
 			res.Skipped, res.Err = st == machine.StatusAbsent, err
+			if !res.Skipped {
+				res.Expectations = []Expectation{{Pos: a.Run.Pos, What: "status of " + a.Name, Want: string(machine.StatusOK), Got: string(st)}}
+			}
 			return nil
 		}
 	}

@@ -23,6 +23,7 @@ type raceOptions struct {
 	time        time.Duration
 	random      int
 	preempt     string
+	keep        string
 }
 
 // raceCommand is bpfrun race.
@@ -62,6 +63,7 @@ Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a cou
 	f.StringArrayVarP(&c.progs, "prog", "p", nil, "only `PROGRAM`; repeatable")
 	f.IntVar(&c.preemptions, "preemptions", 2, "at most `N` times in one order a program that could go on is stopped for another")
 	f.DurationVar(&c.time, "time", 10*time.Second, "stop after `TIME`; if it is given, random orders follow those within --preemptions until then")
+	f.StringVar(&c.keep, "keep", "", "write a scenario file for each finding to `DIR`: bpfrun test repeats its order, bpfrun debug -s steps through it")
 	f.StringVar(&c.preempt, "preempt", "auto", "whether the kernel switches to another task in the middle of a program: yes, no, or auto: from Linux 6.13 (CONFIG_PREEMPT_LAZY)")
 	f.IntVar(&c.random, "random", 0, "follow `N` random orders after those within --preemptions, for each race")
 	return cmd
@@ -127,6 +129,9 @@ func (c *raceCommand) race(path string) error {
 		Races: []report.Race{}, Findings: []report.RaceFinding{}, Left: left(m, linked),
 	}
 	if err := c.meet(ctx, m, doc); err != nil {
+		return err
+	}
+	if err := c.keepFindings(ctx, path, m, doc); err != nil {
 		return err
 	}
 	for i := range doc.Findings {

@@ -227,7 +227,7 @@ __u64 my_lock, my_value;
 
 static __always_inline int spin(void)
 {
-	for (int i = 0; i < 100000; i++) {
+	for (int i = 0; i < 200; i++) {
 		if (__sync_val_compare_and_swap(&my_lock, 0, 1) == 0) {
 			my_value++;
 			__sync_lock_test_and_set(&my_lock, 0);
