@@ -75,6 +75,7 @@ func TestMistakesAreFound(t *testing.T) {
 		"scratch_switch":    {finding.NotSerialisable, "changes scratch_map[0] while"},
 		"guard_switch":      {finding.NotSerialisable, "changes guard_map[0] while"},
 		"deadlock_switch":   {finding.Deadlock, "wait for each other"},
+		"use_deleted":       {finding.UseAfterDelete, "uses moved[7] after move_element deleted it and its memory became moved[8]"},
 		"double_free":       {finding.NotSerialisable, "because of what it looked up"},
 	}
 	for _, c := range compilers {

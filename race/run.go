@@ -229,7 +229,7 @@ func (h *hunt) explain(trail []uint8, preemptions int, out *outcome) {
 	v, ok := w.judge()
 	f := Finding{Kind: finding.NotSerialisable, Actors: h.s.actors, Trail: trail, Preemptions: preemptions}
 	switch {
-	case h.faulted(&f):
+	case h.faulted(&f), h.reused(&f, w):
 	case ok:
 		h.tell(&f, w, v)
 	default:

@@ -164,32 +164,12 @@ func (h *hunt) place(e *event) string {
 	}
 	t := e.touches[0]
 	if structural(t.Addr) {
-		in := e.prog
-		if in != nil {
-			if name := h.mapOf(e); name != "" {
-				return "an element of " + name
-			}
+		if e.table != nil {
+			return "an element of " + e.table.Spec().Name
 		}
 		return "an element"
 	}
 	return h.s.field(t)
-}
-
-// mapOf returns the name of the map that a call is about.
-func (h *hunt) mapOf(e *event) string {
-	for _, def := range h.s.m.Linked().Maps {
-		if m, ok := h.s.m.Map(def); ok {
-			if cellOf(m, nil) == e.touches[0].Addr {
-				return def.Name
-			}
-			for _, entry := range m.Entries() {
-				if cellOf(m, entry.Key) == e.touches[0].Addr {
-					return def.Name
-				}
-			}
-		}
-	}
-	return ""
 }
 
 // field names bytes by variable or by map and member: "hits.count", "flows[0].packets".
@@ -376,6 +356,39 @@ func (h *hunt) faulted(f *Finding) bool {
 
 // interruptedHere is what an actor does that was stopped by one on its CPU.
 const interruptedHere = "was interrupted here"
+
+// reused describes the use of an element whose memory became another one's; false if there is none.
+func (h *hunt) reused(f *Finding, w *watch) bool {
+	at := slices.IndexFunc(w.events, func(e event) bool { return e.stale != nil })
+	if at < 0 {
+		return false
+	}
+	e := &w.events[at]
+	name := func(key []byte) string {
+		for _, def := range h.s.m.Linked().Maps {
+			if m, ok := h.s.m.Map(def); ok && m == e.stale {
+				return h.s.element(def, key, -1).name
+			}
+		}
+		return fmt.Sprintf("%x", key)
+	}
+	f.Kind = finding.UseAfterDelete
+	f.Text = fmt.Sprintf("%s uses %s after %s deleted it and its memory became %s", h.s.actors[e.actor].label(), name(e.was), h.other(e.actor), name(e.now))
+	was := cellOf(e.stale, e.was)
+	for i := range w.events[:at+1] {
+		o := &w.events[i]
+		about := slices.ContainsFunc(o.touches, func(t order.Touch) bool { return t.Addr == was || t.Addr == cellOf(e.stale, e.now) })
+		if i == at || about && (o.actor != e.actor && o.writes() || o.actor == e.actor && o.kind == lookup) {
+			s := h.side(o.actor, o.prog, o.pc)
+			s.What = h.what(o)
+			f.Sides = append(f.Sides, s)
+		}
+	}
+	f.Advice = []string{
+		"hold a bpf_spin_lock in the value, and mark an element as deleted under it before it is deleted", "or let the map allocate (BPF_F_NO_PREALLOC): then memory is reused after all programs that may have it",
+	}
+	return true
+}
 
 // stuck adds a finding for actors that wait for each other.
 func (h *hunt) stuck(o order.Order) {

@@ -34,6 +34,8 @@ const (
 type access struct {
 	kind    accessKind
 	touches []order.Touch
+	// table is the map that a call is about; nil for none.
+	table maps.Map
 	// key is the place in a map that a call is about, 0 for none.
 	key uint64
 	// array is the element that bpf_map_update_elem copies to, and from where: kernels do not copy it at once.
@@ -192,6 +194,7 @@ func (s *system) kfunc(f *vm.Func, args *[5]uint64, a *access) {
 // operation adds what an operation on a map accesses.
 func (s *system) operation(id uapi.FuncID, m maps.Map, args *[5]uint64, a *access) {
 	spec := m.Spec()
+	a.table = m
 	key := func() []byte {
 		k := make([]byte, spec.KeySize)
 		if s.memory.Read(args[1], k) != nil {
@@ -268,6 +271,11 @@ func (s *system) update(m maps.Map, key []byte, args *[5]uint64, a *access) {
 		}
 		a.touches = append(a.touches, order.Touch{Addr: a.key, Size: 1, Write: true, Atomic: true})
 		addr, errno := m.Lookup(s.thread.CPU, key)
+		if p, ok := m.(maps.Placer); ok {
+			if fresh, ok := p.NextValue(s.thread.CPU, key); ok { // memory that may have been another key's
+				a.touches = append(a.touches, order.Touch{Addr: fresh, Size: size, Write: true, Atomic: true})
+			}
+		}
 		if errno != 0 {
 			a.touches = append(a.touches, order.Touch{Addr: cellOf(m, nil), Size: 1, Write: true, Atomic: true})
 		} else if spec.Type.PerCPU() || flags&uapi.Lock != 0 { // in place

@@ -47,6 +47,7 @@ func (s *system) userNext(i int) {
 	u := &steps[p.step]
 	p.state, p.next = order.Ready, access{touches: p.next.touches[:0]}
 	a := &p.next
+	a.table = u.Map
 	at := func(addr, size uint64, write, atomic bool) {
 		if addr != 0 && size > 0 {
 			a.touches = append(a.touches, order.Touch{Addr: addr, Size: size, Write: write, Atomic: atomic})

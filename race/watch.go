@@ -1,11 +1,13 @@
 package race
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/race/order"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -29,12 +31,16 @@ type event struct {
 	kind    accessKind
 	effect  bool // it leaves the program
 	touches []order.Touch
+	table   maps.Map // that a call is about
 	// by are the reads that decided it, as indices of events.
 	by []int
 	// failed means that a compare-and-exchange or a validated change did not happen.
 	failed bool
 	value  uint64 // that a load reads or a store writes, if known
 	known  bool
+	// stale is the map whose element the event uses although it was deleted and its memory became the element of another key.
+	stale    maps.Map
+	was, now []byte // keys
 }
 
 // writes reports whether an event changes something that is shared.
@@ -70,16 +76,17 @@ type set uint64
 type flow struct {
 	regs    [11]set
 	saved   [][4]set
-	memory  map[uint64]set // of memory that is not shared, by address / 8
-	control set            // what branches depended on
-	reads   []int          // events by number
-	retired set            // reads that a newer one replaced
+	memory  map[uint64]set    // of memory that is not shared, by address / 8
+	control set               // what branches depended on
+	reads   []int             // events by number
+	retired set               // reads that a newer one replaced
+	elems   map[uint64][]byte // keys of the elements that were looked up, by address
 }
 
 func newWatch(actors int) *watch {
 	w := &watch{at: -1, flows: make([]flow, actors)}
 	for i := range w.flows {
-		w.flows[i].memory = map[uint64]set{}
+		w.flows[i].memory, w.flows[i].elems = map[uint64]set{}, map[uint64][]byte{}
 	}
 	return w
 }
@@ -89,7 +96,7 @@ func (w *watch) step(s *system, i int) {
 	w.actor = i
 	p := &s.now[i]
 	img, pc := s.thread.Image(), s.thread.PC()
-	e := event{actor: i, pc: pc, kind: p.next.kind, touches: slices.Clone(p.next.touches)}
+	e := event{actor: i, pc: pc, kind: p.next.kind, touches: slices.Clone(p.next.touches), table: p.next.table}
 	e.prog, _ = s.m.ProgramOf(img)
 	f := &w.flows[i]
 	in := img.Insns()[pc]
@@ -102,6 +109,7 @@ func (w *watch) step(s *system, i int) {
 	if e.kind != plainWrite && e.kind != change {
 		f.retired |= retire
 	}
+	w.notice(s, f, &e)
 	w.at = len(w.events)
 	w.events = append(w.events, e)
 	if p.next.array != 0 && !p.half { // no instruction is executed
@@ -112,10 +120,48 @@ func (w *watch) step(s *system, i int) {
 	}
 }
 
+// notice finds out whether an access is of an element that is another key's by now.
+func (w *watch) notice(s *system, f *flow, e *event) {
+	if e.kind > compare || len(e.touches) == 0 {
+		return
+	}
+	addr := e.touches[0].Addr
+	r := s.memory.Find(addr)
+	if r == nil {
+		return
+	}
+	m, ok := r.Owner.(maps.Map)
+	_, in, elem := r.Elem(addr)
+	finder, finds := m.(maps.KeyFinder)
+	if !ok || !elem || !finds || !isHash(m.Spec().Type) {
+		return
+	}
+	was, ok := f.elems[addr-in]
+	if !ok {
+		return
+	}
+	if now, _, ok := finder.KeyOf(addr); ok && !bytes.Equal(now, was) {
+		e.stale, e.was, e.now = m, was, bytes.Clone(now)
+	}
+}
+
+// found notes the key of an element that a lookup returned.
+func (w *watch) found(s *system, f *flow, addr uint64) {
+	r := s.memory.Find(addr)
+	if addr == 0 || r == nil {
+		return
+	}
+	if finder, ok := r.Owner.(maps.KeyFinder); ok {
+		if key, _, ok := finder.KeyOf(addr); ok {
+			f.elems[addr] = bytes.Clone(key)
+		}
+	}
+}
+
 // user notes the call that a thread of user space makes next. What it found before may decide what it does.
 func (w *watch) user(s *system, i int) {
 	p := &s.now[i]
-	e := event{actor: i, pc: p.step, kind: p.next.kind, touches: slices.Clone(p.next.touches)}
+	e := event{actor: i, pc: p.step, kind: p.next.kind, touches: slices.Clone(p.next.touches), table: p.next.table}
 	for at := range w.events {
 		if o := &w.events[at]; o.actor == i && (o.looks() || o.kind == change) {
 			e.by = append(e.by, at)
@@ -353,6 +399,9 @@ func (w *watch) flow(s *system, f *flow, in decode.Insn, info *decode.Info, from
 		}
 		for _, t := range fills {
 			f.fill(t.Addr, t.Size, from|read)
+		}
+		if e != nil && e.kind == lookup {
+			w.found(s, f, regs[0])
 		}
 		f.regs[0] = from | read
 		clear(f.regs[1:6])

@@ -13,7 +13,6 @@ import (
 	"github.com/bpfrun/bpfrun/race"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/uapi/since"
-	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // raceOptions are the flags of the race command.
@@ -114,16 +113,14 @@ func (c *raceCommand) race(path string) error {
 	}
 	cfg.Uncovered, cfg.Unwatched, cfg.Restores, cfg.Engine = true, true, true, machine.EngineInterpreter
 	cfg.MaxInsns, cfg.Strict = min(cfg.MaxInsns, raceInsns), false
-	if !c.sim.noVerify {
-		cfg.Verify = verifier.Excuse(context.Background())(linked)
-	}
+	ctx, stop := c.interruptible(context.Background())
+	defer stop()
+	cfg.Verify = c.sim.verdicts(ctx, linked, c.progs).verify
 	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return codeError{exitLoad, err}
 	}
 	defer m.Close()
-	ctx, stop := c.interruptible(context.Background())
-	defer stop()
 	doc := &report.RaceDocument{
 		Schema: report.Schema, Kind: "race", Object: obj.Name, Target: report.NewTarget(target, sources[0].Path), Complete: true, Preemptions: c.preemptions,
 		Races: []report.Race{}, Findings: []report.RaceFinding{}, Left: left(m, linked),

@@ -231,7 +231,7 @@ static __always_inline int spin(void)
 		if (__sync_val_compare_and_swap(&my_lock, 0, 1) == 0) {
 			my_value++;
 			__sync_lock_test_and_set(&my_lock, 0);
-			return 1;
+			break;
 		}
 	}
 	return 0;
@@ -262,6 +262,30 @@ SEC("xdp") int double_free(struct xdp_md *ctx)
 	bpf_map_delete_elem(&resources, &key);
 	__sync_fetch_and_add(&freed, 1);
 	return XDP_DROP;
+}
+
+// An element is used after another program deleted it and its memory became another key's.
+BPF_MAP(moved, HASH, 16, __u32, struct pair);
+SEC("xdp") int use_deleted(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	struct pair zero = {}, *p;
+
+	bpf_map_update_elem(&moved, &key, &zero, BPF_NOEXIST);
+	p = bpf_map_lookup_elem(&moved, &key);
+	if (p)
+		__sync_fetch_and_add(&p->packets, 1000);
+	return XDP_PASS;
+}
+
+SEC("xdp") int move_element(struct xdp_md *ctx)
+{
+	__u32 key = 7, other = 8;
+	struct pair zero = {};
+
+	bpf_map_delete_elem(&moved, &key);
+	bpf_map_update_elem(&moved, &other, &zero, BPF_NOEXIST);
+	return XDP_PASS;
 }
 
 char _license[] SEC("license") = "GPL";
