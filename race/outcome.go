@@ -28,7 +28,6 @@ type outcome struct {
 type part struct {
 	name  string
 	value []byte
-	addr  uint64 // of bytes with a fixed address
 	// spec and typ are the type of the value, if it is known.
 	spec *btf.Spec
 	typ  btf.ID
@@ -39,6 +38,8 @@ type cells struct {
 	words  map[uint64]bool // by address / 8
 	sorted []uint64
 	grown  bool
+	// accesses are how the bytes of each word were written, for reports.
+	accesses map[uint64][]order.Touch
 }
 
 // hasBuffers reports whether an object has buffers for records.
@@ -90,6 +91,9 @@ func (s *system) note(c *cells, a *access) {
 				c.grown = true
 			}
 		}
+		if w := t.Addr >> 3; t.Size <= 8 && !slices.Contains(c.accesses[w], t) && len(c.accesses[w]) < 8 {
+			c.accesses[w] = append(c.accesses[w], t)
+		}
 	}
 }
 
@@ -130,6 +134,20 @@ func (s *system) outcome(c *cells) *outcome {
 	return &outcome{key: string(col.key), parts: col.parts}
 }
 
+// written lists the parts of a word that were written by accesses of their own.
+func (c *cells) written(w, lo, size uint64) []order.Touch {
+	var out []order.Touch
+	for _, t := range c.accesses[w] {
+		if !slices.ContainsFunc(out, t.Overlaps) {
+			out = append(out, order.Touch{Addr: t.Addr, Size: t.Size})
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, order.Touch{Addr: lo, Size: size})
+	}
+	return out
+}
+
 // collect collects what the order that has just ended led to.
 func (s *system) collect(c *cells, to *collector) {
 	var buf [8]byte
@@ -165,7 +183,16 @@ func (s *system) collect(c *cells, to *collector) {
 		if s.memory.Read(lo, b) != nil {
 			clear(b)
 		}
-		to.add(b, func() part { return part{name: fmt.Sprintf("%#x", lo), addr: lo} })
+		to.key = append(to.key, b...)
+		if !to.named {
+			continue
+		}
+		for _, t := range c.written(w, lo, uint64(len(b))) {
+			v := make([]byte, t.Size)
+			if s.memory.Read(t.Addr, v) == nil {
+				to.parts = append(to.parts, part{name: s.field(t), value: v})
+			}
+		}
 	}
 	for _, def := range s.hashes {
 		m, ok := s.m.Map(def)

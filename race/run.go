@@ -92,7 +92,7 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 func newHunt(s *system) *hunt {
 	return &hunt{
 		s: s, report: &Report{Actors: s.actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{},
-		cells: cells{words: map[uint64]bool{}},
+		cells: cells{words: map[uint64]bool{}, accesses: map[uint64][]order.Touch{}},
 	}
 }
 

@@ -202,7 +202,12 @@ func (s *system) field(t order.Touch) string {
 	base = strings.TrimPrefix(strings.TrimPrefix(base, "map value "), "global data ")
 	in := uint64(off)
 	if at, o, ok := r.Elem(t.Addr); ok {
-		if in = o; spec.Type == uapi.MapTypePercpuArray { // the values of all CPUs are one array
+		finder, finds := m.(maps.KeyFinder)
+		if in = o; isHash(spec.Type) && finds {
+			if key, _, ok := finder.KeyOf(t.Addr); ok {
+				base = s.elementOf(m, key)
+			}
+		} else if spec.Type == uapi.MapTypePercpuArray { // the values of all CPUs are one array
 			base = fmt.Sprintf("%s[%d]", spec.Name, at/uint64(s.m.Kernel().CPUs()))
 		}
 	}
@@ -289,7 +294,6 @@ func (h *hunt) differs(out *outcome) []Difference {
 			never = never && v != d.Here
 		}
 		if different {
-			d.What = h.partName(n)
 			all = append(all, d)
 			if never {
 				wrong = append(wrong, d)
@@ -309,15 +313,6 @@ func orAbsent(m map[string]string, name string) string {
 	return "nothing"
 }
 
-// partName names a part of an outcome for people.
-func (h *hunt) partName(name string) string {
-	var addr uint64
-	if _, err := fmt.Sscanf(name, "0x%x", &addr); err == nil && strings.HasPrefix(name, "0x") {
-		return h.s.field(order.Touch{Addr: addr, Size: 8})
-	}
-	return name
-}
-
 // value formats the bytes of a part.
 func (h *hunt) value(p part) string {
 	switch b := p.value; {
@@ -331,6 +326,8 @@ func (h *hunt) value(p part) string {
 		return number(h.s.memory.ByteOrder().Uint64(b))
 	case len(b) == 4:
 		return number(uint64(h.s.memory.ByteOrder().Uint32(b)))
+	case len(b) == 1:
+		return number(uint64(b[0]))
 	default:
 		const most = 48
 		if len(b) > most {
@@ -364,14 +361,7 @@ func (h *hunt) reused(f *Finding, w *watch) bool {
 		return false
 	}
 	e := &w.events[at]
-	name := func(key []byte) string {
-		for _, def := range h.s.m.Linked().Maps {
-			if m, ok := h.s.m.Map(def); ok && m == e.stale {
-				return h.s.element(def, key, -1).name
-			}
-		}
-		return fmt.Sprintf("%x", key)
-	}
+	name := func(key []byte) string { return h.s.elementOf(e.stale, key) }
 	f.Kind = finding.UseAfterDelete
 	f.Text = fmt.Sprintf("%s uses %s after %s deleted it and its memory became %s", h.s.actors[e.actor].label(), name(e.was), h.other(e.actor), name(e.now))
 	was := cellOf(e.stale, e.was)
@@ -388,6 +378,16 @@ func (h *hunt) reused(f *Finding, w *watch) bool {
 		"hold a bpf_spin_lock in the value, and mark an element as deleted under it before it is deleted", "or let the map allocate (BPF_F_NO_PREALLOC): then memory is reused after all programs that may have it",
 	}
 	return true
+}
+
+// elementOf names an element of a map: "flows[192.0.2.1]".
+func (s *system) elementOf(m maps.Map, key []byte) string {
+	for _, def := range s.m.Linked().Maps {
+		if b, ok := s.m.Map(def); ok && b == m {
+			return s.element(def, key, -1).name
+		}
+	}
+	return fmt.Sprintf("%s[%x]", m.Spec().Name, key)
 }
 
 // stuck adds a finding for actors that wait for each other.
