@@ -529,7 +529,7 @@ func advise(version uint32, w *watch, v verdict, nested, own bool) []string {
 			out = append(out, "count per CPU, in a per-CPU map")
 		}
 	}
-	if h, ok := proto.Lookup(uapi.FuncSpinLock); ok && h.In(release) && !own {
+	if h, ok := proto.Lookup(uapi.FuncSpinLock); ok && h.In(release) && !own && (v.read < 0 || w.events[v.read].kind != lookup) {
 		out = append(out, "hold a bpf_spin_lock in the value from the first read to the last write (not in tracing programs)")
 	}
 	return out
