@@ -51,10 +51,17 @@ func (f *File) decodeRaces(root *Node) error {
 		return n.errorf("race: want a list, got %s", n.describe())
 	}
 	var wrong mistakes
+	since, err := root.Get("since").release()
+	wrong.add(err)
+	arch, err := root.Get("arch").arch()
+	wrong.add(err)
 	for _, item := range n.Items {
 		run, err := f.decodeRace(item)
 		if !wrong.add(err) {
 			continue
+		}
+		if run.Since = max(run.Since, since); run.Arch == "" {
+			run.Arch = arch
 		}
 		if slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Name == run.Name }) {
 			wrong.add(item.errorf("run %s is already there: choose another name", brief(run.Name)))
@@ -147,7 +154,7 @@ func (f *File) decodeActor(n *Node, number int) (*RaceActor, error) {
 			return nil, wrong.err()
 		}
 		if !a.cpu {
-			run.CPU = number
+			run.CPU, run.CPUNode = number, n
 		}
 		a.Run, a.Name = run, run.Prog
 	}
@@ -231,6 +238,22 @@ func (r *Race) runs(race *Run) []*Run {
 	return out
 }
 
+// cpus is how many CPUs the races of a file need that do not say which ones.
+func (f *File) cpus() int {
+	n := 0
+	for _, run := range f.Runs {
+		if run.Race == nil {
+			continue
+		}
+		for _, a := range run.Race.Actors {
+			if a.Run != nil && !a.cpu {
+				n = max(n, a.Run.CPU+1)
+			}
+		}
+	}
+	return n
+}
+
 // choose checks that the programs exist.
 func (r *Race) choose(obj *loader.Object) error {
 	var wrong mistakes
@@ -246,6 +269,18 @@ func (r *Race) choose(obj *loader.Object) error {
 	}
 	for _, n := range r.Before {
 		check(n, n.Text)
+	}
+	return wrong.err()
+}
+
+// checkRace finds the mistakes in what user space does.
+func (r *Runner) checkRace(run *Run) error {
+	var wrong mistakes
+	for _, a := range run.Race.Actors {
+		if a.Run == nil {
+			_, err := r.userSteps(a)
+			wrong.add(err)
+		}
 	}
 	return wrong.err()
 }
