@@ -27,7 +27,7 @@ type piece struct {
 
 // spread finds what makes parts of a file depend on each other: anchors, aliases, tags (which may belong to what follows on another
 // line), block scalars (whose end the parser takes from what follows), directives, and more than one document.
-var spread = lazyre.New(`(?m)(^|[\s,:\[{-])([&*]\S|!|[|>][-+0-9]*[ ]*(#.*)?\r?$)|^(---|\.\.\.|%)`)
+var spread = lazyre.New(`(?m)(^|[\s,:\[{-])([&*][^\s&]|!|[|>][-+0-9]*[ ]*(#.*)?\r?$)|^(---|\.\.\.|%)`)
 
 // runsKey is the key of the list of runs, alone on its line.
 var runsKey = lazyre.New(`(?m)^runs:[ ]*(#.*)?\r?$`)
