@@ -77,6 +77,7 @@ type System struct {
 	process  process // of the syscall program that runs
 	net      *network.Network
 	tc       map[Device]*tcDevice
+	losses   []Loss // of maps that exist no more
 }
 
 // New creates a kernel without maps and programs. Close releases its memory.
