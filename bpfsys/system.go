@@ -40,6 +40,9 @@ type Config struct {
 	DeviceNamed func(name string) bool
 	// OpenSockets lists the inodes of the host's sockets that callers have open; nil means that sockets are never closed.
 	OpenSockets func() []uint64
+	// Clock returns the time of the host, which the simulated clocks then follow; nil means that simulated time advances by helper calls and
+	// [System.Pass] alone.
+	Clock func() Times
 	// Time limits the verification of one program; 0 means 30 seconds.
 	Time time.Duration
 }
@@ -78,11 +81,17 @@ type System struct {
 	net      *network.Network
 	tc       map[Device]*tcDevice
 	losses   []Loss // of maps that exist no more
+	ahead    uint64 // time that Pass let pass, which the host's clock does not know, in nanoseconds
 }
 
 // New creates a kernel without maps and programs. Close releases its memory.
 func New(cfg Config) (*System, error) {
 	t := cfg.Target
+	if cfg.Clock != nil {
+		now := cfg.Clock()
+		cfg.Machine.Boot = 0
+		cfg.Machine.Clock.Boot, cfg.Machine.Clock.Mono, cfg.Machine.Clock.Real = now.Boot, now.Mono, now.Real
+	}
 	m, err := machine.New(loader.NewLinked(t), cfg.Machine)
 	if err != nil {
 		return nil, fmt.Errorf("bpfsys: %w", err)

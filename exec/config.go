@@ -24,6 +24,8 @@ type Config struct {
 	Args []string
 	// Events are run step by step, one step whenever the tool waits; nil leaves the tool waiting.
 	Events *Events
+	// RealClock has the programs see the host's time, as the tool does.
+	RealClock bool
 	// NoWait fires the events of a step without waiting for the tool to read what the first ones sent, so that buffers overflow as they do on a
 	// kernel under load.
 	NoWait bool

@@ -103,6 +103,9 @@ func Run(cfg Config) (int, error) {
 	sys.Freed = s.freed
 	sys.Wake = s.woken
 	sys.Note = s.note
+	if cfg.RealClock {
+		sys.Clock = hostTimes
+	}
 	if sys.UID = uint32(os.Getuid()); cfg.Root {
 		sys.UID = 0
 	}

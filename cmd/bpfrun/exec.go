@@ -27,6 +27,9 @@ type execOptions struct {
 	timeout             time.Duration
 }
 
+// realClock is the value of --clock with which simulated time is the host's.
+const realClock = "real"
+
 // execCommand is bpfrun exec.
 type execCommand struct {
 	*console
@@ -53,6 +56,8 @@ The lines of --events fire hooks, one step whenever the tool waits ("---" ends a
   xdp packet=ffffffffffff0200000000010800     a packet, in hex digits
   pass 10ms                                   advance time; timers that fall due run
   clock                                       simulate the tool's sleeps
+
+Programs see the host's time, as the tool does, unless the events simulate sleeps; --clock TIME simulates it.
 
 When the tool waits again after the last step, it gets SIGINT; --keep leaves it running. See docs/exec.md.
 
@@ -87,6 +92,10 @@ func (c *execCommand) exec(args []string) error {
 	if err != nil {
 		return err
 	}
+	real := c.sim.clock == realClock || !c.sim.clockGiven
+	if c.sim.clock == realClock {
+		c.sim.clock = "1h" // which nobody sees
+	}
 	simulated, err := c.sim.config(false)
 	if err != nil {
 		return err
@@ -108,6 +117,7 @@ func (c *execCommand) exec(args []string) error {
 			return err
 		}
 	}
+	cfg.RealClock = real && (c.sim.clockGiven || cfg.Events == nil || !cfg.Events.Clock)
 	if c.log != "" {
 		log, err := os.Create(c.log)
 		if err != nil {
