@@ -22,6 +22,8 @@ type Config struct {
 	Target *loader.Target
 	// Machine configures the machine that runs the programs.
 	Machine machine.Config
+	// Release is what uname(2) gives as the kernel's release; empty is the target's.
+	Release string
 	// UID is the user who loads programs.
 	UID uint32
 	// Memory allocates size zeroed bytes that user space can map; if it is nil, the memory is private to this process.

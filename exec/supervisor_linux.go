@@ -103,6 +103,7 @@ func Run(cfg Config) (int, error) {
 	sys.Freed = s.freed
 	sys.Wake = s.woken
 	sys.Note = s.note
+	sys.Release = cfg.Release
 	if cfg.RealClock {
 		sys.Clock = hostTimes
 	}
