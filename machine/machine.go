@@ -107,6 +107,7 @@ type Machine struct {
 	here   func() (*vm.Image, int)
 
 	untracked bool     // runs are being timed
+	observer  Observer // of runs, or nil
 	host      mem.Host // memory that programs make the simulation keep
 }
 

@@ -182,8 +182,14 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (*Outcome, error) {
 	}
 	r.packets++
 	t.Start(m.attached.entry(r.p).img, r.ctx.Addr)
+	if m.observer != nil {
+		m.observer.Begun(r.p.lp, r.ctx)
+	}
 	if err := r.execute(ctx); err != nil {
 		return nil, err
+	}
+	if m.observer != nil && t.Fault() == nil {
+		m.observer.Ended(r.p.lp, r.ctx, t.Ret())
 	}
 	out := r.outcome()
 	r.total.Insns += out.Insns

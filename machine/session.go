@@ -20,6 +20,8 @@ type Session struct {
 	before map[*boundMap][]element
 	res    *Result
 	over   bool
+	// unobserved is set in loops, whose runs are too many.
+	unobserved bool
 
 	overrides map[string]Override
 	in        Input
@@ -58,10 +60,14 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 		return nil, res, err
 	}
 	m.last = kctx
+	if in.passed == nil {
+		m.mem.TakeMoved() // by what made the run, or was before it
+		m.work.left, m.work.seen = workSlice, 0
+	}
 	m.begin(p, kctx, res, in.Overrides)
 	m.run.ignoreUnset = in.IgnoreUnset
 	m.thread.Track(m.tracksRun(p, in))
-	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in}
+	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in, unobserved: m.untracked}
 	for _, addr := range in.Holds {
 		m.env.Run.Held.Take(held.Reference, addr, "argument")
 	}
@@ -70,6 +76,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 		m.env.Run.Cookie, m.env.Run.CgroupStorage = in.Cookie, in.CgroupStorage
 	}
 	m.thread.Start(m.attached.entry(p).img, kctx.Addr)
+	s.begun()
 	return s, res, nil
 }
 
@@ -141,6 +148,7 @@ func (s *Session) Insns() uint64 { return s.insns + s.m.thread.Insns() }
 // Finish ends the run at its current position and returns its result.
 func (s *Session) Finish() *Result {
 	if !s.over {
+		s.ended()
 		s.over = true
 		l := &s.late
 		if l.call != nil { // was stopped in a callback

@@ -107,6 +107,8 @@ type RingBuffer interface {
 	Records() []Record
 	// TakeRecords returns the same records as Records and forgets them.
 	TakeRecords() []Record
+	// Lost returns the number of records that were refused because the buffer was full.
+	Lost() uint64
 	// Consume makes user space read everything that is complete.
 	Consume()
 	// SetSink passes records to user space as they are created, instead of keeping them.

@@ -39,6 +39,8 @@ type File struct {
 	Runs   []*Run
 	// Sequence lists the runs that share one machine.
 	Sequence []*Run
+	// Invariants are what holds after every run.
+	Invariants []*Invariant
 
 	found Errors          // mistakes so far; the file can be checked but not run
 	cut   *cutting        // what was left out because it is not valid YAML
@@ -461,6 +463,7 @@ func (f *File) decodeTables(root *Node) error {
 		func() (err error) { f.Maps, err = root.Get("maps").pairs("maps"); return err },
 		func() (err error) { f.Globals, err = root.Get("globals").pairs("globals"); return err },
 		func() (err error) { f.Attach, err = root.Get("attach").pairs("attach"); return err },
+		func() error { return f.decodeInvariants(root.Get("invariants")) },
 	)
 }
 

@@ -81,6 +81,14 @@ var fileForm = &form{"scenario", "A scenario file: kernel objects, maps and runs
 	{name: "runs", doc: "The runs. Each starts from a fresh machine unless it is part of sequence.", shape: listOf(formOf(runForm)), required: true},
 	{name: "race", doc: "Programs that run at the same time, each item a run of its own. A file with races needs no runs.", shape: listOf(formOf(raceForm))},
 	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
+	{name: "invariants", doc: "What holds after every run of a program, as expressions in the debugger's language.", shape: listOf(formOf(invariantForm))},
+}}
+
+var invariantForm = &form{"invariant", "What holds after every run of a program. Expressions name maps (flows[{saddr = 1}].packets), global variables, pkt (pkt.ip.ttl), ctx, arguments of the hook, enumerators, $retval (the low 32 bits, signed) and $events (runs so far, this one included). Besides the debugger's functions there are old(E), the number that E was before the run; unchanged(X) of a map, a variable or pkt; has(E), whether an element, record or header exists; sum(MAP) and sum(MAP, MEMBER) over all elements and CPUs; count(MAP), its elements (of an array, those that are not zero); sent(BUFFER), the records of this run.", []member{
+	{name: "name", doc: "What the invariant says, for reports (default: the expression).", shape: text},
+	{name: "prog", doc: "The program after whose runs it holds (default: every program).", shape: text},
+	{name: "when", doc: "For which runs it holds (default: all): an expression that is not 0. Runs in which it has no value, because an element or a header does not exist, are left out.", shape: text},
+	{name: "holds", doc: "The expression that is not 0.", shape: text, required: true},
 }}
 
 var kernelForm = &form{"kernel", "The simulated machine.", []member{

@@ -71,6 +71,9 @@ func (j *judge) all() error {
 			return err
 		}
 	}
+	if !j.checking {
+		j.invariants()
+	}
 	if !j.checking && j.run.UnsetStack == FailUnset {
 		j.unsetStack()
 	}

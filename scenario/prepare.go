@@ -372,6 +372,7 @@ func (r *Runner) checkAll() error {
 			if err != nil {
 				wrong.add(run.wrapArg(err))
 			} else {
+				wrong.add(r.checkInvariants(run.Prog, c))
 				c.Leave()
 			}
 			r.m.Restore(r.base)

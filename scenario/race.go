@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/race"
+	"github.com/bpfrun/bpfrun/scenario/invariant"
 )
 
 // Race is a set of programs, and threads of user space, that run at the same time.
@@ -409,13 +411,13 @@ func (r *Runner) orders(ctx context.Context, run *Run, actors []race.Actor) (*ra
 	var got *race.Report
 	var err error
 	if run.Race.Schedule == nil {
-		got, err = race.Run(ctx, r.m, actors, race.Config{Preemptions: run.Race.Preemptions, Until: time.Now().Add(raceTime)})
+		got, err = race.Run(ctx, r.m, actors, race.Config{Preemptions: run.Race.Preemptions, Until: time.Now().Add(raceTime), Check: r.raceChecker(run)})
 	} else {
 		var turns []race.Turn
 		for _, t := range run.Race.Schedule {
 			turns = append(turns, race.Turn{Actor: run.Race.find(t.Actor), Insns: t.Insns})
 		}
-		got, err = race.Replay(ctx, r.m, actors, turns)
+		got, err = race.Replay(ctx, r.m, actors, turns, r.raceChecker(run))
 	}
 	var turn *race.TurnError
 	switch {
@@ -425,6 +427,40 @@ func (r *Runner) orders(ctx context.Context, run *Run, actors []race.Actor) (*ra
 		return nil, run.failed(err)
 	}
 	return got, nil
+}
+
+// raceChecker asks for the file's invariants at the end of each order, when all its programs have run.
+func (r *Runner) raceChecker(run *Run) race.Checker {
+	if r.inv.checker == nil {
+		return nil
+	}
+	events := r.inv.events + uint64(len(run.Race.Before))
+	for _, a := range run.Race.Actors {
+		if a.Run != nil {
+			events++
+		}
+	}
+	return &raceInvariants{r.inv.checker, events}
+}
+
+// raceInvariants are the invariants of a file for the orders of a race.
+type raceInvariants struct {
+	checker *invariant.Checker
+	events  uint64
+}
+
+// Begin implements [race.Checker].
+func (c *raceInvariants) Begin(p *loader.LinkedProgram, k *kernel.Context) {
+	c.checker.Begin(invariant.Run{Program: p, Context: k, Events: c.events})
+}
+
+// End implements [race.Checker].
+func (c *raceInvariants) End(p *loader.LinkedProgram, k *kernel.Context, ret uint64) map[string]string {
+	out := map[string]string{}
+	for _, f := range c.checker.End(invariant.Run{Program: p, Context: k, Ret: ret, Events: c.events}) {
+		out[f.Spec.Name] = f.Text
+	}
+	return out
 }
 
 // raceTime limits a race without a schedule.

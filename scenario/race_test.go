@@ -47,6 +47,8 @@ func TestRaces(t *testing.T) {
 		{"user space takes a queue's element", "right.o", "race: [{actors: [{prog: queue_work}, {user: [pop work]}]}]", ""},
 		{"records are read meanwhile", "right.o", "race: [{actors: [{prog: ticket_sent}, {user: [consume tickets]}]}]", ""},
 		{"in the middle of another program", "wrong.o", "kernel: {values: default}\nrace: [{actors: [{prog: scratch_switch}, {prog: scratch_unlink, over: scratch_switch}]}]", "changes scratch_map[0] while"},
+		{"an invariant of all runs", "lost.o", "invariants: [{name: each counts, holds: 'sum(hits) == $events'}, {holds: '$retval == XDP_PASS'}]\nrace: [{actors: [{prog: plain}, {prog: plain}]}]", "each counts: "},
+		{"an invariant that holds", "lost.o", "invariants: [{holds: 'sum(hits) == $events'}]\nrace: [{actors: [{prog: atomic}, {prog: atomic}]}]", ""},
 		{"after a run of it", "wrong.o", "race: [{before: [double_free], actors: [{prog: double_free}, {prog: double_free}]}]", "because of what it looked up"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

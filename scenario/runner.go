@@ -39,6 +39,7 @@ type Runner struct {
 	input map[*Run]*prepared
 	// parts are the runs, one for each function, of those that are of several.
 	parts map[*Run][]*Run
+	inv   invariants
 }
 
 // prepared is the input of a run.
@@ -299,6 +300,7 @@ func (r *Runner) setUp() error {
 		}
 	}
 	wrong.add(r.prepare())
+	wrong.add(r.setInvariants())
 	r.base = r.m.Snapshot()
 	wrong.add(r.checkAll())
 	return wrong.final()

@@ -58,7 +58,7 @@ func (a *app) rootCommand() *cobra.Command {
 				return usagef("%s has no --json: %s", cmd.CommandPath(), why)
 			}
 			a.kernels.short = shortCommands[cmd.CommandPath()]
-			a.sim.seedGiven = cmd.Flags().Changed("seed")
+			a.sim.seedGiven, a.sim.clockGiven = cmd.Flags().Changed("seed"), cmd.Flags().Changed("clock")
 			return errors.Join(noEmptyFlags(cmd), noIgnoredFlags(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
