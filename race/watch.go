@@ -19,8 +19,9 @@ import (
 type watch struct {
 	events []event
 	flows  []flow
-	actor  int // at work
-	at     int // index of the event that the next instruction makes, -1 for none
+	actor  int  // at work
+	weak   bool // stores are seen late
+	at     int  // index of the event that the next instruction makes, -1 for none
 }
 
 // event is an access of what is shared, or an effect: a record that is sent, a result.
