@@ -34,6 +34,16 @@ func (c *Context) SetArg(name string, v uint64) bool {
 	return true
 }
 
+// ArgValue returns what [Context.SetArg] changes.
+func (c *Context) ArgValue(name string) (v uint64, ok bool) {
+	b := c.Bytes()
+	p, ok := c.placeOf(name)
+	if b == nil || !ok || len(c.steps) != 0 || p.off+p.size > uint64(len(b)) {
+		return 0, false
+	}
+	return endian.Uint(c.k.Order(), b[p.off:p.off+p.size]), true
+}
+
 // placeOf finds the place of an argument or field.
 func (c *Context) placeOf(name string) (bytesAt, bool) {
 	slot, found := 0, false
