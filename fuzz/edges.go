@@ -12,6 +12,9 @@ type edge struct {
 	taken bool
 }
 
+// entered is the place of the edge that says that a program ran at all.
+const entered = -1
+
 // jump is a conditional jump that can go both ways, as far as constants tell.
 type jump struct {
 	pc          int
@@ -55,6 +58,7 @@ func (c *coverSink) Begin(m *machine.Machine) func([]machine.Covered) {
 	return func(ran []machine.Covered) {
 		for i := range ran {
 			r := &ran[i]
+			c.edges = append(c.edges, edge{r.Prog.Name, entered, true})
 			for _, pc := range c.jumps[r.Prog] {
 				taken, fell := r.Ways(pc)
 				if taken {

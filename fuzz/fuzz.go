@@ -33,7 +33,9 @@ type Options struct {
 	Text     []byte
 	Path     string
 	Programs []string
-	Others   []Other
+	// Without are programs that are not searched unless Programs names them, such as tests inside of the object.
+	Without []string
+	Others  []Other
 	// ObjectPath is the path of the object's file.
 	ObjectPath string
 	// Time and Runs are the budget; 0 is no limit.
@@ -155,6 +157,9 @@ func (f *Fuzzer) choose() error {
 		if len(f.opt.Programs) > 0 && !slices.Contains(f.opt.Programs, run.Prog) {
 			continue
 		}
+		if len(f.opt.Programs) == 0 && slices.Contains(f.opt.Without, run.Prog) {
+			continue
+		}
 		if st, err := m.ProgramStatus(run.Prog); st != machine.StatusOK && st != machine.StatusUnknownHook {
 			why := string(st)
 			if err != nil {
@@ -257,10 +262,10 @@ func (f *Fuzzer) watch() (stop func()) {
 func (f *Fuzzer) progress() Progress {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p := Progress{Runs: f.runs.Load(), Elapsed: time.Since(f.start), Reached: len(f.reached), Findings: len(f.found), Corpus: len(f.corpus)}
+	p := Progress{Runs: f.runs.Load(), Elapsed: time.Since(f.start), Findings: len(f.found), Corpus: len(f.corpus)}
 	for _, name := range f.programs() {
-		reachable, _, _ := f.count(name)
-		p.Known += reachable
+		reachable, reached, _ := f.count(name)
+		p.Known, p.Reached = p.Known+reachable, p.Reached+reached
 	}
 	return p
 }

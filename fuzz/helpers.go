@@ -19,7 +19,7 @@ var fails = map[string][]uint64{
 	"bpf_sk_lookup_tcp": {0}, "bpf_sk_lookup_udp": {0}, "bpf_skc_lookup_tcp": {0},
 	"bpf_xdp_adjust_head": {uapi.EINVAL.Ret()}, "bpf_xdp_adjust_tail": {uapi.EINVAL.Ret()}, "bpf_xdp_adjust_meta": {uapi.EINVAL.Ret()},
 	"bpf_skb_adjust_room": {uapi.ENOMEM.Ret()}, "bpf_skb_change_head": {uapi.ENOMEM.Ret()}, "bpf_skb_change_tail": {uapi.ENOMEM.Ret()}, "bpf_skb_pull_data": {uapi.ENOMEM.Ret()},
-	"bpf_skb_vlan_push": {uapi.ENOMEM.Ret()}, "bpf_skb_vlan_pop": {uapi.ENOMEM.Ret()}, "bpf_skb_store_bytes": {uapi.EFAULT.Ret()},
+	"bpf_skb_vlan_push": {uapi.ENOMEM.Ret()}, "bpf_skb_vlan_pop": {uapi.ENOMEM.Ret()},
 	"bpf_fib_lookup": {1, 2, 3, 4, 5, 6, 7, 8}, "bpf_check_mtu": {1, 2}, "bpf_timer_init": {uapi.EBUSY.Ret()},
 }
 

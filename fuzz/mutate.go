@@ -18,26 +18,29 @@ func (w *worker) mutate(in *Input) *Input {
 func (w *worker) change(in *Input) {
 	f, r := w.f, w.rnd
 	vary := f.opt.Vary
-	e := &in.Events[r.IntN(len(in.Events))]
-	sp := f.space.runs[e.Run]
-	type option struct {
-		weight int
-		do     func()
+	e := &in.Events[len(in.Events)-1]
+	if !w.tail {
+		e = &in.Events[r.IntN(len(in.Events))]
 	}
-	options := []option{{1, func() { w.events(in) }}}
+	sp := f.space.runs[e.Run]
+	var options []option
+	if !w.tail {
+		options = []option{{1, func() { w.events(in) }}, {1, func() { w.drop(in) }}}
+		options = append(options, w.stateOptions(in, e)...)
+	}
 	if vary[Packet] && sp.packet != nil {
 		options = append(options, option{12, func() { w.packet(e, sp) }})
 	}
 	if vary[Ctx] && len(sp.fields) > 0 {
 		options = append(options, option{2, func() {
 			name := sp.fields[r.IntN(len(sp.fields))]
-			e.Args = setNumber(e.Args, name, number(r, valueIn(e.Args, name, 0), f.space.values))
+			e.Args = setNumber(e.Args, name, uint64(uint32(number(r, valueIn(e.Args, name, 0), f.space.values))))
 		}})
 	}
 	if vary[Args] && len(sp.args) > 0 {
 		options = append(options, option{6, func() {
 			a := sp.args[r.IntN(len(sp.args))]
-			e.Args = setNumber(e.Args, a.Name, number(r, valueIn(e.Args, a.Name, a.Value), f.space.values))
+			e.Args = setNumber(e.Args, a.Name, a.fit(number(r, valueIn(e.Args, a.Name, a.Value), f.space.values)))
 		}})
 	}
 	if vary[Ctx] && len(sp.ctx) > 0 {
@@ -51,24 +54,14 @@ func (w *worker) change(in *Input) {
 	if vary[Helpers] && len(sp.helpers) > 0 {
 		options = append(options, option{2, func() { e.setAnswer(answer(r, sp.helpers[r.IntN(len(sp.helpers))], f.space.values)) }})
 	}
-	if vary[Kernel] && len(f.space.fields) > 0 {
-		options = append(options, option{3, func() {
-			n := f.space.fields[r.IntN(len(f.space.fields))]
-			in.Fields = setNumber(in.Fields, n.Name, number(r, valueIn(in.Fields, n.Name, n.Value), f.space.values))
-		}})
-	}
-	if vary[Maps] && len(f.space.maps) > 0 {
-		options = append(options, option{4, func() { w.element(in, e) }})
-	}
-	if vary[Globals] && len(f.space.vars) > 0 {
-		options = append(options, option{1, func() { w.global(in) }})
-	}
 	if vary[Time] {
 		options = append(options, option{1, func() {
 			e.After = []time.Duration{0, 1, time.Microsecond, time.Millisecond, time.Second, 5 * time.Second, time.Minute, time.Hour}[r.IntN(8)]
 		}})
 	}
-	options = append(options, option{1, func() { w.drop(in) }})
+	if len(options) == 0 {
+		return
+	}
 	total := 0
 	for _, o := range options {
 		total += o.weight
@@ -80,6 +73,30 @@ func (w *worker) change(in *Input) {
 			return
 		}
 	}
+}
+
+// option is a change that may be made, as often as its weight says.
+type option struct {
+	weight int
+	do     func()
+}
+
+// stateOptions are the changes of the state before the events.
+func (w *worker) stateOptions(in *Input, e *Event) (out []option) {
+	f, r := w.f, w.rnd
+	if f.opt.Vary[Kernel] && len(f.space.fields) > 0 {
+		out = append(out, option{3, func() {
+			n := f.space.fields[r.IntN(len(f.space.fields))]
+			in.Fields = setNumber(in.Fields, n.Name, n.fit(number(r, valueIn(in.Fields, n.Name, n.Value), f.space.values)))
+		}})
+	}
+	if f.opt.Vary[Maps] && len(f.space.maps) > 0 {
+		out = append(out, option{4, func() { w.element(in, e) }})
+	}
+	if f.opt.Vary[Globals] && len(f.space.vars) > 0 {
+		out = append(out, option{1, func() { w.global(in) }})
+	}
+	return out
 }
 
 func valueIn(list []Number, name string, or uint64) uint64 {

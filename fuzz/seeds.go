@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
@@ -47,7 +49,7 @@ type space struct {
 	writers *writers
 	maps    []*loader.Map
 	vars    []Variable // with their initial bytes
-	fields  []Number   // of objects in the scenario, with their values
+	fields  []argument // of objects in the scenario
 	values  []uint64   // constants of the programs
 	runs    map[string]*runSpace
 	shares  map[string][]string
@@ -57,11 +59,11 @@ type space struct {
 type runSpace struct {
 	packet      []byte // that it begins with, nil without packets
 	least, most int
-	ctx         []byte   // plain bytes that are the context
-	fields      []string // of a user ABI context
-	args        []Number // numbers among the arguments
-	slow        []string // arguments that are set only when a context is made
-	helpers     []string // whose results are input
+	ctx         []byte     // plain bytes that are the context
+	fields      []string   // of a user ABI context
+	args        []argument // numbers among the arguments
+	slow        []string   // arguments that are set only when a context is made
+	helpers     []string   // whose results are input
 }
 
 // findSpace finds out what is input.
@@ -78,7 +80,7 @@ func (f *Fuzzer) findSpace(s *side) space {
 		}
 		for _, v := range def.Vars {
 			b, err := m.ReadVariable(v.Name)
-			if err != nil || sp.writers.vars[v.Name] || len(b) == 0 || len(b) > 64 {
+			if err != nil || strings.Contains(v.Name, ".") || sp.writers.vars[v.Name] || len(b) == 0 || len(b) > 64 {
 				continue
 			}
 			if _, ok := s.fast.VariableNode(v.Name, b); ok {
@@ -102,9 +104,41 @@ func settable(t uapi.MapType) bool {
 	return false
 }
 
+// argument is a number that is input.
+type argument struct {
+	Number
+	bits int
+	// errno means that it is 0 or a negative error.
+	errno bool
+}
+
+// fit returns the value of the argument that is nearest to v in kind.
+func (a *argument) fit(v uint64) uint64 {
+	if a.errno {
+		if v == 0 {
+			return 0
+		}
+		return -(1 + (v-1)%133) // errors of system calls
+	}
+	if a.bits > 0 && a.bits < 64 {
+		v &= 1<<a.bits - 1
+	}
+	return v
+}
+
+// find returns the argument of a name, or nil.
+func find(list []argument, name string) *argument {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
 // objectFields are the numbers among the fields that the scenario sets.
-func (f *Fuzzer) objectFields(s *side) []Number {
-	var out []Number
+func (f *Fuzzer) objectFields(s *side) []argument {
+	var out []argument
 	for _, p := range f.file.Objects {
 		o := s.fast.Object(p.Key.Text)
 		if o == nil || p.Value.Kind != scenario.Mapping {
@@ -114,8 +148,9 @@ func (f *Fuzzer) objectFields(s *side) []Number {
 			if v := field.Value; v.Kind != scenario.Scalar || v.Quoted || v.Tag != "" || len(v.Text) > 0 && v.Text[0] == '$' {
 				continue
 			}
-			if v, err := o.Uint(field.Key.Text); err == nil {
-				out = append(out, Number{p.Key.Text + "." + field.Key.Text, v})
+			path := strings.TrimPrefix(field.Key.Text, ".")
+			if v, err := o.Uint(path); err == nil {
+				out = append(out, argument{Number: Number{p.Key.Text + "." + path, v}, bits: fieldBits(o, path)})
 			}
 		}
 	}
@@ -134,10 +169,6 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 	}
 	if takes.Has(progtype.TakesPacket) {
 		sp.least, sp.most = limits(lp)
-		sp.packet = start.Packet
-		if sp.packet == nil {
-			sp.packet = seedPackets()[0]
-		}
 	}
 	c, err := s.fast.Machine().Inspect(run.Prog, start.Input)
 	if err != nil {
@@ -145,11 +176,8 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 	}
 	defer func() { c.Leave(); c.Free() }()
 	sp.fields = c.FieldNames()
-	if takes.Has(progtype.TakesBytes) && !takes.Has(progtype.TakesPacket) {
-		sp.ctx = slices.Clone(c.Bytes())
-		if start.Context != nil {
-			sp.ctx = start.Context
-		}
+	if takes.Has(progtype.TakesPacket) {
+		sp.packet = slices.Clone(c.FrameIn())
 	}
 	for _, name := range c.ArgNames() {
 		v, pointer := uint64(0), false
@@ -159,13 +187,38 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 		if pointer {
 			continue
 		}
-		if was, ok := c.ArgValue(name); ok {
-			sp.args = append(sp.args, Number{name, was})
-		} else if c.Arg(name) != nil || name == "ret" {
-			sp.args, sp.slow = append(sp.args, Number{name, v}), append(sp.slow, name)
+		errno := name == "ret" && lp.Type == uapi.ProgTypeLSM
+		if was, size, ok := c.ArgValue(name); ok {
+			sp.args = append(sp.args, argument{Number{name, was}, 8 * size, errno})
+		} else if a := c.Arg(name); a != nil || name == "ret" {
+			bits := 64
+			if a != nil && a.Spec != nil {
+				if n, err := a.Spec.Sizeof(a.Type); err == nil {
+					bits = 8 * int(n)
+				}
+			}
+			sp.args, sp.slow = append(sp.args, argument{Number{name, v}, bits, errno}), append(sp.slow, name)
+		}
+	}
+	if takes.Has(progtype.TakesBytes) && !takes.Has(progtype.TakesPacket) && len(c.Args) == 0 && len(run.Args) == 0 {
+		sp.ctx = slices.Clone(c.Bytes())
+		if start.Context != nil {
+			sp.ctx = start.Context
 		}
 	}
 	return sp
+}
+
+// fieldBits is the width of a field of an object.
+func fieldBits(o *kernel.Object, path string) int {
+	f, _, err := o.Peek(path)
+	switch {
+	case err != nil:
+		return 64
+	case f.BitSize != 0:
+		return int(f.BitSize)
+	}
+	return int(8 * f.Size)
 }
 
 func limits(lp *loader.LinkedProgram) (least, most int) {

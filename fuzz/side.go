@@ -27,7 +27,8 @@ type side struct {
 	runs map[string]*scenario.Run
 	fast *scenario.Runner
 	loop *machine.Loop
-	of   string // the run that the loop is of
+	base *machine.Snapshot // of the fast machine, without a loop
+	of   string            // what the loop is of: a run, and the events before it
 	from scenario.Start
 	dead map[string]bool // runs that have no loop
 
@@ -54,9 +55,9 @@ func (f *Fuzzer) open(name string, obj *loader.Object, target *loader.Target, fi
 		s.fast.Close()
 		return nil, err
 	}
+	s.base = s.fast.Machine().Snapshot()
 	s.start = s.whole.Machine().Snapshot()
-	s.watch = watcher{checker: s.whole.Checker()}
-	s.whole.Machine().Observe(&s.watch)
+	s.warm(file)
 	return s, nil
 }
 
@@ -65,9 +66,37 @@ func (s *side) close() {
 	s.whole.Close()
 }
 
-// loopFor makes the loop of a run, in place of the one that exists. It returns nil if the program cannot run.
-func (s *side) loopFor(ctx context.Context, run *scenario.Run) (*machine.Loop, error) {
-	if s.loop != nil && s.of == run.Name {
+// warm makes what the kernel makes only when it is asked for part of the state before the events, so that not each run makes it again.
+func (s *side) warm(file *scenario.File) {
+	m := s.whole.Machine()
+	var all []kernel.Lazy
+	m.Kernel().Current() // the task that events run in
+	s.start = m.Snapshot()
+	for _, run := range file.Runs {
+		start, err := s.whole.Start(run)
+		if err != nil {
+			continue
+		}
+		end := m.Kernel().RecordLazy()
+		_, err = m.Run(context.Background(), run.Prog, start.Input)
+		if made := end(); err == nil {
+			all = append(all, made...)
+		}
+		m.Restore(s.start)
+	}
+	m.Kernel().MakeAgain(all)
+	s.start = m.Snapshot()
+}
+
+// loopFor makes the loop of the last event of an input, after those before it, in place of the loop that exists. It returns nil if the program
+// cannot run.
+func (s *side) loopFor(ctx context.Context, run *scenario.Run, in *Input) (*machine.Loop, error) {
+	key := run.Name
+	before := *in
+	if before.Events = in.Events[:len(in.Events)-1]; len(before.Events) > 0 {
+		key += string(before.encode())
+	}
+	if s.loop != nil && s.of == key {
 		return s.loop, nil
 	}
 	if s.dead[run.Name] {
@@ -76,22 +105,33 @@ func (s *side) loopFor(ctx context.Context, run *scenario.Run) (*machine.Loop, e
 	if s.loop != nil {
 		s.loop.Close()
 		s.loop = nil
+		s.fast.Machine().Restore(s.base)
+	}
+	if len(before.Events) > 0 {
+		s.state(s.fast, in)
+		for i := range before.Events {
+			res, err := s.event(ctx, s.fast, &before.Events[i], nil)
+			if res == nil || err != nil || res.Fault != nil {
+				s.fast.Machine().Restore(s.base)
+				return nil, err
+			}
+		}
 	}
 	start, err := s.fast.Start(run)
 	if err != nil {
 		s.dead[run.Name] = true
 		return nil, nil //nolint:nilerr // the report says so
 	}
-	in := start.Input
-	if progtype.Of(s.program(run).Type).Takes.Has(progtype.TakesPacket) && in.Packet == nil {
-		in.Packet = seedPackets()[0]
+	mi := start.Input
+	if sp := s.f.space.runs[run.Name]; sp != nil && sp.packet != nil { // shorter packets are put into the context of a long one
+		mi.Packet = fit(append(slices.Clone(sp.packet), make([]byte, max(usualPacket-len(sp.packet), 0))...), sp.least, sp.most)
 	}
-	l, _, err := s.fast.Machine().Loop(run.Prog, in)
+	l, _, err := s.fast.Machine().Loop(run.Prog, mi)
 	if l == nil || err != nil {
 		s.dead[run.Name] = true
 		return nil, nil //nolint:nilerr // as above
 	}
-	s.loop, s.of, s.from = l, run.Name, start
+	s.loop, s.of, s.from = l, key, start
 	return l, l.Warm(ctx)
 }
 
@@ -110,23 +150,28 @@ type quick struct {
 	frame []byte // the packet after the run, valid until the next one
 }
 
-// run makes the run of an input with a single event in the loop.
+// run makes the run of the last event of an input in the loop.
 func (s *side) run(ctx context.Context, in *Input) (quick, error) {
-	e := &in.Events[0]
+	e := &in.Events[len(in.Events)-1]
 	run := s.runs[e.Run]
-	l, err := s.loopFor(ctx, run)
+	l, err := s.loopFor(ctx, run, in)
 	if l == nil || err != nil || e.CPU != 0 {
 		return quick{}, err
 	}
 	l.Rewind()
 	m := s.fast.Machine()
 	frame := []byte(e.Packet)
+	if frame == nil {
+		frame = s.f.space.runs[e.Run].packet
+	}
 	if frame != nil {
 		if err := l.SetPacket(frame); err != nil {
 			return quick{}, nil //nolint:nilerr // such a packet does not exist for the program
 		}
 	}
-	s.state(s.fast, in)
+	if len(in.Events) == 1 { // otherwise the events before had it
+		s.state(s.fast, in)
+	}
 	for name, v := range s.from.Fields {
 		l.SetField(name, v)
 	}
@@ -145,7 +190,7 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 		m.Kernel().Clock().Advance(uint64(e.After))
 	}
 	checker := s.fast.Checker()
-	ev := invariant.Run{Program: l.Program(), Context: l.Context(), Events: 1}
+	ev := invariant.Run{Program: l.Program(), Context: l.Context(), Events: uint64(len(in.Events))}
 	if checker != nil {
 		checker.Begin(ev)
 	}
@@ -159,12 +204,10 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 		q.look = q.look || len(checker.End(ev)) > 0
 	}
 	if c := l.Context(); c.Packet != nil && out.Fault == nil {
-		before := frame
-		if before == nil {
-			before = s.from.Packet
-		}
-		if q.frame = c.Frame(); before != nil && progtype.GoesOn(l.Program().Type, int32(out.Ret)) && string(before) != string(q.frame) {
-			q.look = q.look || len(packet.Damages(before, q.frame, packet.Ethernet)) > 0
+		row := progtype.Of(l.Program().Type)
+		whole := row.Packet != progtype.ReadsPacket && (row.Layer == progtype.Link || row.Layer == progtype.Network)
+		if q.frame = c.Frame(); whole && progtype.GoesOn(l.Program().Type, int32(out.Ret)) && string(frame) != string(q.frame) {
+			q.look = q.look || len(packet.Damages(frame, q.frame, packet.Ethernet)) > 0
 		}
 	}
 	return q, nil
@@ -253,53 +296,14 @@ func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tra
 	s.state(r, in)
 	rec := &record{}
 	for i := range in.Events {
-		e := &in.Events[i]
-		run := s.runs[e.Run]
-		start, err := r.Start(run)
-		if err != nil {
-			return rec, nil //nolint:nilerr // on this kernel there is no such run
-		}
-		after := e.After
-		if after == 0 {
-			after = run.After
-		}
-		if after > 0 {
-			if _, err := m.Settle(ctx, after); err != nil {
-				return nil, err
-			}
-		}
-		mi := start.Input
-		if e.Packet != nil {
-			mi.Packet = e.Packet
-		}
-		if e.Ctx != nil {
-			mi.Context = e.Ctx
-		}
-		if e.CPU > 0 {
-			mi.CPU = (e.CPU - 1) % m.Kernel().CPUs()
-		}
-		mi.Overrides = overrides(mi.Overrides, e.Helpers)
-		mi.Args = s.slowArgs(mi.Args, e)
+		var follow machine.Tracer
 		if i == at {
-			mi.Trace = trace
+			follow = trace
 		}
 		s.watch.event = i
-		s.watch.prepare = func(c *kernel.Context) {
-			for name, v := range start.Fields {
-				c.SetField(name, v)
-			}
-			for _, a := range e.Args {
-				if !c.SetField(a.Name, a.Value) {
-					c.SetArg(a.Name, a.Value)
-				}
-			}
-		}
-		res, err := m.Run(ctx, run.Prog, mi)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
-			return rec, nil // such an input does not exist
+		res, err := s.event(ctx, r, &in.Events[i], follow)
+		if res == nil || err != nil {
+			return rec, err
 		}
 		rec.results = append(rec.results, res)
 		rec.insns += res.Insns
@@ -315,6 +319,62 @@ func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tra
 	rec.edges = s.cover.edges
 	return rec, nil
 }
+
+// event makes the run of an event. The result is nil if such an event does not exist on the kernel.
+func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace machine.Tracer) (*machine.Result, error) {
+	m, run := r.Machine(), s.runs[e.Run]
+	start, err := r.Start(run)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the report says so
+	}
+	after := e.After
+	if after == 0 {
+		after = run.After
+	}
+	if after > 0 {
+		if _, err := m.Settle(ctx, after); err != nil {
+			return nil, err
+		}
+	}
+	mi := start.Input
+	if e.Packet != nil {
+		mi.Packet = e.Packet
+	}
+	if e.Ctx != nil {
+		mi.Context = e.Ctx
+	}
+	if e.CPU > 0 {
+		mi.CPU = (e.CPU - 1) % m.Kernel().CPUs()
+	}
+	mi.Overrides = overrides(mi.Overrides, e.Helpers)
+	mi.Args = s.slowArgs(mi.Args, e)
+	mi.Trace = trace
+	w := &s.watch
+	w.prepare = func(c *kernel.Context) {
+		for name, v := range start.Fields {
+			c.SetField(name, v)
+		}
+		for _, a := range e.Args {
+			if !c.SetField(a.Name, a.Value) {
+				c.SetArg(a.Name, a.Value)
+			}
+		}
+	}
+	m.Observe(w)
+	defer m.Observe(nil)
+	w.checker = nil
+	if r == s.whole {
+		w.checker = r.Checker()
+	}
+	res, err := m.Run(ctx, run.Prog, mi)
+	if err != nil && ctx.Err() == nil {
+		return nil, nil //nolint:nilerr // the kernel cannot make such a context
+	}
+	return res, err
+}
+
+// usualPacket is the length of the longest packet that most networks carry.
+const usualPacket = 1514
 
 // slowArgs adds the arguments that a context is made with.
 func (s *side) slowArgs(base map[string]any, e *Event) map[string]any {

@@ -170,7 +170,10 @@ func (f *Fuzzer) suiteFile(ctx context.Context, dir string, list []*entry) ([]by
 
 // inWords describes what an input reached first: the line of its first branch, and how many more.
 func (f *Fuzzer) inWords(edges []edge) string {
-	list := slices.Clone(edges)
+	list := slices.DeleteFunc(slices.Clone(edges), func(e edge) bool { return e.pc == entered })
+	if len(list) == 0 {
+		return edges[0].prog
+	}
 	slices.SortFunc(list, func(a, b edge) int { return a.pc - b.pc })
 	best := list[0]
 	l := f.first.fast.Machine().Linked()

@@ -121,7 +121,7 @@ func (f *Fuzzer) varied(sp spot) bool {
 	case Maps, Globals:
 		return f.opt.Vary[sp.part] && f.isInput(sp.name)
 	}
-	return f.opt.Vary[sp.part]
+	return sp.part != User && f.opt.Vary[sp.part]
 }
 
 // locate finds the input that a comparison's operand came from. The machine is as the run left it.
@@ -187,11 +187,12 @@ func (s *side) inContext(in *Input, w search.Wish) (spot, bool) {
 	case p != nil && name == "protocol" && len(p) >= 14:
 		return spot{part: Packet, off: 12, text: "eth.type"}, true
 	}
-	part := Ctx
-	for _, a := range s.f.space.runs[in.Events[len(in.Events)-1].Run].args {
-		if a.Name == name {
-			part = Args
-		}
+	part := User // not changed: the report names it
+	switch sp := s.f.space.runs[in.Events[len(in.Events)-1].Run]; {
+	case find(sp.args, name) != nil:
+		part = Args
+	case slices.Contains(sp.fields, name):
+		part = Ctx
 	}
 	return spot{part: part, name: name, off: int(off), text: name}, true
 }
@@ -350,9 +351,16 @@ func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
 	case Ctx, Args:
 		v := w.Value
 		if sp.off != 0 {
-			was := valueIn(e.Args, sp.name, 0)
+			was := uint64(0)
+			if a := find(f.space.runs[e.Run].args, sp.name); a != nil {
+				was = a.Value
+			}
+			was = valueIn(e.Args, sp.name, was)
 			mask := (uint64(1)<<(8*uint(w.Size)) - 1) << (8 * uint(sp.off))
 			v = was&^mask | v<<(8*uint(sp.off))&mask
+		}
+		if a := find(f.space.runs[e.Run].args, sp.name); a != nil {
+			v = a.fit(v)
 		}
 		e.Args = setNumber(e.Args, sp.name, v)
 	case Helpers:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/fuzz"
 	"github.com/bpfrun/bpfrun/internal/visible"
+	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/report"
@@ -164,6 +165,17 @@ func (c *fuzzCommand) fuzz(path string) error {
 	for _, name := range c.progs {
 		if _, ok := obj.Program(name); !ok {
 			return usagef("-p %s: no such program in %s (available: %s)", name, obj.Name, programNames(obj))
+		}
+	}
+	if tests, err := intest.Discover(obj); err == nil { // a mistake in them is not the search's
+		for _, t := range tests {
+			opt.Without = append(opt.Without, t.Name)
+			for _, p := range t.Stages {
+				opt.Without = append(opt.Without, p.Name)
+			}
+			if t.Plain != nil {
+				opt.Without = append(opt.Without, t.Plain.Name)
+			}
 		}
 	}
 	targets, sources, err := c.targets(obj)

@@ -1,5 +1,10 @@
 package hook
 
+import "github.com/bpfrun/bpfrun/kernel/net"
+
+// bounds are fields that say where other memory is.
+var bounds = map[string]bool{"skb_data": true, "skb_data_end": true, "skb_len": true, "optval": true, "optval_end": true, "data": true, "data_end": true, "data_meta": true, "len": true, "size": true, "file_pos": true}
+
 // NameAt names what is at an offset of the context: an argument, a field of a trace record or of a user ABI context, as
 // [Context.SetArg] and [Context.SetField] know it, and the offset inside of it.
 func (c *Context) NameAt(off uint64) (name string, in uint64, ok bool) {
@@ -19,7 +24,8 @@ func (c *Context) NameAt(off uint64) (name string, in uint64, ok bool) {
 	return "", 0, false
 }
 
-// FieldNames lists the fields of a user ABI context that [Context.SetField] changes; nil for other contexts.
+// FieldNames lists the fields of a user ABI context that the program may read and that are numbers of their own, which [Context.SetField] changes:
+// no addresses and bounds of other memory. It returns nil for other contexts.
 func (c *Context) FieldNames() []string {
 	if c.view == nil {
 		return nil
@@ -27,7 +33,7 @@ func (c *Context) FieldNames() []string {
 	var out []string
 	for i := range c.view.Fields {
 		f := &c.view.Fields[i]
-		if f.Name != "" && settable(f) {
+		if f.Name != "" && settable(f) && f.Kind == net.PlainField && c.view.Readable(f) && !bounds[f.Name] {
 			out = append(out, f.Name)
 		}
 	}
