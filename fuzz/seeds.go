@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -104,6 +105,15 @@ func settable(t uapi.MapType) bool {
 	return false
 }
 
+// isPointer reports whether an argument of a hook is an address, by its type or, without types, by its value.
+func isPointer(m *machine.Machine, a *kernel.Arg) bool {
+	if a.Spec != nil && a.Type != 0 {
+		return a.Spec.SkipMods(a.Type).Kind == btf.KindPtr
+	}
+	_, known := m.NameAddr(a.Value)
+	return a.Object != nil || known
+}
+
 // argument is a number that is input.
 type argument struct {
 	Number
@@ -182,7 +192,7 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 	for _, name := range c.ArgNames() {
 		v, pointer := uint64(0), false
 		if a := c.Arg(name); a != nil {
-			v, pointer = a.Value, a.Object != nil || a.Value >= 1<<20 && int64(a.Value) > 0 || int64(a.Value) < -4096
+			v, pointer = a.Value, isPointer(s.fast.Machine(), a)
 		}
 		if pointer {
 			continue

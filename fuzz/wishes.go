@@ -25,6 +25,7 @@ type spot struct {
 	text string // for people
 	// length means that the packet's length decides; add is how much longer it should be.
 	length bool
+	fixed  bool // text says everything
 	add    int
 }
 
@@ -129,6 +130,9 @@ func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 	m := s.whole.Machine()
 	switch w.Kind {
 	case search.Result:
+		if w.Map != 0 {
+			return s.found(w)
+		}
 		return spot{part: Helpers, name: w.Helper, text: w.Helper + "()"}, true
 	case search.Element:
 		for _, def := range m.Linked().Maps {
@@ -164,6 +168,20 @@ func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 	return spot{}, false
 }
 
+// found names what a lookup found. No input takes it away: what user space stored is needed elsewhere, and arrays have all their elements.
+func (s *side) found(w search.Wish) (spot, bool) {
+	m := s.whole.Machine()
+	for _, def := range m.Linked().Maps {
+		if b, ok := m.Map(def); ok && b.Addr() == w.Map {
+			if isArray(b.Spec().Type) {
+				return spot{part: User, fixed: true, text: "an element that " + def.Name + " lacks, and arrays have all below their size"}, true
+			}
+			return spot{part: User, fixed: true, text: "no element with that key in " + def.Name}, true
+		}
+	}
+	return spot{}, false
+}
+
 // inContext finds an operand in the packet or in the context of the last run.
 func (s *side) inContext(in *Input, w search.Wish) (spot, bool) {
 	c := s.watch.ctx
@@ -179,6 +197,9 @@ func (s *side) inContext(in *Input, w search.Wish) (spot, bool) {
 	}
 	name, off, ok := c.NameAt(w.Addr - c.Addr)
 	switch {
+	case !ok && p == nil && s.f.space.runs[in.Events[len(in.Events)-1].Run].ctx != nil:
+		at := int(w.Addr - c.Addr)
+		return spot{part: Ctx, off: at, text: fmt.Sprintf("ctx[%d:%d]", at, at+w.Size)}, true
 	case !ok:
 		return spot{}, false
 	case p != nil && (name == "data_end" || name == "len"):
@@ -282,7 +303,7 @@ func (s *side) keyText(def *loader.Map, key []byte) string {
 
 // need says what an input would have to be.
 func need(cmp search.Comparison, sp spot, w search.Wish, solved bool) string {
-	if sp.length || w.Kind == search.Element {
+	if sp.length || sp.fixed || w.Kind == search.Element {
 		return sp.text
 	}
 	if solved {
@@ -349,6 +370,15 @@ func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
 			e.Packet = repaired
 		}
 	case Ctx, Args:
+		if sp.name == "" {
+			if e.Ctx == nil {
+				e.Ctx = slices.Clone(f.space.runs[e.Run].ctx)
+			}
+			if sp.off+len(bytes) <= len(e.Ctx) {
+				copy(e.Ctx[sp.off:], bytes)
+			}
+			return
+		}
 		v := w.Value
 		if sp.off != 0 {
 			was := uint64(0)

@@ -31,7 +31,7 @@ type Wish struct {
 	// Map and Key are an element that was looked up and not found.
 	Map uint64
 	Key []byte
-	// Helper is a helper that should return Value.
+	// Helper is a helper that should return Value; for a lookup that found something, Map is the map.
 	Helper string
 }
 
@@ -59,6 +59,9 @@ func (c *Comparing) Step(p *loader.LinkedProgram, pc, depth int, before, after *
 	}
 	if n > 8*maxBranches { // a loop that never ends is no reason to keep more
 		t.branches, c.pcs, c.took = t.branches[:n], c.pcs[:n], c.took[:n]
+	}
+	if op := p.Insns[pc].Op(); op == decode.OpCallHelper && after[0] != 0 && uapi.FuncID(p.Insns[pc].Imm).String() == lookup {
+		t.regs[0] = &value{from: &source{kind: Result, helper: lookup, mapAddr: before[1]}, was: after[0]}
 	}
 	if c.Copied == nil || p.Insns[pc].Op() != decode.OpCallHelper {
 		return
