@@ -103,7 +103,7 @@ var layers = []struct {
 	{"scenario/invariant", []string{"uapi", "progtype", "packet", "loader", "maps", "kernel", "machine", "debug/expr"}},
 	{"scenario", []string{"machine/finding", "internal/lazyre", "internal/endian", "internal/usdt", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "replay", "internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario/invariant"}},
 	{"fuzz", []string{"uapi", "progtype", "decode", "btf", "packet", "loader", "vm", "maps", "kernel", "machine/finding", "machine", "search", "scenario/invariant", "scenario"}},
-	{"bpftest", []string{"internal/endian", "internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario", "verifier"}},
+	{"bpftest", []string{"fuzz", "internal/endian", "internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario", "verifier"}},
 	{"bpftest/ebpfspec", []string{"internal/elfbuild", "bpftest"}},
 	{"intest", []string{"internal/exitcode", "uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"progtype", "btf", "loader", "offsets", "verifier", "vm", "kernel", "machine"}},

@@ -157,7 +157,7 @@ func (f *Fuzzer) choose() error {
 		if len(f.opt.Programs) > 0 && !slices.Contains(f.opt.Programs, run.Prog) {
 			continue
 		}
-		if len(f.opt.Programs) == 0 && slices.Contains(f.opt.Without, run.Prog) {
+		if slices.Contains(f.without(), run.Prog) {
 			continue
 		}
 		if st, err := m.ProgramStatus(run.Prog); st != machine.StatusOK && st != machine.StatusUnknownHook {

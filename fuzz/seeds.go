@@ -71,7 +71,7 @@ type runSpace struct {
 func (f *Fuzzer) findSpace(s *side) space {
 	m := s.fast.Machine()
 	l := m.Linked()
-	sp := space{writers: findWriters(l), values: constants(l), runs: map[string]*runSpace{}, shares: sharing(s, f.order)}
+	sp := space{writers: findWriters(l, f.without()), values: constants(l), runs: map[string]*runSpace{}, shares: sharing(s, f.order)}
 	for _, def := range l.Maps {
 		if b, ok := m.Map(def); ok && def.DataKind == loader.DataNone && settable(b.Spec().Type) && !sp.writers.maps[def.Name] {
 			sp.maps = append(sp.maps, def)
@@ -94,6 +94,11 @@ func (f *Fuzzer) findSpace(s *side) space {
 		sp.runs[name] = f.runSpace(s, s.runs[name])
 	}
 	return sp
+}
+
+// without are the programs that are not searched because nothing names them.
+func (f *Fuzzer) without() []string {
+	return slices.DeleteFunc(slices.Clone(f.opt.Without), func(name string) bool { return slices.Contains(f.opt.Programs, name) })
 }
 
 // settable reports whether user space fills maps of a type with plain values.
@@ -197,7 +202,7 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 		if pointer {
 			continue
 		}
-		errno := name == "ret" && lp.Type == uapi.ProgTypeLSM
+		errno := name == "ret" && progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.LSMHook
 		if was, size, ok := c.ArgValue(name); ok {
 			sp.args = append(sp.args, argument{Number{name, was}, 8 * size, errno})
 		} else if a := c.Arg(name); a != nil || name == "ret" {
