@@ -286,6 +286,9 @@ func sameFinding(old, data []byte) bool {
 
 // writeFile writes a file as a whole, or leaves the one that exists.
 func writeFile(path string, data []byte) (err error) {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+		return nil
+	}
 	t, err := os.CreateTemp(filepath.Dir(path), ".fuzz-*")
 	if err != nil {
 		return err

@@ -28,6 +28,8 @@ type FuzzDocument struct {
 	// Corpus is the number of inputs that reached something new. Keep is the directory with findings and the suite.
 	Corpus int    `json:"corpus"`
 	Keep   string `json:"keep,omitempty"`
+	// Path is the path of the object's file.
+	Path string `json:"-"`
 	// Interrupted means that the search ended before its budget was spent.
 	Interrupted bool `json:"interrupted"`
 }
@@ -75,6 +77,9 @@ type FuzzSkipped struct {
 	Why string `json:"why"`
 }
 
+// leastRated is the shortest search, in seconds, whose rate says something.
+const leastRated = 5
+
 // mostUnreached is how many branches of a program the text lists.
 const mostUnreached = 8
 
@@ -83,10 +88,10 @@ func WriteFuzz(w io.Writer, d *FuzzDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
 	rate := ""
-	if d.Seconds >= 0.1 {
-		rate = fmt.Sprintf(", %s a second", grouped(uint64(float64(d.Runs)/d.Seconds)))
+	if d.Seconds >= leastRated {
+		rate = fmt.Sprintf(" (%s a second)", grouped(uint64(float64(d.Runs)/d.Seconds)))
 	}
-	visible.Fprintf(&b, "%s on %s: %s runs in %.1f s%s\n", d.Object, d.Target.Name, grouped(d.Runs), d.Seconds, rate)
+	visible.Fprintf(&b, "%s on %s: %s runs%s in %.2f s\n", d.Object, d.Target.Name, grouped(d.Runs), rate, d.Seconds)
 	for _, p := range d.Programs {
 		visible.Fprintf(&b, "  %s: %d of %d branches reached, %d of them by default\n", p.Name, p.Branches.Reached, p.Branches.Reachable, p.Branches.Default)
 		if opt.Quiet {
@@ -110,13 +115,13 @@ func WriteFuzz(w io.Writer, d *FuzzDocument, opt TableOptions) error {
 		}
 		visible.Fprintf(&b, "%s %s: %s (%s)\n", s.yellow("finding:"), f.Kind, f.Message, where)
 		if f.Scenario != "" {
-			visible.Fprintf(&b, "  after %s runs; bpfrun test %s fails, bpfrun debug -s %s shows it\n", grouped(f.AfterRuns), f.Scenario, f.Scenario)
+			visible.Fprintf(&b, "  after %s runs; bpfrun test %s fails, bpfrun debug %s -s %s shows it\n", grouped(f.AfterRuns), f.Scenario, d.Path, f.Scenario)
 		}
 	}
-	switch {
-	case len(d.Findings) == 0 && d.Unconfirmed == 0:
+	if len(d.Findings) == 0 {
 		b.WriteString("no findings\n")
-	case d.Unconfirmed > 0:
+	}
+	if d.Unconfirmed > 0 {
 		visible.Fprintf(&b, "%d findings did not happen again in a scenario of their own and are left out\n", d.Unconfirmed)
 	}
 	if d.Keep != "" && !opt.Quiet {

@@ -208,6 +208,7 @@ func (c *fuzzCommand) fuzz(path string) error {
 		return fuzzError(ctx, err)
 	}
 	doc := fuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r)
+	doc.Path = path
 	doc.Keep, doc.Interrupted = opt.Keep, c.interrupted.Load()
 	if len(doc.Findings) > 0 {
 		doc.Exit = exitExpectation
