@@ -47,7 +47,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	if p.img == nil {
 		return nil, res, nil
 	}
-	if busy := m.busy(in.CPU); busy != nil && in.passed == nil {
+	if busy := m.busy(in.CPU); busy != nil && in.passed == nil && !in.interrupts {
 		return nil, nil, &BusyError{in.CPU, busy.p.lp.Name}
 	}
 	if err := m.kernel.SetCPU(in.CPU); err != nil {
