@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
@@ -63,13 +64,13 @@ func (c *raceCommand) scenarioOf(object string, f *report.RaceFinding) (string, 
 		object = near
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: %s\n", f.Kind, f.Message)
-	fmt.Fprintf(&b, "object: %s\n", quoted(filepath.ToSlash(object)))
+	visible.Fprintf(&b, "# %s: %s\n", f.Kind, f.Message)
+	visible.Fprintf(&b, "object: %s\n", quoted(filepath.ToSlash(object)))
 	if c.sim.noVerify {
 		b.WriteString("verify: false\n")
 	}
-	fmt.Fprintf(&b, "kernel: {values: default, seed: %d, cpus: %d}\n", c.sim.seed, c.sim.cpus)
-	fmt.Fprintf(&b, "race:\n- name: %s\n", quoted(f.Race))
+	visible.Fprintf(&b, "kernel: {values: default, seed: %d, cpus: %d}\n", c.sim.seed, c.sim.cpus)
+	visible.Fprintf(&b, "race:\n- name: %s\n", quoted(f.Race))
 	if f.AfterRuns {
 		var before []string
 		for _, a := range f.Actors {
@@ -77,22 +78,22 @@ func (c *raceCommand) scenarioOf(object string, f *report.RaceFinding) (string, 
 				before = append(before, p)
 			}
 		}
-		fmt.Fprintf(&b, "  before: [%s]\n", strings.Join(before, ", "))
+		visible.Fprintf(&b, "  before: [%s]\n", strings.Join(before, ", "))
 	}
 	b.WriteString("  actors:\n")
 	for _, a := range f.Actors {
-		fmt.Fprintf(&b, "  - {prog: %s, ", quoted(a.Program))
+		visible.Fprintf(&b, "  - {prog: %s, ", quoted(a.Program))
 		if a.Over != "" {
-			fmt.Fprintf(&b, "over: %s, enters: %s}\n", quoted(a.Over), a.Enters)
+			visible.Fprintf(&b, "over: %s, enters: %s}\n", quoted(a.Over), a.Enters)
 			continue
 		}
-		fmt.Fprintf(&b, "cpu: %d}\n", a.CPU)
+		visible.Fprintf(&b, "cpu: %d}\n", a.CPU)
 	}
 	var turns []string
 	for _, t := range f.Order {
 		turns = append(turns, quoted(fmt.Sprintf("%s %d", t.Actor, t.Insns)))
 	}
-	fmt.Fprintf(&b, "  schedule: [%s]\n", strings.Join(turns, ", "))
+	visible.Fprintf(&b, "  schedule: [%s]\n", strings.Join(turns, ", "))
 	return b.String(), nil
 }
 

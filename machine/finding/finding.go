@@ -35,8 +35,6 @@ const (
 	NotSerialisable Kind = "not-serialisable"
 	// UseAfterDelete: memory of an element is used after another run deleted the element, and it became another one's.
 	UseAfterDelete Kind = "use-after-delete"
-	// Invariant: what the author says holds does not.
-	Invariant Kind = "invariant"
 	// Deadlock: runs wait for each other.
 	Deadlock Kind = "deadlock"
 	// DataRace: plain accesses that nothing orders, without a wrong outcome.
