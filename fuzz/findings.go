@@ -39,8 +39,11 @@ func keyOf(p *problem) string {
 		text = fmt.Sprint(p.Insn)
 	}
 	key := string(p.Kind) + " " + p.Program + " " + p.invariant + " "
-	if p.Kind == finding.Packet { // whatever the verdict is
+	switch p.Kind {
+	case finding.Packet: // whatever the verdict is
 		text, _, _ = strings.Cut(text, " ")
+	case finding.Invariant: // whatever the values are
+		text = ""
 	}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()=", r) }) {
 		if word[0] >= '0' && word[0] <= '9' || word[0] == '-' {
