@@ -22,15 +22,15 @@ func (e *TurnError) Error() string {
 
 // Replay repeats one order: its turns, and then whatever actors have left to do, one after the other. The report has the finding if its outcome is wrong.
 // The error is that of ctx, a [*NotRunnableError] or a [*TurnError].
-func Replay(ctx context.Context, m *machine.Machine, actors []Actor, turns []Turn) (*Report, error) {
+func Replay(ctx context.Context, m *machine.Machine, actors []Actor, turns []Turn, check Checker) (*Report, error) {
 	s, err := newSystem(m, actors)
 	if err != nil {
 		return nil, err
 	}
 	defer s.x.Close()
-	h := newHunt(s)
+	h := newHunt(s, check)
 	h.runSequential()
-	note := &noting{s, &h.cells}
+	note := &noting{s, h}
 	note.Begin()
 	var trail []uint8
 	target := make([]uint64, len(actors))

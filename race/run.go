@@ -2,10 +2,13 @@ package race
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/race/order"
@@ -22,6 +25,16 @@ type Config struct {
 	Seed   uint64
 	// Most is how many orders are explored at most; 0 is no limit.
 	Most int
+	// Check is asked at the end of each order; nil for no questions.
+	Check Checker
+}
+
+// Checker says what must hold at the end of every order. What does not hold at the end of a sequential order either is about single runs, and does not count.
+type Checker interface {
+	// Begin is called before each order, with the first program and its context.
+	Begin(*loader.LinkedProgram, *kernel.Context)
+	// End returns what does not hold, by name, with the reason.
+	End(p *loader.LinkedProgram, c *kernel.Context, ret uint64) map[string]string
 }
 
 // Report is what the orders of some actors led to.
@@ -47,6 +60,8 @@ type hunt struct {
 	report     *Report
 	known      map[string]bool // findings by what they are about
 	races      map[[2]spot]bool
+	check      Checker
+	single     map[string]bool // what does not hold at the end of sequential orders either
 	stop       bool
 }
 
@@ -57,14 +72,14 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 		return nil, err
 	}
 	defer s.x.Close()
-	h := newHunt(s)
+	h := newHunt(s, cfg.Check)
 	h.runSequential()
 	if !cfg.Until.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, cfg.Until)
 		defer cancel()
 	}
-	e := &order.Explorer{System: &noting{s, &h.cells}, Each: h.each, Pair: h.pair, Most: cfg.Most, Interrupts: interrupts(actors)}
+	e := &order.Explorer{System: &noting{h.s, h}, Each: h.each, Pair: h.pair, Most: cfg.Most, Interrupts: interrupts(actors)}
 	for bound := 1; bound <= max(cfg.Preemptions, 1); bound++ {
 		e.Preemptions = min(bound, cfg.Preemptions)
 		stats, err := e.Run(ctx)
@@ -89,9 +104,9 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 	return h.done(ctx, cfg, nil)
 }
 
-func newHunt(s *system) *hunt {
+func newHunt(s *system, check Checker) *hunt {
 	return &hunt{
-		s: s, report: &Report{Actors: s.actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{},
+		s: s, check: check, single: map[string]bool{}, report: &Report{Actors: s.actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{},
 		cells: cells{words: map[uint64]bool{}, accesses: map[uint64][]order.Touch{}},
 	}
 }
@@ -122,18 +137,42 @@ func interrupts(actors []Actor) uint32 {
 // noting notes what steps write.
 type noting struct {
 	*system
-	cells *cells
+	h *hunt
+}
+
+// Begin implements [order.System].
+func (n *noting) Begin() {
+	n.system.Begin()
+	if i := n.first(); n.h.check != nil && i >= 0 {
+		n.turn(i)
+		s := n.x.Session(n.run[i])
+		n.h.check.Begin(s.Program(), s.Context())
+	}
+}
+
+// first returns the first actor that is a program, -1 for none.
+func (s *system) first() int { return slices.IndexFunc(s.run, func(n int) bool { return n >= 0 }) }
+
+// broken returns what does not hold at the end of an order.
+func (h *hunt) broken() map[string]string {
+	i := h.s.first()
+	if h.check == nil || i < 0 || h.s.now[i].end.fault != nil {
+		return nil
+	}
+	h.s.turn(i)
+	s := h.s.x.Session(h.s.run[i])
+	return h.check.End(s.Program(), s.Context(), h.s.now[i].end.ret)
 }
 
 // Step implements [order.System].
 func (n *noting) Step(i int) {
-	n.note(n.cells, &n.now[i].next)
+	n.note(&n.h.cells, &n.now[i].next)
 	n.system.Step(i)
 }
 
 // runSequential runs the actors one after the other, in every order of whole actors.
 func (h *hunt) runSequential() {
-	s := &noting{h.s, &h.cells}
+	s := &noting{h.s, h}
 	h.sequential = map[string]*outcome{}
 	var all []*outcome
 	collect := func(perm []int) {
@@ -147,6 +186,9 @@ func (h *hunt) runSequential() {
 			}
 		}
 		all = append(all, h.s.outcome(&h.cells))
+		for name := range h.broken() {
+			h.single[name] = true
+		}
 		h.report.Insns = 0
 		for i := range h.s.actors {
 			h.report.Insns += h.s.insns(i)
@@ -198,6 +240,7 @@ func (h *hunt) each(o order.Order) bool {
 		h.stuck(o)
 		return !h.stop
 	}
+	h.hold(o)
 	key := h.s.outcomeKey(&h.cells)
 	if h.sequential[string(key)] != nil || h.wrong[string(key)] {
 		return true
@@ -210,6 +253,36 @@ func (h *hunt) each(o order.Order) bool {
 	h.wrong[out.key] = true
 	h.explain(slices.Clone(o.Trail), o.Preemptions, out)
 	return true
+}
+
+// hold adds a finding for what does not hold at the end of an order.
+func (h *hunt) hold(o order.Order) {
+	broken := h.broken()
+	for _, name := range slices.Sorted(maps.Keys(broken)) {
+		why := broken[name]
+		if h.single[name] || h.known["invariant "+name] {
+			continue
+		}
+		h.known["invariant "+name] = true
+		trail := slices.Clone(o.Trail)
+		f := Finding{Kind: finding.Invariant, Actors: h.s.actors, Trail: trail, Preemptions: o.Preemptions, Text: name + ": " + why}
+		f.Differs = h.differs(h.s.outcome(&h.cells))
+		w := h.follow(trail)
+		if v, ok := w.judge(); ok {
+			for _, at := range v.events {
+				e := &w.events[at]
+				s := h.side(e.actor, e.prog, e.pc)
+				s.What = h.what(e)
+				f.Sides = append(f.Sides, s)
+			}
+		}
+		f.Turns = h.turns(trail)
+		h.report.Findings = append(h.report.Findings, f)
+		h.s.Begin() // as the order ended, for what is asked next
+		for _, a := range trail {
+			h.s.Step(int(a))
+		}
+	}
 }
 
 // again runs the sequential orders, with more bytes to look at, and then the same order once more.

@@ -50,17 +50,17 @@ func TestAnUpdateThatIsLostIsFound(t *testing.T) {
 	assert.Equal(t, []Difference{{What: "hits", Here: "1", Sequential: []string{"2"}}}, f.Differs)
 	require.Len(t, f.Sides, 3)
 	assert.Equal(t, []string{"reads hits = 0", "writes hits = 1", "writes hits = 1"}, []string{f.Sides[0].What, f.Sides[1].What, f.Sides[2].What})
-	assert.Equal(t, []Turn{{0, 9}, {1, 12}, {0, 3}}, f.Turns)
+	assert.Equal(t, []Turn{{0, 9}, {1, 12}, {0, 3}}, f.Turns, nil)
 
-	again, err := Replay(context.Background(), m, twice("plain"), f.Turns)
+	again, err := Replay(context.Background(), m, twice("plain"), f.Turns, nil)
 	require.NoError(t, err)
 	require.Len(t, again.Findings, 1)
 	assert.Equal(t, f.Text, again.Findings[0].Text)
-	again, err = Replay(context.Background(), m, twice("plain"), []Turn{{0, 12}})
+	again, err = Replay(context.Background(), m, twice("plain"), []Turn{{0, 12}}, nil)
 	require.NoError(t, err)
 	assert.Empty(t, again.Findings, "one after the other")
 	var turn *TurnError
-	_, err = Replay(context.Background(), m, twice("plain"), []Turn{{0, 9}, {1, 100}})
+	_, err = Replay(context.Background(), m, twice("plain"), []Turn{{0, 9}, {1, 100}}, nil)
 	assert.ErrorAs(t, err, &turn)
 
 	r, err = Run(context.Background(), m, twice("atomic"), Config{Preemptions: 2})

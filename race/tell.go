@@ -1,8 +1,10 @@
 package race
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	stdmaps "maps"
 	"path"
 	"slices"
 	"sort"
@@ -436,7 +438,10 @@ func (h *hunt) pair(a, b int) {
 
 // addRaces adds the data races that no finding mentions: their order decides which value remains.
 func (h *hunt) addRaces() {
-	for pair := range h.races {
+	pairs := slices.SortedFunc(stdmaps.Keys(h.races), func(a, b [2]spot) int {
+		return cmp.Or(cmp.Compare(a[0].prog.Name, b[0].prog.Name), cmp.Compare(a[0].pc, b[0].pc), cmp.Compare(a[1].prog.Name, b[1].prog.Name), cmp.Compare(a[1].pc, b[1].pc))
+	})
+	for _, pair := range pairs {
 		f := Finding{Kind: finding.DataRace, Benign: true, Actors: h.s.actors, Text: "nothing orders two writes of the same bytes: which value remains is chance"}
 		for i, at := range pair {
 			s := h.side(min(i, len(h.s.actors)-1), at.prog, at.pc)

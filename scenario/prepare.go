@@ -187,7 +187,7 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		return nil, r.checkSockets(run)
 	}
 	if run.Race != nil {
-		return nil, nil
+		return nil, r.checkRace(run)
 	}
 	in := p.in
 	for _, a := range run.Args { // the call decides which arguments exist

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/race"
+	"github.com/bpfrun/bpfrun/scenario/invariant"
 )
 
 // Race is a set of programs, and threads of user space, that run at the same time.
@@ -51,10 +53,17 @@ func (f *File) decodeRaces(root *Node) error {
 		return n.errorf("race: want a list, got %s", n.describe())
 	}
 	var wrong mistakes
+	since, err := root.Get("since").release()
+	wrong.add(err)
+	arch, err := root.Get("arch").arch()
+	wrong.add(err)
 	for _, item := range n.Items {
 		run, err := f.decodeRace(item)
 		if !wrong.add(err) {
 			continue
+		}
+		if run.Since = max(run.Since, since); run.Arch == "" {
+			run.Arch = arch
 		}
 		if slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Name == run.Name }) {
 			wrong.add(item.errorf("run %s is already there: choose another name", brief(run.Name)))
@@ -147,7 +156,7 @@ func (f *File) decodeActor(n *Node, number int) (*RaceActor, error) {
 			return nil, wrong.err()
 		}
 		if !a.cpu {
-			run.CPU = number
+			run.CPU, run.CPUNode = number, n
 		}
 		a.Run, a.Name = run, run.Prog
 	}
@@ -231,6 +240,22 @@ func (r *Race) runs(race *Run) []*Run {
 	return out
 }
 
+// cpus is how many CPUs the races of a file need that do not say which ones.
+func (f *File) cpus() int {
+	n := 0
+	for _, run := range f.Runs {
+		if run.Race == nil {
+			continue
+		}
+		for _, a := range run.Race.Actors {
+			if a.Run != nil && !a.cpu {
+				n = max(n, a.Run.CPU+1)
+			}
+		}
+	}
+	return n
+}
+
 // choose checks that the programs exist.
 func (r *Race) choose(obj *loader.Object) error {
 	var wrong mistakes
@@ -246,6 +271,18 @@ func (r *Race) choose(obj *loader.Object) error {
 	}
 	for _, n := range r.Before {
 		check(n, n.Text)
+	}
+	return wrong.err()
+}
+
+// checkRace finds the mistakes in what user space does.
+func (r *Runner) checkRace(run *Run) error {
+	var wrong mistakes
+	for _, a := range run.Race.Actors {
+		if a.Run == nil {
+			_, err := r.userSteps(a)
+			wrong.add(err)
+		}
 	}
 	return wrong.err()
 }
@@ -374,13 +411,13 @@ func (r *Runner) orders(ctx context.Context, run *Run, actors []race.Actor) (*ra
 	var got *race.Report
 	var err error
 	if run.Race.Schedule == nil {
-		got, err = race.Run(ctx, r.m, actors, race.Config{Preemptions: run.Race.Preemptions, Until: time.Now().Add(raceTime)})
+		got, err = race.Run(ctx, r.m, actors, race.Config{Preemptions: run.Race.Preemptions, Until: time.Now().Add(raceTime), Check: r.raceChecker(run)})
 	} else {
 		var turns []race.Turn
 		for _, t := range run.Race.Schedule {
 			turns = append(turns, race.Turn{Actor: run.Race.find(t.Actor), Insns: t.Insns})
 		}
-		got, err = race.Replay(ctx, r.m, actors, turns)
+		got, err = race.Replay(ctx, r.m, actors, turns, r.raceChecker(run))
 	}
 	var turn *race.TurnError
 	switch {
@@ -390,6 +427,40 @@ func (r *Runner) orders(ctx context.Context, run *Run, actors []race.Actor) (*ra
 		return nil, run.failed(err)
 	}
 	return got, nil
+}
+
+// raceChecker asks for the file's invariants at the end of each order, when all its programs have run.
+func (r *Runner) raceChecker(run *Run) race.Checker {
+	if r.inv.checker == nil {
+		return nil
+	}
+	events := r.inv.events + uint64(len(run.Race.Before))
+	for _, a := range run.Race.Actors {
+		if a.Run != nil {
+			events++
+		}
+	}
+	return &raceInvariants{r.inv.checker, events}
+}
+
+// raceInvariants are the invariants of a file for the orders of a race.
+type raceInvariants struct {
+	checker *invariant.Checker
+	events  uint64
+}
+
+// Begin implements [race.Checker].
+func (c *raceInvariants) Begin(p *loader.LinkedProgram, k *kernel.Context) {
+	c.checker.Begin(invariant.Run{Program: p, Context: k, Events: c.events})
+}
+
+// End implements [race.Checker].
+func (c *raceInvariants) End(p *loader.LinkedProgram, k *kernel.Context, ret uint64) map[string]string {
+	out := map[string]string{}
+	for _, f := range c.checker.End(invariant.Run{Program: p, Context: k, Ret: ret, Events: c.events}) {
+		out[f.Spec.Name] = f.Text
+	}
+	return out
 }
 
 // raceTime limits a race without a schedule.

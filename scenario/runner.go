@@ -157,6 +157,8 @@ func (f *File) config(opt Options) machine.Config {
 	}
 	if f.Kernel.CPUs != 0 {
 		cfg.CPUs = f.Kernel.CPUs
+	} else if n := f.cpus(); n > max(cfg.CPUs, 2) {
+		cfg.CPUs = n
 	}
 	if f.Kernel.Seed != nil && !opt.SeedWins {
 		cfg.Seed = *f.Kernel.Seed
