@@ -10,14 +10,10 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/race/order"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // spot is an instruction.
@@ -174,68 +170,6 @@ func (h *hunt) place(e *event) string {
 	return h.s.field(t)
 }
 
-// field names bytes by variable or by map and member: "hits.count", "flows[0].packets".
-func (s *system) field(t order.Touch) string {
-	r := s.memory.Find(t.Addr)
-	if r == nil {
-		return fmt.Sprintf("%#x", t.Addr)
-	}
-	m, ok := r.Owner.(maps.Map)
-	if !ok {
-		return s.describe(t.Addr)
-	}
-	off := uint32(t.Addr - r.Base)
-	spec := m.Spec()
-	for _, def := range s.m.Linked().Maps {
-		if b, ok := s.m.Map(def); !ok || b != m || len(def.Vars) == 0 {
-			continue
-		}
-		for _, v := range def.Vars {
-			if off >= v.Off && off < v.Off+v.Size {
-				name := v.Name
-				if v.Size > uint32(t.Size) && spec.BTF != nil && v.Type != 0 {
-					name += member(spec.BTF, v.Type, off-v.Off, int(t.Size))
-				}
-				return name
-			}
-		}
-	}
-	base := r.Describe(t.Addr)
-	base = strings.TrimPrefix(strings.TrimPrefix(base, "map value "), "global data ")
-	in := uint64(off)
-	if at, o, ok := r.Elem(t.Addr); ok {
-		finder, finds := m.(maps.KeyFinder)
-		if in = o; isHash(spec.Type) && finds {
-			if key, _, ok := finder.KeyOf(t.Addr); ok {
-				base = s.elementOf(m, key)
-			}
-		} else if spec.Type == uapi.MapTypePercpuArray { // the values of all CPUs are one array
-			base = fmt.Sprintf("%s[%d]", spec.Name, at/uint64(s.m.Kernel().CPUs()))
-		}
-	}
-	if spec.BTF != nil && spec.ValueType != 0 && uint64(spec.ValueSize) > t.Size {
-		return base + member(spec.BTF, spec.ValueType, uint32(in), int(t.Size))
-	}
-	if in != 0 {
-		base += fmt.Sprintf("+%d", in)
-	}
-	return base
-}
-
-// member names the member of a type at an offset: ".count".
-func member(spec *btf.Spec, typ btf.ID, off uint32, size int) string {
-	name, _, _ := spec.FieldAt(typ, off, size)
-	switch {
-	case name == "" && off == 0:
-		return ""
-	case name == "":
-		return fmt.Sprintf("+%d", off)
-	case name[0] == '[':
-		return name
-	}
-	return "." + name
-}
-
 // number formats a value: small ones in decimal.
 func number(v uint64) string {
 	if v < 1<<20 || v > ^uint64(0)-1<<20 {
@@ -382,16 +316,6 @@ func (h *hunt) reused(f *Finding, w *watch) bool {
 	return true
 }
 
-// elementOf names an element of a map: "flows[192.0.2.1]".
-func (s *system) elementOf(m maps.Map, key []byte) string {
-	for _, def := range s.m.Linked().Maps {
-		if b, ok := s.m.Map(def); ok && b == m {
-			return s.element(def, key, -1).name
-		}
-	}
-	return fmt.Sprintf("%s[%x]", m.Spec().Name, key)
-}
-
 // stuck adds a finding for actors that wait for each other.
 func (h *hunt) stuck(o order.Order) {
 	f := Finding{Kind: finding.Deadlock, Actors: h.s.actors, Trail: slices.Clone(o.Trail), Preemptions: o.Preemptions}
@@ -493,49 +417,4 @@ func sortFindings(list []Finding) {
 		return 2
 	}
 	slices.SortStableFunc(list, func(a, b Finding) int { return rank(&a) - rank(&b) })
-}
-
-// listed makes alternatives of advice.
-func listed(advice []string) []string {
-	for i := range advice {
-		if i > 0 {
-			advice[i] = "or " + advice[i]
-		}
-	}
-	return advice
-}
-
-// advise says what can be done about a verdict, by what the release has.
-func advise(version uint32, w *watch, v verdict, nested, own bool) []string {
-	release := uapi.ReleaseOf(version)
-	has := since.Of(version)
-	kfunc := func(name string) bool {
-		k, ok := proto.LookupKfunc(name)
-		return ok && k.In(release)
-	}
-	var out []string
-	switch {
-	case nested && own:
-		out = append(out, "give each level of nesting its own element: count the level in a per-CPU variable at entry and exit, and use it as index")
-		if kfunc("bpf_preempt_disable") {
-			out = append(out, "keep other tasks away: bpf_preempt_disable and bpf_preempt_enable around it")
-		}
-		if kfunc("bpf_local_irq_save") {
-			out = append(out, "interrupts: bpf_local_irq_save and bpf_local_irq_restore")
-		}
-	case v.read >= 0 && w.events[v.read].kind == lookup:
-		out = append(out, "add the element with BPF_NOEXIST, and look it up again when that fails with -EEXIST")
-	case v.read >= 0 && !v.torn && len(w.events[v.act].touches) > 0 && w.events[v.read].touches[0].Addr == w.events[v.act].touches[0].Addr:
-		out = append(out, "change it by one operation: __sync_fetch_and_add(&x, n)")
-		if has.Has(since.AtomicsFull) {
-			out = append(out, "decide by what such an operation returns, or by __sync_val_compare_and_swap")
-		}
-		if !own {
-			out = append(out, "count per CPU, in a per-CPU map")
-		}
-	}
-	if h, ok := proto.Lookup(uapi.FuncSpinLock); ok && h.In(release) && !own && (v.read < 0 || w.events[v.read].kind != lookup) {
-		out = append(out, "hold a bpf_spin_lock in the value from the first read to the last write (not in tracing programs)")
-	}
-	return out
 }
