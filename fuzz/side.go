@@ -307,7 +307,7 @@ func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tra
 		}
 		rec.results = append(rec.results, res)
 		rec.insns += res.Insns
-		for _, p := range problemsOf(res) {
+		for _, p := range problemsOf(res, s.watch.ctx) {
 			p.event = i
 			rec.problems = append(rec.problems, p)
 		}
@@ -396,13 +396,17 @@ func (s *side) slowArgs(base map[string]any, e *Event) map[string]any {
 	return out
 }
 
-// problemsOf lists what a run found, and its fault.
-func problemsOf(res *machine.Result) []problem {
+// problemsOf lists what a run found, and its fault. A context that is shorter than what a program reads is refused when it is run.
+func problemsOf(res *machine.Result, c *kernel.Context) []problem {
 	var out []problem
 	for _, f := range res.Findings {
 		out = append(out, problem{Finding: f})
 	}
-	if f := res.Fault; f != nil && res.Status == machine.StatusFault {
+	f := res.Fault
+	if f != nil && f.Mem != nil && f.Mem.Region != nil && c != nil && f.Mem.Region == c.Region {
+		return out
+	}
+	if f != nil && res.Status == machine.StatusFault {
 		kind := finding.Fault
 		if f.Kind == vm.BudgetExceeded {
 			kind = finding.Limit
