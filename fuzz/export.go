@@ -69,7 +69,7 @@ func (c *Choices) Read(data []byte) (args map[string]uint64, answers []Answer) {
 		}
 		name := c.helpers[i-len(c.args)]
 		a := Answer{Helper: name, Returns: []uint64{v}}
-		if list := fails[name]; list != nil {
+		if list := fails()[name]; list != nil {
 			a = Answer{Helper: name, At: int(v>>8) % 4, Returns: []uint64{list[int(v&0xff)%len(list)]}}
 		}
 		answers = append(answers, a)

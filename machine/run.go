@@ -65,6 +65,8 @@ type Input struct {
 
 	// passed is the call that a tracing program runs for.
 	passed *kernel.Passed
+	// interrupts means that it may begin on a CPU in the middle of another run.
+	interrupts bool
 	// sameContext continues with the context that the previous run left.
 	sameContext bool
 }

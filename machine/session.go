@@ -47,7 +47,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	if p.img == nil {
 		return nil, res, nil
 	}
-	if busy := m.busy(in.CPU); busy != nil && in.passed == nil {
+	if busy := m.busy(in.CPU); busy != nil && in.passed == nil && !in.interrupts {
 		return nil, nil, &BusyError{in.CPU, busy.p.lp.Name}
 	}
 	if err := m.kernel.SetCPU(in.CPU); err != nil {
@@ -60,6 +60,10 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 		return nil, res, err
 	}
 	m.last = kctx
+	if in.passed == nil {
+		m.mem.TakeMoved() // by what made the run, or was before it
+		m.work.left, m.work.seen = workSlice, 0
+	}
 	m.begin(p, kctx, res, in.Overrides)
 	m.run.ignoreUnset = in.IgnoreUnset
 	m.thread.Track(m.tracksRun(p, in))

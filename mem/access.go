@@ -154,11 +154,11 @@ func (m *Memory) Read(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
 	}
+	m.charge(uint64(len(p)))
 	if b := m.Plain(addr, uint64(len(p))); b != nil {
 		copy(p, b)
 		return nil
 	}
-	m.moved += uint64(len(p))
 	t, f := m.resolve(addr, uint64(len(p)), false)
 	if f != nil {
 		return f
@@ -185,7 +185,7 @@ func (m *Memory) Write(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
 	}
-	m.moved += uint64(len(p))
+	m.charge(uint64(len(p)))
 	t, f := m.resolve(addr, uint64(len(p)), true)
 	if f != nil {
 		return f
@@ -218,7 +218,7 @@ func (m *Memory) Check(addr, size uint64, write bool) *Fault {
 	}
 	_, f := m.resolve(addr, size, write)
 	if f == nil {
-		m.moved += size
+		m.charge(size)
 	}
 	return f
 }

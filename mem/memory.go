@@ -182,6 +182,17 @@ func (m *Memory) Arena() ArenaInfo {
 	return ArenaInfo{Data: m.data, Shadow: m.shadow, Base: m.base, Size: m.limit, Truncate: m.ptrLen == 4, Big: m.big}
 }
 
+// bulk is the size in bytes from which an access on a program's behalf is work that counts. What is smaller costs no more than the instructions
+// around the call; engines do some of it on their own and count nothing, and whether its bytes are plain memory depends on the engine.
+const bulk = 64
+
+// charge counts an access of n bytes if it is a bulk one.
+func (m *Memory) charge(n uint64) {
+	if n >= bulk {
+		m.moved += n
+	}
+}
+
 // Moved returns the number of bytes copied or checked in bulk since the last [Memory.TakeMoved], which measures the
 // work of helpers.
 func (m *Memory) Moved() uint64 { return m.moved }

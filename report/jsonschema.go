@@ -31,6 +31,7 @@ var published = []Published{
 	{"matrix", MatrixDocument{}, nil},
 	{"bench", BenchDocument{}, nil},
 	{"fuzz", FuzzDocument{}, nil},
+	{"race", RaceDocument{}, nil},
 	{"btf diff", BTFDiffDocument{}, nil},
 	{"btf check", BTFCheckDocument{}, nil},
 	{"btf show", BTFTypesDocument{}, nil},

@@ -71,7 +71,9 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 }
 
 // simulated reports whether the run is a simulation that calls the programs.
-func (r *Run) simulated() bool { return r.Sched != nil || r.Qdisc != nil || r.Sockets != nil }
+func (r *Run) simulated() bool {
+	return r.Sched != nil || r.Qdisc != nil || r.Sockets != nil || r.Race != nil
+}
 
 // needsProg checks that a run has a program, a chain of them, a schedule, traffic, or sockets.
 func (n *Node) needsProg() error {

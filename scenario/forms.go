@@ -79,6 +79,7 @@ var fileForm = &form{"scenario", "A scenario file: kernel objects, maps and runs
 	{name: "attach", doc: "Extensions (freplace), fentry and fexit programs that are attached to functions of other programs, as PROGRAM: TARGET or PROGRAM: TARGET:FUNCTION. They run when the target does; without a function it is the one that the section names, else the whole target. What they send, print and change belongs to the run of the target.", shape: mapOf(text)},
 	{name: "defaults", doc: "Defaults for the members of every run; mappings such as args and expect are merged member by member.", shape: formOf(defaultsForm)},
 	{name: "runs", doc: "The runs. Each starts from a fresh machine unless it is part of sequence.", shape: listOf(formOf(runForm)), required: true},
+	{name: "race", doc: "Programs that run at the same time, each item a run of its own. A file with races needs no runs.", shape: listOf(formOf(raceForm))},
 	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
 	{name: "invariants", doc: "What holds after every run of a program, as expressions in the debugger's language.", shape: listOf(formOf(invariantForm))},
 }}
@@ -94,6 +95,7 @@ var kernelForm = &form{"kernel", "The simulated machine.", []member{
 	{name: "cpus", doc: "Number of CPUs.", shape: integer},
 	{name: "clock", doc: "The clocks.", shape: formOf(clockForm)},
 	{name: "random", doc: "The first random numbers programs get.", shape: listOf(integer)},
+	{name: "values", doc: "What fields of kernel objects that were not set read as: zero (default), or default: made-up values, as in runs without a file.", shape: text},
 	{name: "seed", doc: "Seed for all values that are not set.", shape: integer},
 	{name: "kconfig", doc: "Values of CONFIG_ externs.", shape: mapOf(oneOf(text, integer))},
 	{name: "ksyms", doc: "Values of kernel variables.", shape: mapOf(anything)},

@@ -212,6 +212,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	if run.Sockets != nil {
 		return res, r.moved(ctx, run, res, start, events, trace)
 	}
+	if run.Race != nil {
+		return res, r.raced(ctx, run, res, start)
+	}
 	faults, err := r.cut(ctx, run, p, res)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ var flagUse = map[string]string{
 	"bpfrun debug":       "kernel object run -no-verify",
 	"bpfrun bench":       "kernel object run -no-verify",
 	"bpfrun matrix":      "kernel object run",
+	"bpfrun race":        "kernel object run -cpu -engine",
 	"bpfrun verify":      "kernel object strict",
 	"bpfrun relo":        "kernel object strict",
 	"bpfrun info":        "kernel object strict no-verify",

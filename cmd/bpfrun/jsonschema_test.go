@@ -162,6 +162,8 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"info", []string{"info", objects + "maps_all.o", "--btf", "embedded"}},
 		{"info", []string{"info", objects + "missing.o", "--btf", "embedded"}},
 		{"matrix", []string{"matrix", exec, objects + "missing.o", "--btf", "embedded", "--btf", min5}},
+		{"race", []string{"race", "../../examples/racecount/racecount.bpf.o", "--btf", "embedded", "-v"}},
+		{"race", []string{"race", "../../examples/racescratch/racescratch.bpf.o", "--btf", "embedded", "--keep", t.TempDir()}},
 		{"bench", []string{"bench", xdp, "-p", "firewall", "--btf", min}},
 		{"btf diff", []string{"btf", "diff", min5, min}},
 		{"btf check", []string{"btf", "check", exec, "--kernel", "5.10,6.12"}},

@@ -29,6 +29,18 @@ const (
 	Differs Kind = "differs"
 )
 
+// The kinds of findings of several runs at a time.
+const (
+	// NotSerialisable: the outcome is that of no order of whole runs.
+	NotSerialisable Kind = "not-serialisable"
+	// UseAfterDelete: memory of an element is used after another run deleted the element, and it became another one's.
+	UseAfterDelete Kind = "use-after-delete"
+	// Deadlock: runs wait for each other.
+	Deadlock Kind = "deadlock"
+	// DataRace: plain accesses that nothing orders, without a wrong outcome.
+	DataRace Kind = "data-race"
+)
+
 // A Row describes a kind.
 type Row struct {
 	Kind Kind

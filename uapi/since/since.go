@@ -91,6 +91,7 @@ var areas = [...]struct {
 	{"Messages of the verifier", wordsRows[:], true},
 	{"bpf(2) and the objects of the kernel", commandsRows[:], false},
 	{"Helpers and kernel objects at run time", runtimeRows[:], false},
+	{"Programs that interrupt each other", contextRows[:], false},
 }
 
 var always = Row{Name: "Always", What: "every release", Kernel: "-"}
