@@ -41,7 +41,7 @@ func keyOf(p *problem) string {
 	key := string(p.Kind) + " " + p.Program + " " + p.invariant + " "
 	switch p.Kind {
 	case finding.Packet: // whatever the verdict is
-		text, _, _ = strings.Cut(text, " ")
+		text = damaged(text)
 	case finding.Invariant: // whatever the values are
 		text = ""
 	}
@@ -55,6 +55,21 @@ func keyOf(p *problem) string {
 		key, _, _ = strings.Cut(key, "#")
 	}
 	return key
+}
+
+// damaged says what is wrong in a packet: the length of a header, the checksum of IP, or one of what IP carries. The mistake is usually one
+// for all protocols.
+func damaged(text string) string {
+	path, _, _ := strings.Cut(text, " ")
+	layer, field, _ := strings.Cut(path, ".")
+	layer, _, _ = strings.Cut(layer, "[")
+	if field != "csum" {
+		return field
+	}
+	if layer != "ip" {
+		layer = "transport"
+	}
+	return layer + " " + field
 }
 
 // report handles a finding: a new one is made small, made again on both engines, and kept.

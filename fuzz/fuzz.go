@@ -377,8 +377,11 @@ func (f *Fuzzer) wrote(rec *record) {
 			f.mu.Lock()
 			def, ok := f.first.fast.Machine().Linked().Map(c.Map)
 			switch {
-			case !ok || def.DataKind == loader.DataNone:
-				f.written[c.Map] = true
+			case !ok:
+			case def.DataKind == loader.DataNone:
+				if !keyed(def.Type) || c.Old == nil || c.New == nil {
+					f.written[c.Map] = true
+				}
 			default:
 				for _, v := range def.Vars {
 					if end := v.Off + v.Size; int(end) <= len(c.New) && (len(c.Old) < int(end) || string(c.Old[v.Off:end]) != string(c.New[v.Off:end])) {

@@ -55,6 +55,7 @@ func (f *Fuzzer) open(name string, obj *loader.Object, target *loader.Target, fi
 		s.fast.Close()
 		return nil, err
 	}
+	s.touch()
 	s.base = s.fast.Machine().Snapshot()
 	s.start = s.whole.Machine().Snapshot()
 	s.warm(file)
@@ -64,6 +65,25 @@ func (f *Fuzzer) open(name string, obj *loader.Object, target *loader.Target, fi
 func (s *side) close() {
 	s.fast.Close()
 	s.whole.Close()
+}
+
+// mostTouched limits the memory of an array that is made before the loop, in bytes.
+const mostTouched = 1 << 20
+
+// touch makes the memory of arrays, which otherwise each run in the loop makes again.
+func (s *side) touch() {
+	m := s.fast.Machine()
+	for _, def := range m.Linked().Maps {
+		b, ok := m.Map(def)
+		if !ok || def.DataKind != loader.DataNone || !isArray(b.Spec().Type) || uint64(b.Spec().MaxEntries)*uint64(maps.UserValueSize(b)) > mostTouched {
+			continue
+		}
+		key := make([]byte, 4)
+		for i := range b.Spec().MaxEntries {
+			m.Memory().ByteOrder().PutUint32(key, i)
+			b.Lookup(0, key)
+		}
+	}
 }
 
 // warm makes what the kernel makes only when it is asked for part of the state before the events, so that not each run makes it again.
@@ -307,7 +327,7 @@ func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tra
 		}
 		rec.results = append(rec.results, res)
 		rec.insns += res.Insns
-		for _, p := range problemsOf(res) {
+		for _, p := range problemsOf(res, s.watch.ctx) {
 			p.event = i
 			rec.problems = append(rec.problems, p)
 		}
@@ -396,13 +416,17 @@ func (s *side) slowArgs(base map[string]any, e *Event) map[string]any {
 	return out
 }
 
-// problemsOf lists what a run found, and its fault.
-func problemsOf(res *machine.Result) []problem {
+// problemsOf lists what a run found, and its fault. A context that is shorter than what a program reads is refused when it is run.
+func problemsOf(res *machine.Result, c *kernel.Context) []problem {
 	var out []problem
 	for _, f := range res.Findings {
 		out = append(out, problem{Finding: f})
 	}
-	if f := res.Fault; f != nil && res.Status == machine.StatusFault {
+	f := res.Fault
+	if f != nil && f.Mem != nil && f.Mem.Region != nil && c != nil && f.Mem.Region == c.Region {
+		return out
+	}
+	if f != nil && res.Status == machine.StatusFault {
 		kind := finding.Fault
 		if f.Kind == vm.BudgetExceeded {
 			kind = finding.Limit

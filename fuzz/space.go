@@ -106,7 +106,9 @@ func (w *writers) stored(r origin) {
 		return
 	}
 	if r.def.DataKind == loader.DataNone {
-		w.maps[r.def.Name] = true
+		if !keyed(r.def.Type) { // elements of others exist because user space made them, whatever programs count in them
+			w.maps[r.def.Name] = true
+		}
 		return
 	}
 	for _, v := range r.def.Vars {
@@ -115,6 +117,9 @@ func (w *writers) stored(r origin) {
 		}
 	}
 }
+
+// keyed reports whether the elements of a map exist only if somebody makes them.
+func keyed(t uapi.MapType) bool { return settable(t) && !isArray(t) }
 
 // constants are the numbers that programs compare with or load, without small ones and addresses.
 func constants(l *loader.Linked) []uint64 {

@@ -204,7 +204,11 @@ func (s *side) inContext(in *Input, w search.Wish) (spot, bool) {
 		return spot{}, false
 	case p != nil && (name == "data_end" || name == "len"):
 		add := int(int32(uint32(w.Value) - uint32(w.Was)))
-		return spot{part: Packet, length: true, add: add, text: fmt.Sprintf("a packet of %d bytes", max(len(p)+add, 0))}, true
+		text := fmt.Sprintf("a packet of %d bytes", len(p)+add)
+		if least := s.f.space.runs[in.Events[len(in.Events)-1].Run].least; len(p)+add < least {
+			text = fmt.Sprintf("a packet of less than %d bytes, which the hook never gets", least)
+		}
+		return spot{part: Packet, length: true, add: add, text: text}, true
 	case p != nil && name == "protocol" && len(p) >= 14:
 		return spot{part: Packet, off: 12, text: "eth.type"}, true
 	}

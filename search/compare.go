@@ -92,7 +92,11 @@ func (c *Comparing) Comparisons() []Comparison {
 			if v == nil {
 				continue
 			}
-			x, ok := v.solve(b.op, b.sides[1-side], side == 1, b.want)
+			other := b.sides[1-side]
+			if is, ok := v.at(v.was); ok { // the word of a context that is loaded as an address: its upper half is the same in both
+				other -= b.sides[side] - is
+			}
+			x, ok := v.solve(b.op, other, side == 1, b.want)
 			if v.from.kind == Element {
 				x, ok = 0, true
 			}

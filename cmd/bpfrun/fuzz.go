@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -50,6 +51,9 @@ type fuzzCommand struct {
 
 // fuzzInsns is the instruction limit of one run in a search.
 const fuzzInsns = 10_000_000
+
+// fuzzGC is how much garbage there may be in a search, in percent of what lives.
+const fuzzGC = 400
 
 func newFuzzCommand(a *app) *cobra.Command {
 	c := &fuzzCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
@@ -192,6 +196,7 @@ func (c *fuzzCommand) fuzz(path string) error {
 		}
 		opt.Others = append(opt.Others, fuzz.Other{Name: c.against, Object: old, Target: targets[0]})
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(fuzzGC)) // inputs are garbage soon, and what lives is small
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	opt.Scenario.Verify = c.sim.verifiesEach(ctx)
