@@ -145,7 +145,7 @@ type HelperAnswer struct {
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx         *Node
 	Output, Effects, Truncated, Others, Sched, HID *Node
-	Chain, Qdisc, Sends, Receiver                  *Node
+	Chain, Qdisc, Sends, Receiver, Findings        *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []Pair
 	Sockets, Functions                             []Pair
 	Reads                                          []*Node

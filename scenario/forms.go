@@ -188,6 +188,7 @@ var expectForm = &form{"expect", "The expected results of a run. Anything not li
 	{name: "status", doc: "The program's status: ok, absent, refused, not-simulated, fault.", shape: text},
 	{name: "packet", doc: "The packet after the run: fields by path (ip.ttl: 63, tcp.csum: right, vlan: null for no such layer, payload: text, len: 60), the whole packet as an expression or hex digits, or unchanged.", shape: oneOf(text, mapOf(anything))},
 	{name: "ctx", doc: "The context after the run, as hex digits or members.", shape: oneOf(text, mapOf(anything))},
+	{name: "findings", doc: "What the run finds without being asked: none, or the kinds of all findings, such as [packet].", shape: oneOf(text, listOf(text))},
 }}
 
 // tags lists the tags of values, for the documentation and for messages.

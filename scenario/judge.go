@@ -56,7 +56,7 @@ func (j *judge) all() error {
 		return nil
 	}
 	var wrong mistakes
-	for _, step := range []func(*Expect) error{j.ret, j.chain, j.functions, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.moved, j.receiver, j.device, j.others} {
+	for _, step := range []func(*Expect) error{j.ret, j.chain, j.functions, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.moved, j.receiver, j.device, j.others, j.findings} {
 		if err := step(e); !wrong.add(err) && !j.checking {
 			return err
 		}

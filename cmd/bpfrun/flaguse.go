@@ -23,6 +23,7 @@ var flagUse = map[string]string{
 	"bpfrun relo":        "kernel object strict",
 	"bpfrun info":        "kernel object strict no-verify",
 	"bpfrun disasm":      "kernel object run -cpu -no-verify",
+	"bpfrun fuzz":        "kernel object run -cpu -cpus -clock -engine -strict",
 	"bpfrun exec":        "kernel run -cpu -no-verify",
 	"bpfrun fire":        "",
 	"bpfrun dap":         "",

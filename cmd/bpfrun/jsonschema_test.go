@@ -179,6 +179,7 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"btf ids", []string{"btf", "ids", "../../btf/ids/testdata/lists.o"}},
 		{"btf ids", []string{"btf", "ids", "../../btf/ids/testdata/resolved.o"}},
 		{"btf min", []string{"btf", "min", exec, "--btf", min, "-o", out}},
+		{"fuzz", []string{"fuzz", objects + "gates.o", "--btf", "embedded", "--runs", "300", "-j", "1", "--keep", t.TempDir()}},
 		{"kernels list", []string{"kernels", "list"}},
 		{"kernels add", []string{"kernels", "add", min, "--as", "6.12.107-amd64"}},
 		{"version", []string{"version"}},

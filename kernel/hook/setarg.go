@@ -34,6 +34,16 @@ func (c *Context) SetArg(name string, v uint64) bool {
 	return true
 }
 
+// ArgValue returns what [Context.SetArg] changes, and its size in bytes.
+func (c *Context) ArgValue(name string) (v uint64, size int, ok bool) {
+	b := c.Bytes()
+	p, ok := c.placeOf(name)
+	if b == nil || !ok || len(c.steps) != 0 || p.off+p.size > uint64(len(b)) {
+		return 0, 0, false
+	}
+	return endian.Uint(c.k.Order(), b[p.off:p.off+p.size]), int(p.size), true
+}
+
 // placeOf finds the place of an argument or field.
 func (c *Context) placeOf(name string) (bytesAt, bool) {
 	slot, found := 0, false

@@ -17,6 +17,16 @@ type Kind string
 const (
 	// Packet: a checksum or a length that was right is wrong in a packet that goes on.
 	Packet Kind = "packet"
+	// Fault: a program that the verifier accepts is stopped.
+	Fault Kind = "fault"
+	// Limit: a limit of the kernel is reached.
+	Limit Kind = "limit"
+	// Engine: native code and the interpreter differ.
+	Engine Kind = "engine"
+	// Invariant: what a scenario says of every run does not hold.
+	Invariant Kind = "invariant"
+	// Differs: two builds, or two kernels, do different things with one input.
+	Differs Kind = "differs"
 )
 
 // The kinds of findings of several runs at a time.
@@ -25,8 +35,6 @@ const (
 	NotSerialisable Kind = "not-serialisable"
 	// UseAfterDelete: memory of an element is used after another run deleted the element, and it became another one's.
 	UseAfterDelete Kind = "use-after-delete"
-	// Invariant: what the author says holds does not.
-	Invariant Kind = "invariant"
 	// Deadlock: runs wait for each other.
 	Deadlock Kind = "deadlock"
 	// DataRace: plain accesses that nothing orders, without a wrong outcome.
@@ -43,6 +51,11 @@ type Row struct {
 // Kinds lists all kinds, in the order in which reports list them.
 var Kinds = []Row{
 	{Packet, "a checksum or length of an IP, TCP, UDP, ICMP or SCTP header was right before the run and is wrong in a packet that is passed on, sent back or redirected"},
+	{Fault, "a program that the verifier accepts is stopped by a fault: a bug of the kernel's verifier, or of bpfrun"},
+	{Limit, "a run reaches the limit of instructions"},
+	{Engine, "native code and the interpreter do not do the same: a bug of bpfrun"},
+	{Invariant, "an invariant of the scenario does not hold after a run"},
+	{Differs, "another build of the object, or another kernel, does something else with the same input (fuzz --against, fuzz with --btf twice)"},
 }
 
 // Finding is one thing that a run found.
