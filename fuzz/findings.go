@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -329,11 +330,19 @@ func (f *Fuzzer) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, least)
 	defer cancel()
 	slices.SortStableFunc(f.found, func(a, b *Finding) int { return int(int64(a.AfterRuns) - int64(b.AfterRuns)) })
-	if err := f.writeFindings(); err != nil {
-		return err
+	f.noteChange()
+	return errors.Join(f.writeFindings(), f.saveCorpus(), f.writeSuite(ctx)) // no room for one is no reason to lose the others
+}
+
+// noteChange says that the object is not the one that was searched.
+func (f *Fuzzer) noteChange() {
+	now, err := os.ReadFile(f.opt.ObjectPath)
+	if err == nil && sha256.Sum256(now) == f.digest {
+		return
 	}
-	if err := f.saveCorpus(); err != nil {
-		return err
+	why := "changed while it was searched"
+	if err != nil {
+		why = "is not there any more"
 	}
-	return f.writeSuite(ctx)
+	f.note("%s %s: findings and suite are about the build that was opened", f.opt.ObjectPath, why)
 }

@@ -2,8 +2,11 @@ package fuzz
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -74,6 +77,7 @@ type Fuzzer struct {
 	target *loader.Target
 	root   *scenario.Node // of the scenario with the seeds
 	file   *scenario.File
+	digest [sha256.Size]byte // of the object's file
 	order  []string // runs that are searched
 	skip   []Skipped
 	frozen map[string]bool // variables of .rodata, which need machines of their own
@@ -121,6 +125,9 @@ func New(ctx context.Context, obj *loader.Object, target *loader.Target, opt Opt
 	}
 	if f.opt.Vary == nil {
 		f.opt.Vary, _ = Varied(nil, nil)
+	}
+	if data, err := os.ReadFile(opt.ObjectPath); err == nil {
+		f.digest = sha256.Sum256(data)
 	}
 	if err := f.seeds(ctx); err != nil {
 		return nil, err
@@ -191,12 +198,13 @@ type ErrNothing struct{ Skipped []Skipped }
 
 func (e *ErrNothing) Error() string {
 	if len(e.Skipped) == 0 {
-		return "no program can be searched"
+		return "no program can be searched: schedulers, queueing disciplines, HID devices and what the kernel lacks have no runs of their own"
 	}
 	return fmt.Sprintf("no program can be searched (%s: %s)", e.Skipped[0].Run, e.Skipped[0].Why)
 }
 
-// Run searches until the budget is spent or ctx ends, which is no error, and writes findings and suite.
+// Run searches until the budget is spent or ctx ends, which is no error, and writes findings and suite. After an error there is a report too, if
+// the search had begun.
 func (f *Fuzzer) Run(ctx context.Context) (*Report, error) {
 	if len(f.order) == 0 {
 		return nil, &ErrNothing{f.skip}
@@ -225,16 +233,9 @@ func (f *Fuzzer) Run(ctx context.Context) (*Report, error) {
 	stop := f.watch()
 	wait.Wait()
 	stop()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
 	searched := time.Since(f.start)
-	if err := f.finish(context.WithoutCancel(ctx)); err != nil {
-		return nil, err
-	}
-	return f.report(searched.Seconds()), nil
+	err := errors.Join(append(errs, f.finish(context.WithoutCancel(ctx)))...)
+	return f.report(searched.Seconds()), err
 }
 
 // watch calls Progress twice a second until the returned function is called.

@@ -3,7 +3,9 @@ package fuzz
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"sort"
 	"strings"
@@ -211,9 +213,25 @@ func (w *worker) pick() *entry {
 // outside of the run.
 const sampled = 2048
 
+// PanicError is a failure of bpfrun itself with an input. The search ends, and writes what it has and the input.
+type PanicError struct {
+	Input []byte
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("bpfrun failed with the input %s: %v", e.Input, e.Value)
+}
+
 // try runs an input, and looks at it closely if it may tell something.
-func (w *worker) try(ctx context.Context, in *Input) error {
+func (w *worker) try(ctx context.Context, in *Input) (err error) {
 	f := w.f
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{in.encode(), v, debug.Stack()}
+		}
+	}()
 	list, err := w.sides(in)
 	if err != nil {
 		var wrong *scenario.Error
