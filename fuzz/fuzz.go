@@ -78,7 +78,7 @@ type Fuzzer struct {
 	root   *scenario.Node // of the scenario with the seeds
 	file   *scenario.File
 	digest [sha256.Size]byte // of the object's file
-	order  []string // runs that are searched
+	order  []string          // runs that are searched
 	skip   []Skipped
 	frozen map[string]bool // variables of .rodata, which need machines of their own
 	space  space
