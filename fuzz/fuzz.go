@@ -92,6 +92,7 @@ type Fuzzer struct {
 	reached  map[edge]bool
 	defaults map[edge]bool
 	corpus   []*entry
+	explored int // how many of the corpus had their comparisons solved
 	hashes   map[string]bool
 	needs    map[edge]string
 	found    []*Finding
@@ -110,8 +111,6 @@ type entry struct {
 	edges []edge // what it reached first
 	tried uint64 // inputs made from it
 	insns uint64
-	// explored means that its comparisons were solved.
-	explored bool
 }
 
 // New prepares a search: it makes the seeds and finds out what is input. Close releases the machines.
@@ -352,23 +351,26 @@ func (f *Fuzzer) typeSeeds() []*Input {
 func (f *Fuzzer) spent() bool { return f.opt.Runs > 0 && f.runs.Load() >= f.opt.Runs }
 
 // learn adds what an input reached, and returns what is new.
-func (f *Fuzzer) learn(in *Input, rec *record) []edge {
+func (f *Fuzzer) learn(rec *record) (fresh []edge) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var fresh []edge
 	for _, e := range rec.edges {
 		if !f.reached[e] {
 			f.reached[e] = true
 			fresh = append(fresh, e)
 		}
 	}
-	if len(fresh) > 0 {
-		for _, e := range fresh {
-			delete(f.needs, e)
-		}
-		f.corpus = append(f.corpus, &entry{in: in, edges: fresh, insns: rec.insns})
+	for _, e := range fresh {
+		delete(f.needs, e)
 	}
 	return fresh
+}
+
+// keep adds an input to the corpus.
+func (f *Fuzzer) keep(in *Input, fresh []edge, insns uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.corpus = append(f.corpus, &entry{in: in, edges: fresh, insns: insns})
 }
 
 // wrote notes maps and variables that programs change: they are no input from then on.
