@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -115,70 +116,28 @@ func (w *worker) minimise(ctx context.Context, in *Input, p *problem, key string
 	if err != nil {
 		return in, p, nil //nolint:nilerr // it has been run: it stays as it is
 	}
-	best, found := in.clone(), p
-	best.Events = best.Events[:p.event+1]
-	budget := 200
-	// still returns the finding if an input shows it too.
-	still := func(next *Input) *problem {
-		if budget--; budget < 0 || len(next.Events) == 0 {
-			return nil
-		}
+	first, found := in.clone(), p
+	first.Events = first.Events[:p.event+1]
+	r := reducer{w: w, best: first, budget: 200}
+	r.still = func(next *Input) bool {
 		rec, e := list[0].examine(ctx, next, -1, nil)
 		if e == nil && p.Kind == finding.Differs {
 			e = w.compare(ctx, next, rec, list[1:])
 		}
 		if e != nil {
 			err = e
-			return nil
+			return false
 		}
 		for i := range rec.problems {
 			if keyOf(&rec.problems[i]) == key {
-				return &rec.problems[i]
+				found = &rec.problems[i]
+				return true
 			}
 		}
-		return nil
+		return false
 	}
-	attempt := func(change func(*Input)) {
-		next := best.clone()
-		change(next)
-		if bytes.Equal(next.encode(), best.encode()) {
-			return
-		}
-		if q := still(next); q != nil {
-			best, found = next, q
-		}
-	}
-	for i := len(best.Events) - 2; i >= 0; i-- {
-		attempt(func(in *Input) { in.Events = slices.Delete(in.Events, i, i+1) })
-	}
-	for i := len(best.Maps) - 1; i >= 0; i-- {
-		attempt(func(in *Input) { in.Maps = slices.Delete(in.Maps, i, i+1) })
-	}
-	for i := len(best.Globals) - 1; i >= 0; i-- {
-		if !w.f.frozen[best.Globals[i].Name] {
-			attempt(func(in *Input) { in.Globals = slices.Delete(in.Globals, i, i+1) })
-		}
-	}
-	for i := len(best.Fields) - 1; i >= 0; i-- {
-		attempt(func(in *Input) { in.Fields = slices.Delete(in.Fields, i, i+1) })
-	}
-	for n := range best.Events {
-		attempt(func(in *Input) { in.Events[n].Packet = nil })
-		attempt(func(in *Input) { in.Events[n].Ctx = nil })
-		attempt(func(in *Input) { in.Events[n].CPU, in.Events[n].After = 0, 0 })
-		for i := len(best.Events[n].Args) - 1; i >= 0; i-- {
-			attempt(func(in *Input) { in.Events[n].Args = slices.Delete(in.Events[n].Args, i, i+1) })
-		}
-		for i := len(best.Events[n].Helpers) - 1; i >= 0; i-- {
-			attempt(func(in *Input) { in.Events[n].Helpers = slices.Delete(in.Events[n].Helpers, i, i+1) })
-		}
-		for _, p := range seedPackets() {
-			if q := best.Events[n].Packet; q != nil {
-				attempt(func(in *Input) { in.Events[n].Packet = p })
-			}
-		}
-	}
-	return best, found, err
+	r.reduce()
+	return r.best, found, err
 }
 
 // confirm makes the scenario of a finding and runs it on both engines. It is false if it does not fail on either.
@@ -269,7 +228,7 @@ func (f *Fuzzer) writeFindings() error {
 	}
 	count := map[finding.Kind]int{}
 	for _, x := range f.found {
-		text := header + ": " + strings.ReplaceAll(x.Finding.String(), "\n", " ")
+		text := header + ": " + strings.Join(strings.Fields(x.key), " ") + "\n" + strings.ReplaceAll(x.Finding.String(), "\n", " ")
 		if x.Line != "" {
 			text += "\n" + strings.TrimSpace(x.Line)
 		}
@@ -295,7 +254,7 @@ func (f *Fuzzer) writeFindings() error {
 	return nil
 }
 
-// sameFinding reports whether a file may be replaced by a finding: it has the same first line.
+// sameFinding reports whether a file may be replaced by a finding: it has the same first line, which says what is found without numbers.
 func sameFinding(old, data []byte) bool {
 	a, _, _ := bytes.Cut(old, []byte("\n"))
 	b, _, _ := bytes.Cut(data, []byte("\n"))
@@ -329,11 +288,19 @@ func (f *Fuzzer) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, least)
 	defer cancel()
 	slices.SortStableFunc(f.found, func(a, b *Finding) int { return int(int64(a.AfterRuns) - int64(b.AfterRuns)) })
-	if err := f.writeFindings(); err != nil {
-		return err
+	f.noteChange()
+	return errors.Join(f.writeFindings(), f.saveCorpus(), f.writeSuite(ctx)) // no room for one is no reason to lose the others
+}
+
+// noteChange says that the object is not the one that was searched.
+func (f *Fuzzer) noteChange() {
+	now, err := os.ReadFile(f.opt.ObjectPath)
+	if err == nil && sha256.Sum256(now) == f.digest {
+		return
 	}
-	if err := f.saveCorpus(); err != nil {
-		return err
+	why := "changed while it was searched"
+	if err != nil {
+		why = "is not there any more"
 	}
-	return f.writeSuite(ctx)
+	f.note("%s %s: findings and suite are about the build that was opened", f.opt.ObjectPath, why)
 }

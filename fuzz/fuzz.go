@@ -2,8 +2,11 @@ package fuzz
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -74,7 +77,8 @@ type Fuzzer struct {
 	target *loader.Target
 	root   *scenario.Node // of the scenario with the seeds
 	file   *scenario.File
-	order  []string // runs that are searched
+	digest [sha256.Size]byte // of the object's file
+	order  []string          // runs that are searched
 	skip   []Skipped
 	frozen map[string]bool // variables of .rodata, which need machines of their own
 	space  space
@@ -88,6 +92,7 @@ type Fuzzer struct {
 	reached  map[edge]bool
 	defaults map[edge]bool
 	corpus   []*entry
+	explored int // how many of the corpus had their comparisons solved
 	hashes   map[string]bool
 	needs    map[edge]string
 	found    []*Finding
@@ -106,8 +111,6 @@ type entry struct {
 	edges []edge // what it reached first
 	tried uint64 // inputs made from it
 	insns uint64
-	// explored means that its comparisons were solved.
-	explored bool
 }
 
 // New prepares a search: it makes the seeds and finds out what is input. Close releases the machines.
@@ -121,6 +124,9 @@ func New(ctx context.Context, obj *loader.Object, target *loader.Target, opt Opt
 	}
 	if f.opt.Vary == nil {
 		f.opt.Vary, _ = Varied(nil, nil)
+	}
+	if data, err := os.ReadFile(opt.ObjectPath); err == nil {
+		f.digest = sha256.Sum256(data)
 	}
 	if err := f.seeds(ctx); err != nil {
 		return nil, err
@@ -191,12 +197,13 @@ type ErrNothing struct{ Skipped []Skipped }
 
 func (e *ErrNothing) Error() string {
 	if len(e.Skipped) == 0 {
-		return "no program can be searched"
+		return "no program can be searched: schedulers, queueing disciplines, HID devices and what the kernel lacks have no runs of their own"
 	}
 	return fmt.Sprintf("no program can be searched (%s: %s)", e.Skipped[0].Run, e.Skipped[0].Why)
 }
 
-// Run searches until the budget is spent or ctx ends, which is no error, and writes findings and suite.
+// Run searches until the budget is spent or ctx ends, which is no error, and writes findings and suite. After an error there is a report too, if
+// the search had begun.
 func (f *Fuzzer) Run(ctx context.Context) (*Report, error) {
 	if len(f.order) == 0 {
 		return nil, &ErrNothing{f.skip}
@@ -225,16 +232,9 @@ func (f *Fuzzer) Run(ctx context.Context) (*Report, error) {
 	stop := f.watch()
 	wait.Wait()
 	stop()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
 	searched := time.Since(f.start)
-	if err := f.finish(context.WithoutCancel(ctx)); err != nil {
-		return nil, err
-	}
-	return f.report(searched.Seconds()), nil
+	err := errors.Join(append(errs, f.finish(context.WithoutCancel(ctx)))...)
+	return f.report(searched.Seconds()), err
 }
 
 // watch calls Progress twice a second until the returned function is called.
@@ -351,23 +351,26 @@ func (f *Fuzzer) typeSeeds() []*Input {
 func (f *Fuzzer) spent() bool { return f.opt.Runs > 0 && f.runs.Load() >= f.opt.Runs }
 
 // learn adds what an input reached, and returns what is new.
-func (f *Fuzzer) learn(in *Input, rec *record) []edge {
+func (f *Fuzzer) learn(rec *record) (fresh []edge) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var fresh []edge
 	for _, e := range rec.edges {
 		if !f.reached[e] {
 			f.reached[e] = true
 			fresh = append(fresh, e)
 		}
 	}
-	if len(fresh) > 0 {
-		for _, e := range fresh {
-			delete(f.needs, e)
-		}
-		f.corpus = append(f.corpus, &entry{in: in, edges: fresh, insns: rec.insns})
+	for _, e := range fresh {
+		delete(f.needs, e)
 	}
 	return fresh
+}
+
+// keep adds an input to the corpus.
+func (f *Fuzzer) keep(in *Input, fresh []edge, insns uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.corpus = append(f.corpus, &entry{in: in, edges: fresh, insns: insns})
 }
 
 // wrote notes maps and variables that programs change: they are no input from then on.

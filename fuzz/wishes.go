@@ -106,6 +106,14 @@ func (w *worker) wishes(ctx context.Context, s *side, in *Input) ([]func(*side, 
 // copied says where a helper that package search does not know took the bytes from that it stored.
 func (s *side) copied(id uapi.FuncID, before *[11]uint64) (to, from, n uint64) {
 	c := s.watch.ctx
+	if id == uapi.FuncGetCurrentComm {
+		if o := s.whole.Machine().Kernel().Current(); o != nil {
+			if addr, err := o.FieldAddr("comm"); err == nil {
+				return before[1], addr, min(before[2]&0xffffffff, 16)
+			}
+		}
+		return 0, 0, 0
+	}
 	switch {
 	case c == nil || c.Packet == nil:
 	case id == uapi.FuncSkbLoadBytes, id == uapi.FuncXDPLoadBytes:

@@ -3,7 +3,9 @@ package fuzz
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"sort"
 	"strings"
@@ -134,24 +136,18 @@ func (f *Fuzzer) fileWith(globals []Variable) (*scenario.File, error) {
 func (w *worker) work(ctx context.Context) error {
 	f := w.f
 	for ctx.Err() == nil && !f.spent() {
-		e := w.pick()
+		e, explore := w.pick()
 		if e == nil {
 			if err := w.try(ctx, &Input{Events: []Event{{Run: f.order[w.rnd.IntN(len(f.order))]}}}); err != nil {
 				return w.ended(ctx, err)
 			}
 			continue
 		}
-		if !e.explored {
-			f.mu.Lock()
-			was := e.explored
-			e.explored = true
-			f.mu.Unlock()
-			if !was {
-				if err := w.explore(ctx, e.in); err != nil {
-					return w.ended(ctx, err)
-				}
-				continue
+		if explore {
+			if err := w.explore(ctx, e.in); err != nil {
+				return w.ended(ctx, err)
 			}
+			continue
 		}
 		n := 64
 		if e.insns > 1<<14 {
@@ -162,7 +158,7 @@ func (w *worker) work(ctx context.Context) error {
 				break
 			}
 			// Events before the last one take most of the time: they are made once for many changes of the last.
-			w.tail = len(e.in.Events) > 1 && i >= n/8
+			w.tail = len(e.in.Events) > 1 && i >= n/16
 			err := w.try(ctx, w.mutate(e.in))
 			w.tail = false
 			if err != nil {
@@ -181,18 +177,17 @@ func (w *worker) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// pick chooses an input to change: one that was not explored, else of some the one that was tried least for what it reached.
-func (w *worker) pick() *entry {
+// pick chooses an input: one that this worker is to explore, else of some the one that was tried least for what it reached.
+func (w *worker) pick() (e *entry, explore bool) {
 	f := w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.corpus) == 0 {
-		return nil
+		return nil, false
 	}
-	for _, e := range f.corpus[max(0, len(f.corpus)-16):] {
-		if !e.explored {
-			return e
-		}
+	if f.explored < len(f.corpus) {
+		f.explored++
+		return f.corpus[f.explored-1], true
 	}
 	var best *entry
 	cost := 0.0
@@ -204,16 +199,32 @@ func (w *worker) pick() *entry {
 		}
 	}
 	best.tried += 64
-	return best
+	return best, false
 }
 
 // sampled is how many runs in loops there are for one that is looked at closely although it told nothing new: not all that is wrong is seen from
 // outside of the run.
 const sampled = 2048
 
+// PanicError is a failure of bpfrun itself with an input. The search ends, and writes what it has and the input.
+type PanicError struct {
+	Input []byte
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("bpfrun failed with the input %s: %v", e.Input, e.Value)
+}
+
 // try runs an input, and looks at it closely if it may tell something.
-func (w *worker) try(ctx context.Context, in *Input) error {
+func (w *worker) try(ctx context.Context, in *Input) (err error) {
 	f := w.f
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{in.encode(), v, debug.Stack()}
+		}
+	}()
 	list, err := w.sides(in)
 	if err != nil {
 		var wrong *scenario.Error
@@ -265,7 +276,13 @@ func (w *worker) judge(ctx context.Context, in *Input, rec *record) error {
 			return nil // what programs write comes from events
 		}
 	}
-	f.learn(in, rec)
+	if fresh := f.learn(rec); len(fresh) > 0 {
+		small, err := w.small(ctx, in, fresh)
+		f.keep(small, fresh, rec.insns) // also when there was no time to make it small
+		if err != nil {
+			return err
+		}
+	}
 	for i := range rec.problems {
 		if err := w.report(ctx, in, rec, &rec.problems[i]); err != nil {
 			return err

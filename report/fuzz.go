@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
@@ -136,6 +137,25 @@ func grouped(n uint64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Suite returns the search as a suite of tests, one for each program, which fail with its findings.
+func (d *FuzzDocument) Suite() *Suite {
+	s := &Suite{File: d.Path, Target: d.Target.Name, Took: time.Duration(d.Seconds * float64(time.Second)), Exit: d.Exit}
+	for _, p := range d.Programs {
+		t := TestCase{Name: p.Name, Prog: p.Name}
+		for _, f := range d.Findings {
+			if f.Program == p.Name {
+				t.Failures = append(t.Failures, strings.TrimSpace(f.Source+" "+f.Kind+": "+f.Message))
+				t.Notes = append(t.Notes, f.Scenario)
+			}
+		}
+		s.Cases = append(s.Cases, t)
+	}
+	for _, k := range d.Skipped {
+		s.Cases = append(s.Cases, TestCase{Name: k.Run, Skipped: k.Why})
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,6 +39,7 @@ type fuzzOptions struct {
 	vary     []string
 	fix      []string
 	ignore   []string
+	output   []string
 }
 
 // fuzzCommand is bpfrun fuzz.
@@ -102,6 +104,7 @@ Exit code 1 with findings.`,
 	f.StringSliceVar(&c.vary, "vary", nil, "change only `WHAT`: packet, maps, ctx, args, kernel, user, globals, helpers, time; repeatable")
 	f.StringSliceVar(&c.fix, "fix", nil, "do not change `WHAT`; repeatable")
 	f.StringArrayVar(&c.ignore, "ignore", nil, "leave out findings of `KIND[:PROGRAM]`; repeatable")
+	f.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: junit=`FILE`, a test for each program that fails with its findings")
 	return cmd
 }
 
@@ -162,6 +165,14 @@ func (c *fuzzCommand) fuzz(path string) error {
 	if err != nil {
 		return err
 	}
+	table, err := c.table()
+	if err != nil {
+		return err
+	}
+	files, err := outputs(c.output, "junit")
+	if err != nil {
+		return err
+	}
 	obj, err := c.objects.open(path)
 	if err != nil {
 		return err
@@ -207,10 +218,10 @@ func (c *fuzzCommand) fuzz(path string) error {
 		return fuzzError(ctx, err)
 	}
 	defer f.Close()
-	r, err := f.Run(ctx)
+	r, failed := f.Run(ctx)
 	show.end()
-	if err != nil {
-		return fuzzError(ctx, err)
+	if r == nil {
+		return fuzzError(ctx, failed)
 	}
 	doc := fuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r)
 	doc.Path = path
@@ -222,14 +233,19 @@ func (c *fuzzCommand) fuzz(path string) error {
 		doc.Exit = exitInterrupted
 	}
 	c.code = doc.Exit
+	if failed != nil { // what was found is shown, and the error after it
+		c.warn("%v", failed)
+		c.code = exitCode(fuzzError(ctx, failed))
+		doc.Exit, doc.Error = c.code, report.NewError(failed)
+	}
+	var wrong error
+	if file := files["junit"]; file != "" {
+		wrong = writeText(file, func(w io.Writer) error { return report.WriteJUnit(w, []*report.Suite{doc.Suite()}) })
+	}
 	if c.json {
-		return report.WriteJSON(c.stdout, doc)
+		return errors.Join(report.WriteJSON(c.stdout, doc), wrong)
 	}
-	table, err := c.table()
-	if err != nil {
-		return err
-	}
-	return report.WriteFuzz(c.stdout, doc, table)
+	return errors.Join(report.WriteFuzz(c.stdout, doc, table), wrong)
 }
 
 // targets opens the kernels of --btf that fit the object.
@@ -259,7 +275,13 @@ func fuzzError(ctx context.Context, err error) error {
 	var mistakes scenario.Errors
 	var nothing *fuzz.ErrNothing
 	var path *os.PathError
+	var link *os.LinkError
+	var bug *fuzz.PanicError
 	switch {
+	case errors.As(err, &bug):
+		return codeError{exitBug, err}
+	case errors.As(err, &link):
+		return usageError{err}
 	case ctx.Err() != nil:
 		return codeError{exitInterrupted, errors.New("interrupted before the search")}
 	case errors.As(err, &mistake), errors.As(err, &mistakes), errors.Is(err, loader.ErrOption), errors.As(err, &path):
