@@ -181,10 +181,12 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (*Outcome, error) {
 		r.tracked = on
 	}
 	r.packets++
+	m.beginScratch(r.p)
 	t.Start(m.attached.entry(r.p).img, r.ctx.Addr)
 	if err := r.execute(ctx); err != nil {
 		return nil, err
 	}
+	m.endLeaks(r.p, r.ctx)
 	out := r.outcome()
 	r.total.Insns += out.Insns
 	r.ended(made)
