@@ -49,9 +49,6 @@ func (e *event) writes() bool {
 	return !e.failed && slices.ContainsFunc(e.touches, func(t order.Touch) bool { return t.Write })
 }
 
-// plain reports whether nothing orders the event with others.
-func (e *event) plain() bool { return e.kind == plainRead || e.kind == plainWrite }
-
 // looks reports whether an event is a read that can be outdated when it decides something.
 func (e *event) looks() bool { return e.kind == plainRead || e.kind == lookup || e.kind == atomicRead }
 
