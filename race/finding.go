@@ -26,6 +26,8 @@ type Finding struct {
 	// Trail are the actors of all steps of the order; Turns is the same in instructions.
 	Trail []uint8
 	Turns []Turn
+	// whole names what the finding is about as a whole, if its instructions do not matter: one element that is written in many pieces.
+	whole string
 	// After means that each program had run before.
 	After bool
 	// Preemptions is how often an actor that could go on was interrupted.
@@ -60,6 +62,9 @@ type Turn struct {
 
 // about identifies what a finding is about: its kind and the places, whatever their order.
 func (f *Finding) about() string {
+	if f.whole != "" {
+		return string(f.Kind) + " " + f.whole
+	}
 	var at []string
 	for _, p := range f.Sides {
 		if f.Kind == finding.Deadlock && p.What == interruptedHere {

@@ -61,6 +61,7 @@ type hunt struct {
 	known      map[string]bool // findings by what they are about
 	races      map[[2]spot]bool
 	check      Checker
+	faults     map[int]bool    // actors that fault in sequential orders too
 	single     map[string]bool // what does not hold at the end of sequential orders either
 	stop       bool
 }
@@ -106,7 +107,7 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 
 func newHunt(s *system, check Checker) *hunt {
 	return &hunt{
-		s: s, check: check, single: map[string]bool{}, report: &Report{Actors: s.actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{},
+		s: s, check: check, single: map[string]bool{}, faults: map[int]bool{}, report: &Report{Actors: s.actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{},
 		cells: cells{words: map[uint64]bool{}, accesses: map[uint64][]order.Touch{}},
 	}
 }
@@ -188,6 +189,9 @@ func (h *hunt) runSequential() {
 		all = append(all, h.s.outcome(&h.cells))
 		for name := range h.broken() {
 			h.single[name] = true
+		}
+		for i := range h.s.now {
+			h.faults[i] = h.faults[i] || h.s.now[i].end.fault != nil
 		}
 		h.report.Insns = 0
 		for i := range h.s.actors {
@@ -307,6 +311,9 @@ func (h *hunt) explain(trail []uint8, preemptions int, out *outcome) {
 		h.tell(&f, w, v)
 	default:
 		return // free of locks by design
+	}
+	if len(f.Sides) == 0 {
+		return
 	}
 	f.Differs = h.differs(out)
 	h.add(f)

@@ -53,7 +53,13 @@ func (h *hunt) tell(f *Finding, w *watch, v verdict) {
 	case v.read >= 0 && v.torn:
 		f.Text = fmt.Sprintf("%s uses parts of %s from before and after a change by %s", h.s.actors[act.actor].label(), h.place(&w.events[v.read]), h.other(act.actor))
 	case v.torn:
-		f.Text = fmt.Sprintf("%s is a mixture of what %s and %s write", place, h.s.actors[act.actor].label(), h.other(act.actor))
+		var programs []string
+		for _, s := range f.Sides {
+			programs = append(programs, s.Program)
+		}
+		slices.Sort(programs)
+		f.whole = h.element(act) + " " + strings.Join(slices.Compact(programs), " ")
+		f.Text = fmt.Sprintf("%s is a mixture of what %s and %s write", h.element(act), h.s.actors[act.actor].label(), h.other(act.actor))
 	case w.events[v.read].kind == lookup:
 		f.Text = fmt.Sprintf("%s changes %s because of what it looked up before %s changed it", h.s.actors[act.actor].label(), place, h.other(act.actor))
 	case h.place(&w.events[v.read]) == place && act.kind == plainWrite:
@@ -74,7 +80,17 @@ func (h *hunt) tell(f *Finding, w *watch, v verdict) {
 
 // element names the element of a map that an event is about, without the member.
 func (h *hunt) element(e *event) string {
-	name, _, _ := strings.Cut(h.place(e), ".")
+	name, depth := h.place(e), 0
+	for i, c := range name {
+		switch {
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case depth == 0 && (c == '.' || c == '+'):
+			return name[:i]
+		}
+	}
 	return name
 }
 
@@ -277,7 +293,7 @@ func (h *hunt) value(p part) string {
 func (h *hunt) faulted(f *Finding) bool {
 	for i := range h.s.now {
 		fault := h.s.now[i].end.fault
-		if fault == nil {
+		if fault == nil || h.faults[i] {
 			continue
 		}
 		prog, _ := h.s.m.ProgramOf(fault.Image)
