@@ -12,6 +12,9 @@ import (
 type writers struct {
 	maps map[string]bool
 	vars map[string]bool
+	// makers are the programs that make elements, by map.
+	makers map[string][]string
+	prog   string // that is walked over
 }
 
 // origin is what a register holds as far as a walk in the order of the code tells: the handle of a map, or an address in its values.
@@ -25,9 +28,10 @@ type origin struct {
 // findWriters walks over the code of all programs but those in without. It does not follow jumps: a register that holds a map's value on any path
 // from the line above does, so that it finds too many writers rather than too few. What it misses is found by runs (see [Fuzzer.wrote]).
 func findWriters(l *loader.Linked, without []string) *writers {
-	w := &writers{map[string]bool{}, map[string]bool{}}
+	w := &writers{maps: map[string]bool{}, vars: map[string]bool{}, makers: map[string][]string{}}
 	for _, lp := range l.Programs {
 		if !slices.Contains(without, lp.Name) {
+			w.prog = lp.Name
 			w.program(lp)
 		}
 	}
@@ -80,6 +84,9 @@ func (w *writers) call(id uapi.FuncID, regs *[11]origin) {
 	switch {
 	case isMap && slices.Contains(changes, id):
 		w.maps[r1.def.Name] = true
+		if list := w.makers[r1.def.Name]; id == uapi.FuncMapUpdateElem && !slices.Contains(list, w.prog) {
+			w.makers[r1.def.Name] = append(list, w.prog)
+		}
 	case isMap && (id == uapi.FuncMapLookupElem || id == uapi.FuncMapLookupPercpuElem):
 		clear(regs[:6])
 		regs[0] = origin{def: r1.def, value: true}

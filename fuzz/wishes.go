@@ -80,7 +80,15 @@ func (w *worker) wishes(ctx context.Context, s *side, in *Input) ([]func(*side, 
 		var needs []string
 		for _, wish := range cmp.Wishes {
 			sp, ok := s.locate(in, wish)
-			if !ok || !f.varied(sp) {
+			if !ok {
+				continue
+			}
+			if wish.Kind == search.Element && !f.isInput(sp.name) {
+				needs = append(needs, sp.text)
+				out = append(out, f.makers(in, sp.name)...)
+				continue
+			}
+			if !f.varied(sp) {
 				continue
 			}
 			needs = append(needs, need(cmp, sp, wish, true))
@@ -101,6 +109,22 @@ func (w *worker) wishes(ctx context.Context, s *side, in *Input) ([]func(*side, 
 		f.mu.Unlock()
 	}
 	return out, nil
+}
+
+// makers lists changes that add an event before the last one, of a program that makes elements of a map: an entry, before its return.
+func (f *Fuzzer) makers(in *Input, name string) (out []func(*side, *Input)) {
+	if len(in.Events) >= maxEvents {
+		return nil
+	}
+	const most = 4
+	for _, run := range f.order {
+		if len(out) < most && slices.Contains(f.space.writers.makers[name], f.first.runs[run].Prog) {
+			out = append(out, func(_ *side, in *Input) {
+				in.Events = slices.Insert(in.Events, len(in.Events)-1, Event{Run: run})
+			})
+		}
+	}
+	return out
 }
 
 // copied says where a helper that package search does not know took the bytes from that it stored.
