@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/packet"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Input is the kind of place that memory is, in the terms of who gives a program its input.
@@ -212,8 +213,13 @@ func (t *Trace) element(r *mem.Region, addr uint64, size int) (Place, bool) {
 	m := t.m
 	for _, def := range m.Linked().Maps {
 		mp, ok := m.Map(def)
-		if !ok || def.DataKind != loader.DataNone || def.KeySize == 0 || mp.Spec().Type.PerCPU() {
+		if !ok || r.Name != mp.Spec().Name || def.DataKind != loader.DataNone || def.KeySize == 0 || mp.Spec().Type.PerCPU() {
 			continue
+		}
+		if i, off, ok := r.Elem(addr); ok && mp.Spec().Type == uapi.MapTypeArray {
+			key := make([]byte, 4)
+			m.Memory().ByteOrder().PutUint32(key, uint32(i))
+			return t.elementPlace(def, key, int(off), size), true
 		}
 		if first, e := mp.Lookup(0, make([]byte, def.KeySize)); e == 0 && m.Memory().Find(first) != r {
 			continue
@@ -225,12 +231,16 @@ func (t *Trace) element(r *mem.Region, addr uint64, size int) (Place, bool) {
 			if e != 0 || addr-at >= uint64(mp.Spec().ValueSize) {
 				continue
 			}
-			p := Place{Input: MapValue, Name: def.Name, Key: append([]byte(nil), key...), Off: int(addr - at), key: keyText(m, def, key)}
-			p.typeOf(m.Linked().Object.BTF, def.ValueType, size)
-			return p, true
+			return t.elementPlace(def, append([]byte(nil), key...), int(addr-at), size), true
 		}
 	}
 	return Place{}, false
+}
+
+func (t *Trace) elementPlace(def *loader.Map, key []byte, off, size int) Place {
+	p := Place{Input: MapValue, Name: def.Name, Key: key, Off: off, key: keyText(t.m, def, key)}
+	p.typeOf(t.m.Linked().Object.BTF, def.ValueType, size)
+	return p
 }
 
 // keyText shows the key of a map's element; addresses by what they lead to.

@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"maps"
 	"math"
 
 	"github.com/bpfrun/bpfrun/internal/endian"
@@ -68,7 +67,7 @@ func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.I
 		return found, nil
 	}
 	m.Restore(start)
-	s := &searching{m: m, name: name, in: in, opt: opt, seen: map[Site]bool{}, reachable: res.Coverage.Reachable}
+	s := &searching{m: m, name: name, in: in, opt: opt, reachable: res.Coverage.Reachable}
 	best, err := s.search(ctx)
 	found.Runs += s.runs
 	if err != nil {
@@ -100,7 +99,7 @@ type searching struct {
 	loop      *machine.Loop
 	frame     []byte // the given packet
 	lead      int
-	seen      map[Site]bool // instructions that any run executed
+	seen      Sites // instructions that any run executed
 	reachable int
 	runs      int
 	insns     uint64
@@ -119,7 +118,7 @@ func (s *searching) search(ctx context.Context) (best []Override, err error) {
 	for len(queue) > 0 && s.runs < s.opt.Runs && s.insns < s.opt.Insns {
 		c := queue[0]
 		queue = queue[1:]
-		if s.seen[c.other] {
+		if s.seen.Has(c.other) {
 			continue
 		}
 		t, ok, err := s.run(ctx, c.changes)
@@ -129,12 +128,10 @@ func (s *searching) search(ctx context.Context) (best []Override, err error) {
 		if !ok {
 			continue
 		}
-		if n := s.executed(t); n > most {
+		if n := t.Reached.Len(s.loop.Program()); n > most { // those of programs that it calls are not what it is judged by
 			most, best = n, c.changes
 		}
-		before := len(s.seen)
-		maps.Copy(s.seen, t.Reached)
-		if len(s.seen) > before {
+		if s.seen.Merge(&t.Reached) {
 			queue = append(s.next(t, c.changes), queue...)
 		}
 		if most >= s.reachable {
@@ -142,17 +139,6 @@ func (s *searching) search(ctx context.Context) (best []Override, err error) {
 		}
 	}
 	return best, nil
-}
-
-// executed counts the instructions of the program itself that a run executed: those of programs that it calls are not what it is judged by.
-func (s *searching) executed(t *Trace) int {
-	n := 0
-	for at := range t.Reached {
-		if at.Program == s.loop.Program() {
-			n++
-		}
-	}
-	return n
 }
 
 // run makes one run of the loop; ok is false if the changed input cannot be given, or if the program faults.
@@ -193,7 +179,7 @@ func (s *searching) next(t *Trace, changes []Override) []candidate {
 	tried := map[Site]int{}
 	for i := range t.Branches[:min(len(t.Branches), maxBranches)] {
 		b := &t.Branches[i]
-		if s.seen[b.Other] || tried[b.Other] > 1 {
+		if s.seen.Has(b.Other) || tried[b.Other] > 1 {
 			continue
 		}
 		for _, o := range t.Flip(b) {

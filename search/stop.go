@@ -31,7 +31,7 @@ func (t *Trace) Stopped() (s Stop, ok bool) {
 	reach := reaching{}
 	for i := range t.Branches {
 		b := &t.Branches[i]
-		if last[b.At] != i || t.Reached[b.Other] || len(last) > mostSites && i < len(t.Branches)-mostSites {
+		if last[b.At] != i || t.Reached.Has(b.Other) || len(last) > mostSites && i < len(t.Branches)-mostSites {
 			continue
 		}
 		next := b.At.Insn + 1
@@ -75,14 +75,12 @@ type reaching map[Site][]uint64
 func (r reaching) only(t *Trace, p *loader.LinkedProgram, first, second int) int {
 	a, b, n := r.from(p, first), r.from(p, second), 0
 	for pc := range p.Insns {
-		if bit(a, pc) && !bit(b, pc) && !t.Reached[Site{p, pc}] {
+		if bit(a, pc) && !bit(b, pc) && !t.Reached.Has(Site{p, pc}) {
 			n++
 		}
 	}
 	return n
 }
-
-func bit(set []uint64, i int) bool { return set[i/64]>>(i%64)&1 != 0 }
 
 // from is the set of instructions that may be executed after one, which is part of it.
 func (r reaching) from(p *loader.LinkedProgram, pc int) []uint64 {

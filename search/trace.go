@@ -32,7 +32,7 @@ type cell struct {
 // input before the program reads what they change.
 type Trace struct {
 	// Reached are the instructions that the run executed, Branches its comparisons in order, Insns the number of instructions.
-	Reached  map[Site]bool
+	Reached  Sites
 	Branches []Branch
 	Insns    int
 
@@ -52,7 +52,7 @@ type Trace struct {
 
 // NewTrace prepares to trace a run that has begun, with changes that are made now, or once what they change exists.
 func NewTrace(m *machine.Machine, ctx *kernel.Context, changes []Override) *Trace {
-	t := &Trace{m: m, ctx: ctx, depth: -1, memory: map[uint64]cell{}, lookups: map[uint64]int{}, Reached: map[Site]bool{}}
+	t := &Trace{m: m, ctx: ctx, depth: -1, memory: map[uint64]cell{}, lookups: map[uint64]int{}}
 	if ctx != nil && ctx.Packet != nil {
 		t.packet, t.data = ctx.Packet.Region(), ctx.Packet.Data()
 		t.lead = max(len(ctx.FrameIn())-ctx.Packet.Len(), 0)
@@ -101,7 +101,7 @@ func poke(m *machine.Machine, o Override) bool {
 func (t *Trace) Step(p *loader.LinkedProgram, pc, depth int, before, after *[11]uint64) {
 	t.frames(depth)
 	t.Insns++
-	t.Reached[Site{p, pc}] = true
+	t.Reached.Add(Site{p, pc})
 	in := p.Insns[pc]
 	op := in.Op()
 	info := op.Info()
