@@ -99,7 +99,7 @@ var layers = []struct {
 	{"bpfsys", []string{"internal/ordered", "internal/lazyre", "bpfsys/network", "uapi", "progtype", "decode", "btf", "btf/check", "corerelo", "loader", "verifier", "maps", "kernel", "machine", "uapi/since"}},
 	{"exec", []string{"internal/visible", "internal/worded", "uapi", "kernel/hook", "bpfsys/network", "bpfsys", "uapi/since"}},
 	{"replay", []string{"packet", "machine"}},
-	{"scenario", []string{"internal/lazyre", "internal/endian", "internal/usdt", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "replay", "internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
+	{"scenario", []string{"internal/lazyre", "internal/endian", "internal/usdt", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "replay", "internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "search"}},
 	{"bpftest", []string{"internal/endian", "internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario", "verifier"}},
 	{"bpftest/ebpfspec", []string{"internal/elfbuild", "bpftest"}},
 	{"intest", []string{"internal/exitcode", "uapi", "progtype", "loader", "maps", "kernel", "machine"}},

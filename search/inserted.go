@@ -18,7 +18,7 @@ func (s *searching) inserted(res *machine.Result, changes []Override) {
 		if mp == nil || mp.Spec().Type.PerCPU() || len(o.Key) != int(mp.Spec().KeySize) {
 			continue
 		}
-		was := Contents(mp, o, changes)
+		was := Contents(int(mp.Spec().ValueSize), o.Map, o.Key, changes)
 		i := slices.IndexFunc(res.Changes, func(c machine.Change) bool { return c.Map == o.Map && bytes.Equal(c.Key, o.Key) })
 		switch {
 		case i < 0:
@@ -33,12 +33,12 @@ func (s *searching) inserted(res *machine.Result, changes []Override) {
 	}
 }
 
-// Contents returns the value that an inserted element has before the program changes it: zeros, and what other changes put into it.
-func Contents(mp maps.Map, element Override, changes []Override) []byte {
-	out := make([]byte, mp.Spec().ValueSize)
+// Contents returns the value of an element as changes make it, before the program changes it: zeros, and what they put into it.
+func Contents(size int, name string, key []byte, changes []Override) []byte {
+	out := make([]byte, size)
 	for _, o := range changes {
 		p := o.Place
-		if o.Kind == Memory && p.Input == MapValue && p.Name == element.Map && bytes.Equal(p.Key, element.Key) && p.Off+len(o.Data) <= len(out) {
+		if o.Kind == Memory && p.Input == MapValue && p.Name == name && bytes.Equal(p.Key, key) && p.Off+len(o.Data) <= len(out) {
 			copy(out[p.Off:], o.Data)
 		}
 	}

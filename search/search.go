@@ -30,6 +30,8 @@ type Found struct {
 	*machine.Result
 	// Changed are the inputs that differ from those that were given; none if no change got further.
 	Changed []Override
+	// Packet is the frame that the program ran on, if that was changed.
+	Packet []byte
 	// Stop is the branch that kept the run from most of what it did not execute; nil if there is none, or if the program was not traced.
 	Stop *Stop
 	// Plain is the coverage of the run with the given input.
@@ -84,6 +86,9 @@ func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.I
 		again, err = s.final(ctx, nil)
 	}
 	found.Result, found.Changed, found.Stop = again, best, s.stop
+	if s.changesPacket(best) {
+		found.Packet = framed(s.frame, s.lead, best)
+	}
 	return found, err
 }
 

@@ -19,6 +19,9 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
+// gates has programs that stop at one kind of input each.
+const gates = "../testdata/objects/clang-14/gates.o"
+
 func open(t testing.TB, path string) *machine.Machine {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
@@ -74,6 +77,19 @@ func TestGetsFurther(t *testing.T) {
 		{"../examples/connect/connect.bpf.o", "connect4", "[map services[{ip = 198.51.100.2, port = 80}] inserted]"},
 		{"../examples/firewall/firewall.bpf.o", "open_port_check", "[packet [0:4] = 0x03000000]"},
 		{"../examples/xdp/xdp.bpf.o", "filter", "[]"},
+		{gates, "protocol", "[packet ip.proto = udp]"},
+		{gates, "port", "[packet tcp.dport = 8443 packet tcp.flags = F]"},
+		{gates, "length", "[packet of 200 bytes]"},
+		{gates, "version", "[packet ip.version = 6]"},
+		{gates, "mark", "[ctx mark = 7424]"},
+		{gates, "configured", "[map config[0].mode = 3 map config[0].flags = 256]"},
+		{gates, "known", "[map flows[7] inserted map flows[7].port = 13568]"},
+		{gates, "switched", "[global enabled = 2]"},
+		{gates, "counted", "[argument count = 4096]"},
+		{gates, "family", "[object sk.__sk_common.skc_family = 10]"},
+		{gates, "failed", "[argument ret = -2]"},
+		{gates, "from_root", "[bpf_get_current_uid_gid() = 0]"},
+		{gates, "never", "[]"},
 	} {
 		t.Run(c.program, func(t *testing.T) {
 			found, err := Furthest(context.Background(), open(t, c.object), c.program, machine.Input{}, Options{})
@@ -87,6 +103,69 @@ func TestGetsFurther(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheSameAgain: equal machines give equal searches, and the run that is reported is one that the changed input makes again.
+func TestTheSameAgain(t *testing.T) {
+	var first []string
+	for range 2 {
+		var all []string
+		for _, name := range open(t, gates).Names() {
+			m := open(t, gates)
+			found, err := Furthest(context.Background(), m, name, machine.Input{}, Options{})
+			require.NoError(t, err)
+			all = append(all, fmt.Sprint(name, found.Changed, found.Runs, found.Ret, found.Insns, found.Coverage, found.Changes))
+		}
+		if first != nil {
+			assert.Equal(t, first, all)
+		}
+		first = all
+	}
+}
+
+// TestWhatIsKeptStays: an input that is kept is not changed, and the branch that it decides is named.
+func TestWhatIsKeptStays(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		keep    Input
+		why     string
+	}{
+		{"configured", MapValue, "0 (map config[0].mode) against 3: 12 more instructions follow if they are equal"},
+		{"switched", Global, "0 (global enabled) against 2: 9 more instructions follow if the first is not less"},
+		{"mark", ContextField, "0 (ctx mark) against 7424: 11 more instructions follow if they are equal"},
+		{"counted", Argument, "907 (argument count) against 4096: 7 more instructions follow if they are equal"},
+	} {
+		keep := func(o Override) bool { return o.Place.Input == c.keep }
+		found, err := Furthest(context.Background(), open(t, gates), c.program, machine.Input{}, Options{Keep: keep})
+		require.NoError(t, err)
+		assert.Empty(t, found.Changed, c.program)
+		require.NotNil(t, found.Stop, c.program)
+		lines := found.Stop.Lines()
+		assert.Contains(t, lines[0], "decided by "+c.program+" at gates.bpf.c:", c.program)
+		assert.Equal(t, c.why, lines[1], c.program)
+
+		// A plain run is explained in the same words.
+		m := open(t, gates)
+		start := m.Snapshot()
+		res, err := m.Run(context.Background(), c.program, machine.Input{})
+		require.NoError(t, err)
+		m.Restore(start)
+		stop, ok, err := Explain(context.Background(), m, res, machine.Input{})
+		require.NoError(t, err)
+		require.True(t, ok, c.program)
+		assert.Equal(t, lines, stop.Lines(), c.program)
+	}
+}
+
+// TestTheBudgetHolds: no more runs are made than allowed, and none of a program that is longer than what they may take.
+func TestTheBudgetHolds(t *testing.T) {
+	found, err := Furthest(context.Background(), open(t, gates), "configured", machine.Input{}, Options{Runs: 2})
+	require.NoError(t, err)
+	assert.Equal(t, 3, found.Runs)
+	assert.Len(t, found.Changed, 1)
+	found, err = Furthest(context.Background(), open(t, gates), "configured", machine.Input{}, Options{Insns: 4})
+	require.NoError(t, err)
+	assert.Equal(t, 1, found.Runs)
 }
 
 // TestConstantsStay: what the kernel took for constant when it verified the program is no input.
