@@ -93,7 +93,7 @@ func (m *Machine) link(ctx context.Context, s *Session, d *progtype.Decision, be
 		}
 	}
 	m.env.Run.Retval = d.Retval()
-	if err := s.execute(ctx, s.in.Trace); err != nil {
+	if err := s.Execute(ctx, s.in.Trace); err != nil {
 		return nil, 0, err
 	}
 	retval := m.env.Run.Retval

@@ -33,6 +33,7 @@ type Loop struct {
 	m      *Machine
 	origin *Snapshot // before the context was made
 	sink   func(*kernel.Access)
+	tracer Tracer
 
 	ran      bool // since the last rewind
 	finished *Result
@@ -70,7 +71,7 @@ type LoopOutcome struct {
 }
 
 // Loop prepares to run a program many times from the current state of the machine. As [Machine.Begin], it returns a Result instead for a program
-// that cannot run. in.Trace is not used.
+// that cannot run. in.Trace is not used: [Loop.Trace] sets a tracer.
 func (m *Machine) Loop(name string, in Input) (*Loop, *Result, error) {
 	l := &Loop{m: m, origin: m.Snapshot()}
 	l.in = in
@@ -184,7 +185,7 @@ func (l *Loop) fresh() {
 func (l *Loop) Run(ctx context.Context) (*LoopOutcome, error) {
 	l.fresh()
 	l.ran = true
-	if err := l.s.execute(ctx, nil); err != nil {
+	if err := l.s.Execute(ctx, l.tracer); err != nil {
 		return nil, err
 	}
 	t, out := l.m.thread, &l.out
@@ -212,6 +213,18 @@ func (l *Loop) Finish() *Result {
 func (l *Loop) Record(on bool) {
 	if l.sink = nil; on {
 		l.sink = l.m.access
+	}
+	l.Rewind()
+}
+
+// Trace makes further runs report every instruction to a tracer, which costs far more than the instructions do; nil ends that.
+func (l *Loop) Trace(t Tracer) { l.tracer = t }
+
+// SetLastingOverrides replaces calls of helpers and kfuncs by name in all further runs. It rewinds.
+func (l *Loop) SetLastingOverrides(o map[string]Override) {
+	l.in.Overrides, l.start.in.Overrides, l.start.overrides = o, o, o
+	if l.usual != nil {
+		l.usual.in.Overrides, l.usual.start.in.Overrides, l.usual.start.overrides = o, o, o
 	}
 	l.Rewind()
 }

@@ -62,7 +62,7 @@ func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []b
 		return &Measurement{First: res}, err
 	}
 	img := s.p.img
-	if err := s.execute(ctx, nil); err != nil {
+	if err := s.Execute(ctx, nil); err != nil {
 		s.Leave()
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func measureRuns(ctx context.Context, t *timing, start func() (*Session, *Result
 				return fmt.Errorf("a later run cannot start: %s", res.Status)
 			}
 			begin := time.Now()
-			err = s.execute(ctx, nil)
+			err = s.Execute(ctx, nil)
 			d += time.Since(begin)
 			if err != nil {
 				s.Leave()

@@ -21,7 +21,7 @@ func (m *Machine) RunRepeated(ctx context.Context, name string, in Input, n int,
 	}
 	defer s.Leave()
 	made := m.calls.made
-	if err := s.execute(ctx, nil); err != nil {
+	if err := s.Execute(ctx, nil); err != nil {
 		return nil, 0, err
 	}
 	runs = 1
@@ -67,7 +67,7 @@ func (s *Session) rerun(ctx context.Context, n int) (ended int, err error) {
 	}
 	if ended, _ = t.Again(img, n, min(slice, limit), s.ctx.Addr); ended < n {
 		ended++
-		if err := s.execute(ctx, nil); err != nil {
+		if err := s.Execute(ctx, nil); err != nil {
 			return ended, err
 		}
 	} else {

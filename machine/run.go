@@ -85,7 +85,7 @@ func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, erro
 		return res, err
 	}
 	defer s.Leave()
-	if err := s.execute(ctx, in.Trace); err != nil {
+	if err := s.Execute(ctx, in.Trace); err != nil {
 		return nil, err
 	}
 	return s.Finish(), nil

@@ -192,8 +192,8 @@ func (s *Session) Leave() {
 // Explain adds everything known about the position of a fault.
 func (m *Machine) Explain(f *vm.Fault) *Fault { return m.explain(f) }
 
-// execute runs to the end, in slices so that ctx can stop it.
-func (s *Session) execute(ctx context.Context, tr Tracer) error {
+// Execute runs to the end, in slices so that ctx can stop it; the error is then that of ctx. A tracer receives every instruction; nil runs at full speed.
+func (s *Session) Execute(ctx context.Context, tr Tracer) error {
 	if tr != nil {
 		return s.traced(ctx, tr)
 	}

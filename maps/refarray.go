@@ -15,6 +15,8 @@ type refArray struct {
 	slots []any
 	links []uint64               // see Links
 	xsk   map[uint32]*mem.Region // struct bpf_xdp_sock of the sockets of an xskmap
+	// state numbers the contents: equal numbers are equal contents. made is the last number given.
+	state, made uint64
 }
 
 const (
@@ -68,6 +70,8 @@ func newRefArray(b base) (Map, error) {
 // put stores a value.
 func (a *refArray) put(index uint32, v any) {
 	a.slots[index] = v
+	a.made++
+	a.state = a.made
 	if a.links != nil {
 		a.links[index] = 0
 	}
@@ -212,10 +216,17 @@ func (a *refArray) Entries() []Entry {
 	return out
 }
 
-func (a *refArray) Snapshot() any { return slices.Clone(a.slots) }
+// refState is the contents of a refArray.
+type refState struct {
+	slots []any
+	state uint64
+}
+
+func (a *refArray) Snapshot() any { return refState{slices.Clone(a.slots), a.state} }
 func (a *refArray) Restore(v any) {
-	if was := v.([]any); !slices.Equal(a.slots, was) {
-		copy(a.slots, was)
+	if was := v.(refState); a.state != was.state {
+		copy(a.slots, was.slots)
+		a.state = was.state
 		clear(a.links)
 	}
 }

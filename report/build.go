@@ -213,11 +213,12 @@ func (d *RunDocument) Explain(prog string, lines []string) {
 	}
 }
 
-// Changed adds to the last run of a program which inputs were changed for it.
-func (d *RunDocument) Changed(prog string, inputs []string) {
+// Reached adds to the last run of a program with which inputs it got further than the plain run.
+func (d *RunDocument) Reached(prog string, r *Reached) {
 	for i := range d.Programs {
 		if p := &d.Programs[i]; p.Name == prog && len(p.Runs) > 0 {
-			p.Runs[len(p.Runs)-1].Changed = inputs
+			p.Runs[len(p.Runs)-1].Reached = r
+			d.searched = true
 		}
 	}
 }

@@ -73,6 +73,7 @@ type RunDocument struct {
 	// Try is a command line whose flags let programs pass the branches that ended them, if flags can do that.
 	Try string `json:"try,omitempty"`
 
+	searched   bool   // some runs are not plain
 	untyped    string // for tables: why records are shown as bytes
 	unverified string // for tables: why there are no verdicts of the verifier
 }
@@ -206,14 +207,22 @@ type Run struct {
 	Findings      []RunFinding  `json:"findings"`
 	Expectations  []Expectation `json:"expectations"`
 	Validation    *Validation   `json:"validation,omitempty"`
-	// WhyNot explains why the run had no effect, or did not reach the requested place: the branch that decided, what it compared, and what
-	// would change it.
+	// WhyNot explains why the run had no effect, executed less than half of the program, or did not reach the requested place: the branch that
+	// decided, what it compared, and what would change it.
 	WhyNot []string `json:"why_not,omitempty"`
-	// Changed are the inputs that --reach changed to get further than the plain run did.
-	Changed []string `json:"changed,omitempty"`
+	// Reached tells with which inputs the run got further than the plain run; nil for a plain run.
+	Reached *Reached `json:"reached,omitempty"`
 
 	titled  bool   // shown under its own name
 	program string // the one that was started
+}
+
+// Reached tells how a run got further than the one with the given input.
+type Reached struct {
+	// By are the inputs that were changed: "packet ip.protocol = 17", "map config[0].mode = 3".
+	By []string `json:"by"`
+	// Plain is the coverage of the run with the given input.
+	Plain Coverage `json:"plain"`
 }
 
 // Fault is a run-time fault.

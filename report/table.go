@@ -96,6 +96,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	if d.Try != "" && !opt.Quiet {
 		visible.Fprintf(&b, "%s    %s\n", s.yellow("try:"), d.Try)
 	}
+	if d.searched && !opt.Quiet {
+		visible.Fprintf(&b, "%s %s\n", s.yellow("note:"), "where it says \"reached by\", inputs were changed so that a program gets further; --plain runs it with the default input only")
+	}
 	if d.untyped != "" && !opt.Quiet {
 		visible.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.untyped)
 	}
@@ -391,8 +394,8 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 			item("write", accessText(a))
 		}
 	}
-	if len(r.Changed) > 0 {
-		item("changed", visible.Text("not the plain run: "+strings.Join(r.Changed, ", ")))
+	if x := r.Reached; x != nil {
+		item("reached", reachedText(x, opt))
 	}
 	for i, line := range r.WhyNot {
 		if i == 0 {
@@ -405,6 +408,15 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 		visible.Fprintf(b, "  %s %s\n", s.yellow("warning:"), t)
 	}
 	writeExpectations(b, r, s, opt)
+}
+
+// reachedText lists what was changed to get further.
+func reachedText(r *Reached, opt TableOptions) string {
+	by := r.By
+	if len(by) > shownItems && !opt.Verbose {
+		by = append(by[:shownItems:shownItems], fmt.Sprintf("and %d more (-v shows all)", len(by)-shownItems))
+	}
+	return "by: " + visible.Text(strings.Join(by, ", "))
 }
 
 const (

@@ -26,6 +26,8 @@ type Options struct {
 	SeedStep uint64
 	// Verify returns the machine's Verify function for a linked object. If it is nil, no program is verified.
 	Verify func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
+	// Reach makes [Skeleton] write the runs that get furthest with changed inputs, in place of default runs.
+	Reach bool
 }
 
 // Runner is a file that was checked against an object and a target and is ready to run. It has a machine of its own and is not safe for

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/search"
 )
 
 // Skeleton writes a commented scenario for an object: a default run of each program (or of those in progs), with the fields it read as objects
@@ -29,7 +30,7 @@ func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, p
 		return err
 	}
 	defer m.Close()
-	s := &skeleton{m: m, path: path, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}}
+	s := &skeleton{m: m, path: path, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}, reach: opt.Reach}
 	base := m.Snapshot()
 	together := base // the state after the entry and return programs run so far
 	names := slices.DeleteFunc(m.Names(), func(name string) bool { return len(progs) > 0 && !slices.Contains(progs, name) })
@@ -69,6 +70,9 @@ type skeleton struct {
 	g    graph
 	runs bytes.Buffer
 	ran  int
+	// reach makes runs with changed inputs; given is what they need.
+	reach bool
+	given reachedInput
 	// sequence holds the runs of entry and return programs, which share a machine.
 	sequence []string
 }
@@ -92,6 +96,7 @@ func (s *skeleton) text() []byte {
 			fmt.Fprintf(&b, "    %s: %s\n", yamlKey(key), o.fields[path])
 		}
 	}
+	s.given.write(&b)
 	if s.ran == 0 {
 		b.WriteString("# No program of the object can run on this target, so that there are no runs yet.\nruns: []\n")
 	} else {
@@ -129,23 +134,24 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 	}
 	c.Leave()
 	c.Free()
-	res, err := s.m.Run(ctx, name, machine.Input{})
+	found, err := s.perform(ctx, name)
 	if err != nil {
 		return err
 	}
+	res := found.Result
 	if !res.Ran {
 		fmt.Fprintf(&s.runs, "# %s (%s) is %s on this target\n", name, lp.Hook, res.Status)
 		return nil
 	}
 	s.ran++
-	s.reads(name, res, args)
-	s.run(lp, res, args, fields)
+	s.reads(name, res, args, found.Changed)
+	s.run(lp, found, args, fields)
 	return nil
 }
 
 // reads records the fields that a run read, what helpers and a tracepoint's record reveal about the current task, and the arguments that lead
 // to objects.
-func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) {
+func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, changed []search.Override) {
 	s.g.startRun()
 	// Arguments take precedence for their names.
 	cur := s.m.Kernel().Current()
@@ -153,7 +159,7 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) {
 	for i := range res.Reads {
 		read[res.Reads[i].Object] = true
 	}
-	keys := s.keyAddresses(res)
+	keys := s.keyAddresses(res, changed)
 	for _, a := range args {
 		if a.Object != nil && (read[a.Object] || slices.Contains(keys, a.Object.Addr())) {
 			s.g.object(a.Object, prog)
@@ -177,9 +183,16 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) {
 	}
 }
 
-// keyAddresses returns the addresses among the keys of the map elements that a run changed.
-func (s *skeleton) keyAddresses(res *machine.Result) []uint64 {
+// keyAddresses returns the addresses among the keys of the map elements that a run changed, or that were changed for it.
+func (s *skeleton) keyAddresses(res *machine.Result, changed []search.Override) []uint64 {
 	var out []uint64
+	for _, o := range changed {
+		if def, ok := s.m.Linked().Map(o.Map); ok && o.Kind == search.Element {
+			if addr, ok := s.address(def, o.Key); ok {
+				out = append(out, addr)
+			}
+		}
+	}
 	for _, c := range res.Changes {
 		if def, ok := s.m.Linked().Map(c.Map); ok && def.DataKind == loader.DataNone {
 			if addr, ok := s.address(def, c.Key); ok {
@@ -286,7 +299,8 @@ func (s *skeleton) userText(addr uint64) (string, bool) {
 }
 
 // run writes the run of one program.
-func (s *skeleton) run(lp *loader.LinkedProgram, res *machine.Result, args []kernel.Arg, fields []string) {
+func (s *skeleton) run(lp *loader.LinkedProgram, found *search.Found, args []kernel.Arg, fields []string) {
+	res := found.Result
 	b := &s.runs
 	fmt.Fprintf(b, "- prog: %s # %s\n", yamlPlain(lp.Name), lp.Hook)
 	if cur := s.m.Kernel().Current(); s.g.byObject[cur] != nil {
@@ -310,9 +324,11 @@ func (s *skeleton) run(lp *loader.LinkedProgram, res *machine.Result, args []ker
 	if len(rest) > 0 {
 		fmt.Fprintf(b, "  # more arguments of the hook: %s\n", strings.Join(rest, ", "))
 	}
+	given = s.changedArgs(given, found.Changed)
 	if len(given) > 0 {
 		fmt.Fprintf(b, "  args: {%s}\n", strings.Join(given, ", "))
 	}
+	s.reached(found)
 	if calls := sortedCounts(res.Helpers); len(calls) > 0 {
 		fmt.Fprintf(b, "  # helpers: {NAME: value} answers any of %s\n", strings.Join(calls, ", "))
 	}
@@ -451,17 +467,7 @@ func (s *skeleton) changes(res *machine.Result) {
 			open = c.Map
 			elements = append(elements, "      "+yamlKey(c.Map)+":")
 		}
-		note := ""
-		if addr, ok := s.address(def, c.Key); ok && s.g.at(addr) != nil {
-			key = "$" + s.g.at(addr).name
-		} else if owners(def.Type) != "" {
-			note, key = "# of an owner without a name here: ", "owner"
-		} else if _, plain := number(key); !plain && s.spec != nil && def.KeyType != 0 {
-			key = yamlString(s.spec.FormatString(def.KeyType, c.Key))
-			if strings.HasPrefix(key, `"\"`) { // a string key is written without quotes of its own
-				key = s.typed(def.KeyType, c.Key)
-			}
-		}
+		note, key := s.key(def, c.Key)
 		value := "null"
 		if c.New != nil {
 			value = s.typed(def.ValueType, c.New)
@@ -474,6 +480,22 @@ func (s *skeleton) changes(res *machine.Result) {
 	if len(globals) > 0 {
 		fmt.Fprintf(&s.runs, "    globals:\n%s\n", strings.Join(globals, "\n"))
 	}
+}
+
+// key writes the key of a map's element. The note is not empty if a file cannot have it.
+func (s *skeleton) key(def *loader.Map, k []byte) (note, key string) {
+	key = s.typed(def.KeyType, k)
+	if addr, ok := s.address(def, k); ok && s.g.at(addr) != nil {
+		return "", "$" + s.g.at(addr).name
+	} else if owners(def.Type) != "" {
+		return "# of an owner without a name here: ", "owner"
+	} else if _, plain := number(key); !plain && s.spec != nil && def.KeyType != 0 {
+		key = yamlString(s.spec.FormatString(def.KeyType, k))
+		if strings.HasPrefix(key, `"\"`) { // a string key is written without quotes of its own
+			key = s.typed(def.KeyType, k)
+		}
+	}
+	return "", key
 }
 
 func (s *skeleton) typed(id btf.ID, b []byte) string {

@@ -37,31 +37,25 @@ type Wish struct {
 
 // Comparing follows a run and lists its comparisons. It is a [machine.Tracer]; create it with [NewComparing].
 type Comparing struct {
-	t    *trace
-	pcs  []place // of the jumps, by branch
-	took []bool
+	t *Trace
 	// Copied, if not nil, says where a helper took the bytes from that it stored at an address: called for calls that this package does
 	// not know. It returns 0 for what is not an input.
 	Copied func(id uapi.FuncID, before, after *[11]uint64) (to, from, n uint64)
 }
 
 // NewComparing prepares to follow one run on a machine.
-func NewComparing(m *machine.Machine) *Comparing { return &Comparing{t: newTrace(m, nil)} }
+func NewComparing(m *machine.Machine) *Comparing { return &Comparing{t: NewTrace(m, nil, nil)} }
 
 // Step implements [machine.Tracer].
 func (c *Comparing) Step(p *loader.LinkedProgram, pc, depth int, before, after *[11]uint64) {
 	t := c.t
-	n := len(t.branches)
+	n := len(t.Branches)
 	t.Step(p, pc, depth, before, after)
-	for range len(t.branches) - n {
-		b := t.branches[len(t.branches)-1]
-		c.pcs, c.took = append(c.pcs, place{p, pc}), append(c.took, !b.want)
-	}
 	if n > 8*maxBranches { // a loop that never ends is no reason to keep more
-		t.branches, c.pcs, c.took = t.branches[:n], c.pcs[:n], c.took[:n]
+		t.Branches = t.Branches[:n]
 	}
-	if op := p.Insns[pc].Op(); op == decode.OpCallHelper && after[0] != 0 && uapi.FuncID(p.Insns[pc].Imm).String() == lookup {
-		t.regs[0] = &value{from: &source{kind: Result, helper: lookup, mapAddr: before[1]}, was: after[0]}
+	if op := p.Insns[pc].Op(); op == decode.OpCallHelper && after[0] != 0 && uapi.FuncID(p.Insns[pc].Imm) == uapi.FuncMapLookupElem {
+		t.regs[0] = &Value{From: &Source{Kind: Result, Helper: uapi.FuncMapLookupElem.String(), Map: before[1]}, Was: after[0]}
 	}
 	if c.Copied == nil || p.Insns[pc].Op() != decode.OpCallHelper {
 		return
@@ -77,30 +71,31 @@ func (c *Comparing) Step(p *loader.LinkedProgram, pc, depth int, before, after *
 func (c *Comparing) Comparisons() []Comparison {
 	var out []Comparison
 	type key struct {
-		at   place
+		at   Site
 		took bool
 	}
 	seen := map[key]int{}
-	for i, b := range c.t.branches {
+	for _, b := range c.t.Branches {
 		const most = 3 // of one jump in one direction: loops compare bytes one by one
-		k := key{c.pcs[i], c.took[i]}
-		if seen[k]++; seen[k] > most {
+		k := key{b.At, b.Taken}
+		if b.From == [2]*Value{} || seen[k] >= most {
 			continue
 		}
-		cmp := Comparison{Program: b.other.p, PC: c.pcs[i].pc, Other: b.other.pc, Taken: c.took[i], Sides: b.sides}
-		for side, v := range b.from {
+		seen[k]++
+		cmp := Comparison{Program: b.At.Program, PC: b.At.Insn, Other: b.Other.Insn, Taken: b.Taken, Sides: b.Sides}
+		for side, v := range b.From {
 			if v == nil {
 				continue
 			}
-			other := b.sides[1-side]
-			if is, ok := v.at(v.was); ok { // the word of a context that is loaded as an address: its upper half is the same in both
-				other -= b.sides[side] - is
+			other := b.Sides[1-side]
+			if is, ok := v.At(v.Was); ok { // the word of a context that is loaded as an address: its upper half is the same in both
+				other -= b.Sides[side] - is
 			}
-			x, ok := v.solve(b.op, other, side == 1, b.want)
-			if v.from.kind == Element {
+			x, ok := v.Solve(b.Op, other, side == 1, !b.Taken)
+			if v.From.Kind == Element {
 				x, ok = 0, true
 			}
-			w := v.from.wish(v.was, x)
+			w := v.From.wish(v.Was, x)
 			cmp.From = append(cmp.From, w)
 			if ok {
 				cmp.Wishes = append(cmp.Wishes, w)
@@ -111,6 +106,6 @@ func (c *Comparing) Comparisons() []Comparison {
 	return out
 }
 
-func (s *source) wish(was, x uint64) Wish {
-	return Wish{Kind: s.kind, Addr: s.addr, Size: s.size, Value: x, Was: was, Map: s.mapAddr, Key: []byte(s.key), Helper: s.helper}
+func (s *Source) wish(was, x uint64) Wish {
+	return Wish{Kind: s.Kind, Addr: s.Addr, Size: s.Size, Value: x, Was: was, Map: s.Map, Key: []byte(s.Key), Helper: s.Helper}
 }

@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
@@ -17,13 +18,16 @@ const (
 	Element
 	// Result is what a helper returns.
 	Result
+	// Length is the length of the packet.
+	Length
 )
 
 // Override is one changed input of a run.
 type Override struct {
 	Kind Kind
-	// Name is what is changed, for people.
-	Name string
+	// Place is what is changed, by name; Text is its new value as its type shows it.
+	Place Place
+	Text  string
 	// Addr and Data are the bytes at an address, written before the program first reads them.
 	Addr uint64
 	Data []byte
@@ -32,24 +36,29 @@ type Override struct {
 	Key  []byte
 	addr uint64 // of the map
 	nth  int    // lookup in the map
-	// Helper is a helper whose calls return Value.
+	// Helper is a helper whose calls return Value. Of a Length, Value is the number of bytes.
 	Helper string
 	Value  uint64
 }
 
-// String describes the override: "packet[23] = 11", "flows[0a000001] inserted", "bpf_get_prandom_u32 = 0".
+// String describes the override: "packet ip.protocol = 17", "map flows[167772161] inserted", "bpf_get_prandom_u32() = 0".
 func (o Override) String() string {
 	switch o.Kind {
 	case Element:
-		return fmt.Sprintf("%s[%x] inserted", o.Map, o.Key)
+		return o.Place.String() + " inserted"
 	case Result:
-		return fmt.Sprintf("%s = %#x", o.Helper, o.Value)
+		return o.Helper + "() = " + number(o.Value)
+	case Length:
+		return fmt.Sprintf("packet of %d bytes", o.Value)
 	}
-	return fmt.Sprintf("%s = %x", o.Name, o.Data)
+	return o.Place.String() + " = " + o.Text
 }
 
 // same reports whether two overrides change the same input, so that the later one counts.
 func (o Override) same(p Override) bool {
+	if o.Kind == Memory && p.Kind == Memory && o.Place.Input == Packet && p.Place.Input == Packet {
+		return o.Place.Off == p.Place.Off && len(o.Data) == len(p.Data)
+	}
 	return o.Kind == p.Kind && o.Addr == p.Addr && o.addr == p.addr && o.nth == p.nth && o.Helper == p.Helper
 }
 
@@ -64,35 +73,67 @@ func with(list []Override, o Override) []Override {
 	return append(out, o)
 }
 
-// override makes the change that gives a source a value.
-func (s *source) override(m *machine.Machine, x uint64) Override {
-	switch s.kind {
+// Override makes the change that gives a source a value. Call it before the machine is changed or rewound, since it names the input as it is now.
+func (t *Trace) Override(s *Source, x uint64) Override {
+	switch s.Kind {
 	case Element:
-		for _, def := range m.Linked().Maps {
-			if mp, ok := m.Map(def); ok && mp.Addr() == s.mapAddr {
-				return Override{Kind: Element, Map: def.Name, Key: []byte(s.key), addr: s.mapAddr, nth: s.nth}
-			}
+		o := Override{Kind: Element, Key: []byte(s.Key), addr: s.Map, nth: s.Nth}
+		if _, def := mapAt(t.m, s.Map); def != nil {
+			o.Map = def.Name
+			o.Place = Place{Input: MapValue, Name: def.Name, Key: o.Key, key: keyText(t.m, def, o.Key)}
 		}
-		return Override{Kind: Element, Key: []byte(s.key), addr: s.mapAddr, nth: s.nth}
+		return o
 	case Result:
-		return Override{Kind: Result, Helper: s.helper, Value: x}
+		return Override{Kind: Result, Helper: s.Helper, Value: x}
+	case Length:
+		return Override{Kind: Length, Value: x}
 	}
-	data := make([]byte, s.size)
-	for i := range data {
-		data[i] = byte(x >> (8 * i))
+	o := Override{Kind: Memory, Addr: s.Addr, Place: s.Place, Data: make([]byte, s.Size)}
+	endian.PutUint(t.m.Memory().ByteOrder(), o.Data, x)
+	if s.Place.Input == Packet {
+		o.Text = t.packetText(&o.Place, o.Data)
+	} else {
+		o.Text = s.Place.value(t.m, o.Data)
 	}
-	name := fmt.Sprintf("%#x", s.addr)
-	if n, ok := m.NameAddr(s.addr); ok {
-		name = n.Text
+	return o
+}
+
+// overriding returns the helpers that a list of overrides answers.
+func overriding(base map[string]machine.Override, changes []Override) map[string]machine.Override {
+	out := map[string]machine.Override{}
+	for name, o := range base {
+		out[name] = o
 	}
-	if def, off := variablesAt(m, s.addr); def != nil {
-		for _, v := range def.Vars {
-			if off >= uint64(v.Off) && off < uint64(v.Off)+uint64(v.Size) {
-				if name = v.Name; off > uint64(v.Off) {
-					name += fmt.Sprintf("+%d", off-uint64(v.Off))
-				}
-			}
+	for _, o := range changes {
+		if o.Kind == Result {
+			out[o.Helper] = machine.Override{Returns: []uint64{o.Value}}
 		}
 	}
-	return Override{Kind: Memory, Name: name, Addr: s.addr, Data: data}
+	return out
+}
+
+// framed returns a packet with a list of overrides; lead is the number of bytes before those that the program sees.
+func framed(frame []byte, lead int, changes []Override) []byte {
+	out := append([]byte(nil), frame...)
+	for _, o := range changes {
+		if o.Kind == Length && lead+int(o.Value) > len(out) {
+			out = append(out, make([]byte, lead+int(o.Value)-len(out))...)
+		}
+	}
+	for _, o := range changes {
+		if o.Kind == Memory && o.Place.Input == Packet && lead+o.Place.Off+len(o.Data) <= len(out) {
+			copy(out[lead+o.Place.Off:], o.Data)
+		}
+	}
+	return out
+}
+
+// inPacket reports whether an override changes the packet.
+func inPacket(o Override) bool {
+	return o.Kind == Length || o.Kind == Memory && o.Place.Input == Packet
+}
+
+// number is the value of the bytes.
+func (o Override) number(m *machine.Machine) uint64 {
+	return endian.Uint(m.Memory().ByteOrder(), o.Data)
 }

@@ -2,19 +2,27 @@ package search
 
 import (
 	"context"
-	"maps"
+	"math"
 
 	"github.com/bpfrun/bpfrun/internal/endian"
-	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+)
+
+// What a search may cost if its options do not say it: on a machine of 2024 at most 50 ms.
+const (
+	DefaultRuns  = 256
+	DefaultInsns = 200_000
 )
 
 // Options bound a search. Zero values mean the defaults.
 type Options struct {
-	// Runs is the largest number of runs (64).
+	// Runs is the largest number of runs (DefaultRuns).
 	Runs int
-	// Insns is the number of instructions above which a run is not traced (100,000): its search ends with the plain run.
+	// Insns is the number of instructions of all runs together (DefaultInsns). A program whose plain run takes more than a fourth of them is not run
+	// again.
 	Insns uint64
+	// Keep reports whether an input stays as it is; nil changes all.
+	Keep func(Override) bool
 }
 
 // Found is the run that got furthest.
@@ -22,6 +30,12 @@ type Found struct {
 	*machine.Result
 	// Changed are the inputs that differ from those that were given; none if no change got further.
 	Changed []Override
+	// Packet is the frame that the program ran on, if that was changed.
+	Packet []byte
+	// Stop is the branch that kept the run from most of what it did not execute; nil if there is none, or if the program was not traced.
+	Stop *Stop
+	// Plain is the coverage of the run with the given input.
+	Plain machine.Coverage
 	// Runs is how many runs were made.
 	Runs int
 }
@@ -32,59 +46,50 @@ const maxBranches = 512
 // candidate is a run to make.
 type candidate struct {
 	changes []Override
-	other   place // what it is to reach
+	other   Site // what it is to reach
 }
 
-// Furthest runs a program with the given input, then with changed inputs, and returns the run that executed the most of the
-// program's instructions. The machine is left as that run leaves it. Equal machines and inputs give equal results.
+// Furthest runs a program with the given input, then with changed inputs, and returns the run that executed the most of the program's
+// instructions. The machine is left as that run leaves it. Equal machines and inputs give equal results.
 func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.Input, opt Options) (*Found, error) {
-	const runs, insns = 64, 100_000
 	if opt.Runs == 0 {
-		opt.Runs = runs
+		opt.Runs = DefaultRuns
 	}
 	if opt.Insns == 0 {
-		opt.Insns = insns
+		opt.Insns = DefaultInsns
 	}
 	start := m.Snapshot()
 	res, err := m.Run(ctx, name, in)
-	best := &Found{Result: res, Runs: 1}
-	if err != nil || !res.Ran || res.Fault != nil || res.Insns > opt.Insns || endian.IsBig(m.Memory().ByteOrder()) || complete(res) {
-		return best, err
+	found := &Found{Result: res, Runs: 1}
+	if err != nil || !res.Ran {
+		return found, err
 	}
-	s := &searching{m: m, name: name, in: in, start: start, seen: map[place]bool{}}
-	queue := []candidate{{}}
-	for len(queue) > 0 && best.Runs < opt.Runs {
-		c := queue[0]
-		queue = queue[1:]
-		if s.seen[c.other] {
-			continue
-		}
-		res, t, err := s.run(ctx, c.changes)
-		if err != nil {
-			return nil, err
-		}
-		best.Runs++
-		if res == nil || res.Fault != nil || !res.Ran {
-			continue
-		}
-		if res.Coverage.Executed > best.Coverage.Executed {
-			best.Result, best.Changed = res, c.changes
-		}
-		before := len(s.seen)
-		maps.Copy(s.seen, t.reached)
-		if len(s.seen) > before {
-			queue = append(s.next(t, c.changes), queue...)
-		}
-		if complete(res) {
-			break
-		}
+	found.Plain = res.Coverage
+	if res.Fault != nil || res.Insns > opt.Insns/4 || endian.IsBig(m.Memory().ByteOrder()) || complete(res) {
+		return found, nil
 	}
-	// Leave the machine as the run that is reported does.
-	if best.Result, _, err = s.run(ctx, best.Changed); err == nil && len(best.Changed) == 0 {
-		m.Restore(start)
-		best.Result, err = m.Run(ctx, name, in)
+	m.Restore(start)
+	s := &searching{m: m, name: name, in: in, opt: opt, reachable: res.Coverage.Reachable}
+	best, err := s.search(ctx)
+	found.Runs += s.runs
+	if err != nil {
+		return nil, err
 	}
-	return best, err
+	m.Restore(start) // a loop keeps what its runs covered
+	again, err := s.final(ctx, best)
+	if err != nil {
+		return nil, err
+	}
+	if len(best) > 0 && (again == nil || again.Fault != nil || again.Coverage.Executed <= found.Plain.Executed) {
+		m.Restore(start) // the whole run is not what the search saw
+		best = nil
+		again, err = s.final(ctx, nil)
+	}
+	found.Result, found.Changed, found.Stop = again, best, s.stop
+	if s.changesPacket(best) {
+		found.Packet = framed(s.frame, s.lead, best)
+	}
+	return found, err
 }
 
 // complete reports whether a run executed everything.
@@ -92,85 +97,172 @@ func complete(res *machine.Result) bool { return res.Coverage.Executed >= res.Co
 
 // searching is the state of one search.
 type searching struct {
-	m     *machine.Machine
-	name  string
-	in    machine.Input
-	start *machine.Snapshot
-	seen  map[place]bool // instructions that any run executed
+	m         *machine.Machine
+	name      string
+	in        machine.Input
+	opt       Options
+	loop      *machine.Loop
+	frame     []byte // the given packet
+	lead      int
+	seen      Sites // instructions that any run executed
+	reachable int
+	runs      int
+	insns     uint64
+	stop      *Stop // of the last final run
 }
 
-// run makes one run. The result is nil if the changed input cannot be given.
-func (s *searching) run(ctx context.Context, changes []Override) (*machine.Result, *trace, error) {
-	s.m.Restore(s.start)
-	in := s.in
-	in.Overrides = maps.Clone(in.Overrides)
-	for _, o := range changes {
-		if o.Kind == Result {
-			if in.Overrides == nil {
-				in.Overrides = map[string]machine.Override{}
-			}
-			in.Overrides[o.Helper] = machine.Override{Returns: []uint64{o.Value}}
+// search makes the runs and returns the changes of the one that got furthest. It leaves the machine as it found it.
+func (s *searching) search(ctx context.Context) (best []Override, err error) {
+	if s.loop, _, err = s.m.Loop(s.name, s.in); s.loop == nil {
+		return nil, err
+	}
+	defer s.loop.Close()
+	s.frame = append(s.frame, s.loop.Context().FrameIn()...)
+	most := -1
+	queue := []candidate{{}}
+	for len(queue) > 0 && s.runs < s.opt.Runs && s.insns < s.opt.Insns {
+		c := queue[0]
+		queue = queue[1:]
+		if s.seen.Has(c.other) {
+			continue
+		}
+		t, ok, err := s.run(ctx, c.changes)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if n := t.Reached.Len(s.loop.Program()); n > most { // those of programs that it calls are not what it is judged by
+			most, best = n, c.changes
+		}
+		if s.seen.Merge(&t.Reached) {
+			queue = append(s.next(t, c.changes), queue...)
+		}
+		if most >= s.reachable {
+			break
 		}
 	}
-	t := newTrace(s.m, changes)
-	in.Trace = t
-	res, err := s.m.Run(ctx, s.name, in)
-	if err != nil && ctx.Err() == nil && len(changes) > 0 {
-		return nil, t, nil //nolint:nilerr // such an input does not exist
+	return best, nil
+}
+
+// run makes one run of the loop; ok is false if the changed input cannot be given, or if the program faults.
+func (s *searching) run(ctx context.Context, changes []Override) (t *Trace, ok bool, err error) {
+	s.runs++
+	s.loop.SetLastingOverrides(overriding(s.in.Overrides, changes))
+	if len(s.frame) > 0 && s.changesPacket(changes) {
+		if s.loop.SetPacket(framed(s.frame, s.lead, changes)) != nil {
+			return nil, false, nil
+		}
 	}
-	return res, t, err
+	t = NewTrace(s.m, s.loop.Context(), changes)
+	s.lead = t.lead
+	s.loop.Trace(t)
+	out, err := s.loop.Run(ctx)
+	s.insns += uint64(t.Insns) + runCost
+	if err != nil {
+		return nil, false, err
+	}
+	return t, out.Fault == nil, nil
+}
+
+// runCost is what a run costs besides its instructions, in instructions.
+const runCost = 200
+
+func (s *searching) changesPacket(changes []Override) bool {
+	for _, o := range changes {
+		if inPacket(o) {
+			return true
+		}
+	}
+	return false
 }
 
 // next lists the runs that take the other sides of a run's comparisons.
-func (s *searching) next(t *trace, changes []Override) []candidate {
+func (s *searching) next(t *Trace, changes []Override) []candidate {
 	var out []candidate
-	tried := map[place]int{}
-	for _, b := range t.branches[:min(len(t.branches), maxBranches)] {
-		if s.seen[b.other] || tried[b.other] > 1 {
+	tried := map[Site]int{}
+	for i := range t.Branches[:min(len(t.Branches), maxBranches)] {
+		b := &t.Branches[i]
+		if s.seen.Has(b.Other) || tried[b.Other] > 1 {
 			continue
 		}
-		for i, v := range b.from {
-			if v == nil || s.fixed(v.from) {
-				continue
-			}
-			x, ok := v.solve(b.op, b.sides[1-i], i == 1, b.want)
-			if v.from.kind == Element {
-				x, ok = 0, true // any element is not NULL
-			}
-			if ok {
-				tried[b.other]++
-				out = append(out, candidate{with(changes, v.from.override(s.m, x)), b.other})
+		for _, o := range t.Flip(b) {
+			if s.opt.Keep == nil || !s.opt.Keep(o) {
+				tried[b.Other]++
+				out = append(out, candidate{with(changes, o), b.Other})
 			}
 		}
 	}
 	return out
 }
 
-// fixed reports whether an input is one that the kernel takes for constant when it verifies the program: a variable of .rodata or
-// a kernel's configuration.
-func (s *searching) fixed(from *source) bool {
-	if from.kind != Memory {
-		return false
-	}
-	def, _ := variablesAt(s.m, from.addr)
-	return def != nil && (def.DataKind == loader.DataRodata || def.DataKind == loader.DataKconfig)
-}
-
-// variablesAt returns the section of variables that an address is in, and the offset there.
-func variablesAt(m *machine.Machine, addr uint64) (def *loader.Map, off uint64) {
-	r := m.Memory().Find(addr)
-	if r == nil {
-		return nil, 0
-	}
-	for _, def := range m.Linked().Maps {
-		if def.DataKind == loader.DataNone || def.DataKind == loader.DataArena {
+// Flip returns changes of single inputs that make a comparison come out the other way, as far as they can be computed: at most one for each side.
+func (t *Trace) Flip(b *Branch) []Override {
+	var out []Override
+	for i, v := range b.From {
+		if v == nil {
 			continue
 		}
-		if mp, ok := m.Map(def); ok {
-			if first, e := mp.Lookup(0, make([]byte, 4)); e == 0 && m.Memory().Find(first) == r {
-				return def, addr - first
-			}
+		x, ok := uint64(0), v.From.Kind == Element // any element is not NULL
+		if !ok {
+			x, ok = v.Solve(b.Op, b.Sides[1-i], i == 1, !b.Taken)
+		}
+		if ok && t.changeable(v.From, x) {
+			out = append(out, t.Override(v.From, x))
 		}
 	}
-	return nil, 0
+	return out
+}
+
+// changeable reports whether a source can have a value. What the kernel takes for constant when it verifies the program is no input, nor is memory
+// that the program moved.
+func (t *Trace) changeable(s *Source, x uint64) bool {
+	switch s.Kind {
+	case Length:
+		return x > uint64(t.ctx.Packet.Len()) && x <= longest
+	case Memory:
+		s.Place = t.placeOf(s.Addr, s.Size)
+		p := s.Place
+		if p.Input == Packet && p.Off+s.Size > int(t.ctx.Packet.DataEnd()-t.data) {
+			return false
+		}
+		return p.Input != Constant && (p.Input != ContextField || x <= math.MaxUint64>>(64-8*s.Size))
+	}
+	return true
+}
+
+// final makes the run that is reported, with everything that a run records. The result is nil if the input cannot be given.
+func (s *searching) final(ctx context.Context, changes []Override) (*machine.Result, error) {
+	in := s.in
+	in.Overrides = overriding(in.Overrides, changes)
+	if s.changesPacket(changes) {
+		in.Packet = framed(s.frame, s.lead, changes)
+	}
+	// What exists is changed before the run, so that the run is not taken for what changed it.
+	var rest []Override
+	for _, o := range changes {
+		if o.Kind == Element || o.Kind == Memory && !inPacket(o) && (o.Place.Input == ContextField || !poke(s.m, o)) {
+			rest = append(rest, o)
+		}
+	}
+	run, res, err := s.m.Begin(s.name, in)
+	if run == nil {
+		if ctx.Err() == nil {
+			err = nil // such an input does not exist
+		}
+		return res, err
+	}
+	defer run.Leave()
+	t := NewTrace(s.m, run.Context(), rest)
+	if err := run.Execute(ctx, t); err != nil {
+		return nil, err
+	}
+	s.stop = nil
+	if stop, ok := t.Stopped(); ok {
+		s.stop = &stop
+	}
+	res = run.Finish()
+	s.inserted(res, changes)
+	return res, nil
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
+// gates has programs that stop at one kind of input each.
+const gates = "../testdata/objects/clang-14/barriers.o"
+
 func open(t testing.TB, path string) *machine.Machine {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
@@ -38,42 +41,55 @@ func openOn(t testing.TB, path string, target *loader.Target) *machine.Machine {
 
 // TestSolvesComparisons: each comparison of a computed value is solved both ways where there is a solution.
 func TestSolvesComparisons(t *testing.T) {
-	two := func(op decode.Op, c uint64) step { return step{op: op, c: c} }
+	two := func(op decode.Op, c uint64) Step { return Step{Op: op, Constant: c} }
 	for name, c := range map[string]struct {
 		was   uint64
 		size  int
-		steps []step
+		steps []Step
 		op    decode.Op
 		other uint64
 		want  bool
 		x     uint64
 	}{
-		"a port in network order":     {0x5000, 2, []step{two(decode.OpBE16, 0)}, decode.OpJeq64Imm, 443, true, 0xbb01},
-		"a bit under a mask":          {0x10, 1, []step{two(decode.OpAnd64Imm, 2)}, decode.OpJeq64Imm, 0, false, 0x12},
-		"a field of four bits":        {0x65, 1, []step{two(decode.OpRsh64Imm, 4)}, decode.OpJeq64Imm, 4, true, 0x45},
-		"the high half, such as tgid": {0x1_0000_0002, 8, []step{two(decode.OpRsh64Imm, 32)}, decode.OpJeq64Imm, 42, true, 42<<32 | 2},
-		"an addition":                 {3, 4, []step{two(decode.OpAdd64Imm, 7)}, decode.OpJgt64Imm, 100, true, 94},
+		"a port in network order":     {0x5000, 2, []Step{two(decode.OpBE16, 0)}, decode.OpJeq64Imm, 443, true, 0xbb01},
+		"a bit under a mask":          {0x10, 1, []Step{two(decode.OpAnd64Imm, 2)}, decode.OpJeq64Imm, 0, false, 0x12},
+		"a field of four bits":        {0x65, 1, []Step{two(decode.OpRsh64Imm, 4)}, decode.OpJeq64Imm, 4, true, 0x45},
+		"the high half, such as tgid": {0x1_0000_0002, 8, []Step{two(decode.OpRsh64Imm, 32)}, decode.OpJeq64Imm, 42, true, 42<<32 | 2},
+		"an addition":                 {3, 4, []Step{two(decode.OpAdd64Imm, 7)}, decode.OpJgt64Imm, 100, true, 94},
 		"not this value":              {5, 1, nil, decode.OpJeq64Imm, 5, false, 6},
 	} {
-		v := &value{from: &source{kind: Memory, size: c.size}, was: c.was, steps: c.steps}
-		x, ok := v.solve(c.op, c.other, false, c.want)
+		v := &Value{From: &Source{Kind: Memory, Size: c.size}, Was: c.was, Steps: c.steps}
+		x, ok := v.Solve(c.op, c.other, false, c.want)
 		assert.True(t, ok, name)
 		assert.Equal(t, c.x, x, name)
 	}
-	v := &value{from: &source{kind: Memory, size: 1}, was: 3}
-	_, ok := v.solve(decode.OpJeq64Imm, 256, false, true)
+	v := &Value{From: &Source{Kind: Memory, Size: 1}, Was: 3}
+	_, ok := v.Solve(decode.OpJeq64Imm, 256, false, true)
 	assert.False(t, ok, "one byte is never 256")
 }
 
 // TestGetsFurther: the search passes what stops a plain run, names what it changed, and repeats itself. Nothing is changed where nothing helps.
 func TestGetsFurther(t *testing.T) {
 	for _, c := range []struct{ object, program, changed string }{
-		{"../testdata/objects/clang-14/filtered.o", "enter_openat", "[bpf_get_current_uid_gid = 0x0]"},
-		{"../testdata/objects/clang-14/filtered.o", "exit_openat", "[started[d7420000] inserted]"},
-		{"../testdata/objects/clang-14/filtered.o", "in_callback", "[bpf_get_prandom_u32 = 0x7]"},
-		{"../examples/connect/connect.bpf.o", "connect4", "[services[c633640250000000] inserted]"},
-		{"../examples/firewall/firewall.bpf.o", "open_port_check", "[packet xdp = 03000000]"},
+		{"../testdata/objects/clang-14/filtered.o", "enter_openat", "[bpf_get_current_uid_gid() = 0]"},
+		{"../testdata/objects/clang-14/filtered.o", "exit_openat", "[map started[17111] inserted]"},
+		{"../testdata/objects/clang-14/filtered.o", "in_callback", "[bpf_get_prandom_u32() = 7]"},
+		{"../examples/connect/connect.bpf.o", "connect4", "[map services[{ip = 198.51.100.2, port = 80}] inserted]"},
+		{"../examples/firewall/firewall.bpf.o", "open_port_check", "[packet [0:4] = 0x03000000]"},
 		{"../examples/xdp/xdp.bpf.o", "filter", "[]"},
+		{gates, "protocol", "[packet ip.proto = udp]"},
+		{gates, "port", "[packet tcp.dport = 8443 packet tcp.flags = F]"},
+		{gates, "length", "[packet of 200 bytes]"},
+		{gates, "version", "[packet ip.version = 6]"},
+		{gates, "mark", "[ctx mark = 7424]"},
+		{gates, "configured", "[map config[0].mode = 3 map config[0].flags = 256]"},
+		{gates, "known", "[map flows[7] inserted map flows[7].port = 13568]"},
+		{gates, "switched", "[global enabled = 2]"},
+		{gates, "counted", "[argument count = 4096]"},
+		{gates, "family", "[object sk.__sk_common.skc_family = 10]"},
+		{gates, "failed", "[argument ret = -2]"},
+		{gates, "from_root", "[bpf_get_current_uid_gid() = 0]"},
+		{gates, "never", "[]"},
 	} {
 		t.Run(c.program, func(t *testing.T) {
 			found, err := Furthest(context.Background(), open(t, c.object), c.program, machine.Input{}, Options{})
@@ -89,6 +105,69 @@ func TestGetsFurther(t *testing.T) {
 	}
 }
 
+// TestTheSameAgain: equal machines give equal searches, and the run that is reported is one that the changed input makes again.
+func TestTheSameAgain(t *testing.T) {
+	var first []string
+	for range 2 {
+		var all []string
+		for _, name := range open(t, gates).Names() {
+			m := open(t, gates)
+			found, err := Furthest(context.Background(), m, name, machine.Input{}, Options{})
+			require.NoError(t, err)
+			all = append(all, fmt.Sprint(name, found.Changed, found.Runs, found.Ret, found.Insns, found.Coverage, found.Changes))
+		}
+		if first != nil {
+			assert.Equal(t, first, all)
+		}
+		first = all
+	}
+}
+
+// TestWhatIsKeptStays: an input that is kept is not changed, and the branch that it decides is named.
+func TestWhatIsKeptStays(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		keep    Input
+		why     string
+	}{
+		{"configured", MapValue, "0 (map config[0].mode) against 3: 12 more instructions follow if they are equal"},
+		{"switched", Global, "0 (global enabled) against 2: 9 more instructions follow if the first is not less"},
+		{"mark", ContextField, "0 (ctx mark) against 7424: 11 more instructions follow if they are equal"},
+		{"counted", Argument, "907 (argument count) against 4096: 7 more instructions follow if they are equal"},
+	} {
+		keep := func(o Override) bool { return o.Place.Input == c.keep }
+		found, err := Furthest(context.Background(), open(t, gates), c.program, machine.Input{}, Options{Keep: keep})
+		require.NoError(t, err)
+		assert.Empty(t, found.Changed, c.program)
+		require.NotNil(t, found.Stop, c.program)
+		lines := found.Stop.Lines()
+		assert.Contains(t, lines[0], "decided by "+c.program+" at barriers.bpf.c:", c.program)
+		assert.Equal(t, c.why, lines[1], c.program)
+
+		// A plain run is explained in the same words.
+		m := open(t, gates)
+		start := m.Snapshot()
+		res, err := m.Run(context.Background(), c.program, machine.Input{})
+		require.NoError(t, err)
+		m.Restore(start)
+		stop, ok, err := Explain(context.Background(), m, res, machine.Input{})
+		require.NoError(t, err)
+		require.True(t, ok, c.program)
+		assert.Equal(t, lines, stop.Lines(), c.program)
+	}
+}
+
+// TestTheBudgetHolds: no more runs are made than allowed, and none of a program that is longer than what they may take.
+func TestTheBudgetHolds(t *testing.T) {
+	found, err := Furthest(context.Background(), open(t, gates), "configured", machine.Input{}, Options{Runs: 2})
+	require.NoError(t, err)
+	assert.Equal(t, 3, found.Runs)
+	assert.Len(t, found.Changed, 1)
+	found, err = Furthest(context.Background(), open(t, gates), "configured", machine.Input{}, Options{Insns: 4})
+	require.NoError(t, err)
+	assert.Equal(t, 1, found.Runs)
+}
+
 // TestConstantsStay: what the kernel took for constant when it verified the program is no input.
 func TestConstantsStay(t *testing.T) {
 	m := open(t, "../examples/globals/globals.bpf.o")
@@ -96,8 +175,9 @@ func TestConstantsStay(t *testing.T) {
 		if mp, ok := m.Map(def); ok && def.DataKind != loader.DataNone {
 			addr, e := mp.Lookup(0, make([]byte, 4))
 			require.Zero(t, e)
-			s := searching{m: m}
-			assert.Equal(t, def.DataKind == loader.DataRodata || def.DataKind == loader.DataKconfig, s.fixed(&source{kind: Memory, addr: addr}), def.Name)
+			tr := NewTrace(m, nil, nil)
+			place := tr.placeOf(addr, 1)
+			assert.Equal(t, def.DataKind == loader.DataRodata || def.DataKind == loader.DataKconfig, place.Input == Constant, def.Name)
 		}
 	}
 }

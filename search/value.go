@@ -6,54 +6,55 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// source is where a value came from: what an [Override] can change.
-type source struct {
-	kind Kind
-	// addr and size are bytes of memory that the program read and did not write.
-	addr uint64
-	size int
-	// mapAddr, nth and key are the nth lookup in a map (from 0), which found nothing.
-	mapAddr uint64
-	nth     int
-	key     string
-	// helper is the helper that returned it.
-	helper string
+// Source is where a value came from: an input that an [Override] can change.
+type Source struct {
+	Kind Kind
+	// Addr and Size are bytes of memory that the program read and did not write; Place names them.
+	Addr  uint64
+	Size  int
+	Place Place
+	// Map is the address of the map in which a lookup, the Nth from 0, did not find Key.
+	Map uint64
+	Nth int
+	Key string
+	// Helper is the helper that returned it.
+	Helper string
 }
 
-// step is an operation on the way from a source to a value, with one operand that is constant in the run.
-type step struct {
-	op decode.Op
-	c  uint64
-	// right means that the value is the right operand.
-	right bool
+// Step is an operation on the way from a source to a value, with one operand that is constant in the run.
+type Step struct {
+	Op       decode.Op
+	Constant uint64
+	// Right means that the value is the right operand.
+	Right bool
 }
 
-// value is what the program computed from one source.
-type value struct {
-	from  *source
-	was   uint64 // of the source
-	steps []step
+// Value is what the program computed from one source.
+type Value struct {
+	From  *Source
+	Was   uint64 // of the source
+	Steps []Step
 }
 
 // maxSteps limits how long a computation is followed.
 const maxSteps = 24
 
 // then adds an operation.
-func (v *value) then(s step) *value {
-	if v == nil || len(v.steps) >= maxSteps {
+func (v *Value) then(s Step) *Value {
+	if v == nil || len(v.Steps) >= maxSteps {
 		return nil
 	}
-	return &value{v.from, v.was, append(v.steps[:len(v.steps):len(v.steps)], s)}
+	return &Value{v.From, v.Was, append(v.Steps[:len(v.Steps):len(v.Steps)], s)}
 }
 
-// at computes the value for another value of its source.
-func (v *value) at(x uint64) (uint64, bool) {
+// At computes the value for another value of its source.
+func (v *Value) At(x uint64) (uint64, bool) {
 	ok := true
-	for _, s := range v.steps {
-		if s.right {
-			x, ok = s.op.Compute(s.c, x)
+	for _, s := range v.Steps {
+		if s.Right {
+			x, ok = s.Op.Compute(s.Constant, x)
 		} else {
-			x, ok = s.op.Compute(x, s.c)
+			x, ok = s.Op.Compute(x, s.Constant)
 		}
 		if !ok {
 			return 0, false
@@ -64,49 +65,49 @@ func (v *value) at(x uint64) (uint64, bool) {
 
 // before returns operands with which a step may give a result; were is the operand in the run, whose bits stay where the result
 // does not say. Callers check what comes out.
-func (s step) before(result, were uint64) uint64 {
-	switch s.op {
+func (s Step) before(result, were uint64) uint64 {
+	switch s.Op {
 	case decode.OpAdd64Imm, decode.OpAdd64Reg, decode.OpAdd32Imm, decode.OpAdd32Reg:
-		return result - s.c
+		return result - s.Constant
 	case decode.OpSub64Imm, decode.OpSub64Reg, decode.OpSub32Imm, decode.OpSub32Reg:
-		if s.right {
-			return s.c - result
+		if s.Right {
+			return s.Constant - result
 		}
-		return result + s.c
+		return result + s.Constant
 	case decode.OpXor64Imm, decode.OpXor64Reg, decode.OpXor32Imm, decode.OpXor32Reg:
-		return result ^ s.c
+		return result ^ s.Constant
 	case decode.OpAnd64Imm, decode.OpAnd64Reg, decode.OpAnd32Imm, decode.OpAnd32Reg:
-		return result&s.c | were&^s.c
+		return result&s.Constant | were&^s.Constant
 	case decode.OpLsh64Imm, decode.OpLsh64Reg, decode.OpLsh32Imm, decode.OpLsh32Reg:
-		n := s.c & 63
+		n := s.Constant & 63
 		return result>>n | were&^(math.MaxUint64>>n)
 	case decode.OpRsh64Imm, decode.OpRsh64Reg, decode.OpRsh32Imm, decode.OpRsh32Reg, decode.OpArsh64Imm, decode.OpArsh64Reg, decode.OpArsh32Imm, decode.OpArsh32Reg:
-		n := s.c & 63
+		n := s.Constant & 63
 		return result<<n | were&(1<<n-1)
 	case decode.OpMul64Imm, decode.OpMul64Reg, decode.OpMul32Imm, decode.OpMul32Reg:
-		if s.c != 0 {
-			return result / s.c
+		if s.Constant != 0 {
+			return result / s.Constant
 		}
 	case decode.OpDiv64Imm, decode.OpDiv64Reg, decode.OpDiv32Imm, decode.OpDiv32Reg:
-		return result * s.c
+		return result * s.Constant
 	case decode.OpNeg64, decode.OpNeg32:
 		return -result
 	case decode.OpLE16, decode.OpLE32, decode.OpLE64, decode.OpBE16, decode.OpBE32, decode.OpBE64, decode.OpBswap16, decode.OpBswap32, decode.OpBswap64:
-		x, _ := s.op.Compute(result, 0)
+		x, _ := s.Op.Compute(result, 0)
 		return x
 	}
 	return result
 }
 
-// solve returns a value of the source with which the comparison op has the outcome want. other is the other operand; right means
+// Solve returns a value of the source with which the comparison op has the outcome want. other is the other operand; right means
 // that v is the right one.
-func (v *value) solve(op decode.Op, other uint64, right, want bool) (uint64, bool) {
+func (v *Value) Solve(op decode.Op, other uint64, right, want bool) (uint64, bool) {
 	for _, target := range []uint64{other, other + 1, other - 1, 0, 1, math.MaxUint64, other | 1, ^other, 1 << 31, math.MaxUint32} {
 		x, ok := v.reach(target)
-		if !ok || x == v.was {
+		if !ok || x == v.Was {
 			continue
 		}
-		got, ok := v.at(x)
+		got, ok := v.At(x)
 		if !ok {
 			continue
 		}
@@ -122,25 +123,25 @@ func (v *value) solve(op decode.Op, other uint64, right, want bool) (uint64, boo
 }
 
 // reach inverts the steps from a target. The result fits the source; whether it leads to the target is for the caller to check.
-func (v *value) reach(target uint64) (uint64, bool) {
-	were := make([]uint64, len(v.steps))
-	x, ok := v.was, true
-	for i, s := range v.steps {
+func (v *Value) reach(target uint64) (uint64, bool) {
+	were := make([]uint64, len(v.Steps))
+	x, ok := v.Was, true
+	for i, s := range v.Steps {
 		were[i] = x
-		if s.right {
-			x, ok = s.op.Compute(s.c, x)
+		if s.Right {
+			x, ok = s.Op.Compute(s.Constant, x)
 		} else {
-			x, ok = s.op.Compute(x, s.c)
+			x, ok = s.Op.Compute(x, s.Constant)
 		}
 		if !ok {
 			return 0, false
 		}
 	}
-	for i := len(v.steps) - 1; i >= 0; i-- {
-		target = v.steps[i].before(target, were[i])
+	for i := len(v.Steps) - 1; i >= 0; i-- {
+		target = v.Steps[i].before(target, were[i])
 	}
-	if v.from.kind == Memory && v.from.size < 8 {
-		target &= 1<<(8*v.from.size) - 1
+	if v.From.Kind == Memory && v.From.Size < 8 {
+		target &= 1<<(8*v.From.Size) - 1
 	}
 	return target, true
 }

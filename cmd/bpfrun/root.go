@@ -37,14 +37,15 @@ const rootLong = `bpfrun runs an unmodified BPF object on the types of any kerne
 
 Given an object and no command, bpfrun runs each program of the object once, if the verifier of the
 kernel's release accepts it, with a default context made from the kernel's BTF, and prints a table
-of the results.
+of the results. If a program stops early, inputs are changed to get further ("reached by"; not with
+--plain).
 
 Exit codes: 0 success; 1 an expectation failed; 2 usage error; 3 the object would not load on that
 kernel; 4 a program did what the kernel forbids; 5 a program used something that is not simulated;
 70 a bug in bpfrun; 130 interrupted.`
 
 func (a *app) rootCommand() *cobra.Command {
-	showVersion := false
+	showVersion, plain := false, false
 	cmd := &cobra.Command{
 		Use:           "bpfrun OBJECT [--btf KERNEL]",
 		Short:         "Run, test and debug BPF objects on any kernel's types, without a kernel",
@@ -75,7 +76,7 @@ func (a *app) rootCommand() *cobra.Command {
 				return err
 			}
 			run := makeRunCommand(a)
-			run.repeat = 1
+			run.repeat, run.plain = 1, plain
 			return run.runObjects(args)
 		},
 	}
@@ -94,6 +95,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(newCoverCommand(a))
 	cmd.SetUsageFunc(usage)
 	cmd.Flags().BoolVar(&showVersion, "version", false, "print the version of bpfrun and of the embedded kernel's types")
+	cmd.Flags().BoolVar(&plain, "plain", false, plainUsage)
 	for _, c := range extraCommands {
 		cmd.AddCommand(c(cmd))
 	}

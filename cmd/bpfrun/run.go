@@ -28,6 +28,7 @@ type runOptions struct {
 	chain  bool
 	// functions are those that programs run for which trace many.
 	functions []string
+	plain     bool
 	reach     bool
 	trace     bool
 	ctx       string
@@ -86,14 +87,14 @@ global variables. Without -p all programs run.`,
 					return usagef("--dump-format sets the layout of --dump-map: add --dump-map NAME")
 				case len(c.functions) > 0 && (c.chain || c.repeat > 1 || c.whyNot != ""):
 					return usagef("--function cannot be combined with --chain, --repeat or --why-not: it is one run for each function")
-				case c.reach && (c.repeat > 1 || c.trace || c.chain || c.whyNot != "" || c.pcap != "" || c.out != "" || c.collected != nil):
-					return usagef("--reach cannot be combined with --repeat, --trace, --chain, --why-not, --pcap, --out or --cover: it runs a program many times")
+				case c.reach && (c.plain || c.oneRun()):
+					return usagef("--reach cannot be combined with --plain, --repeat, --trace, --chain, --why-not, --pcap, --out, --cover, --dump-map, --attach-prog or --engine jit and both: it runs a program many times")
 				case c.chain && (c.repeat > 1 || c.pcap != "" || c.whyNot != "" || c.out != ""):
 					return usagef("--chain cannot be combined with --repeat, --pcap, --out or --why-not: it is one event")
 				}
 				return c.runObjects(args)
 			}
-			for _, name := range []string{"prog", "repeat", "chain", "function", "reach", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
+			for _, name := range []string{"prog", "repeat", "chain", "function", "plain", "reach", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s cannot be combined with -s: the scenario file sets it", name)
 				}
@@ -109,7 +110,8 @@ global variables. Without -p all programs run.`,
 	f.IntVar(&c.repeat, "repeat", 1, "run each program `N` times")
 	f.BoolVar(&c.chain, "chain", false, "run the programs as attached to one hook in the order of -p: on the same context, until one decides, with the hook's verdict")
 	f.StringArrayVar(&c.functions, "function", nil, "run programs that trace many functions for `FUNCTION`, attached with a cookie for FUNCTION=COOKIE; all for every function that the pattern matches; repeatable")
-	f.BoolVar(&c.reach, "reach", false, "change inputs (packet, memory, map elements, results of helpers) to pass the branches that stop a program, and report the run that got furthest and what was changed for it")
+	f.BoolVar(&c.plain, "plain", false, plainUsage)
+	f.BoolVar(&c.reach, "reach", false, "search longer for an input that gets further, also around the packet or context that you give, which stay; the run that got furthest is reported with what was changed for it")
 	f.BoolVar(&c.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
 	f.StringVar(&c.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types with such a context")
 	f.StringVar(&c.packet, "packet", "", "input `PACKET`: an expression such as eth/ip(ttl=63)/tcp(dport=80)/'GET /', hex digits, @FILE, or @CAPTURE#N")
@@ -337,12 +339,12 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	if names, err = c.runFunctions(ctx, doc, m, names, in); err != nil {
 		return nil, err
 	}
-	why := debug.Questions{Place: c.whyNot, Off: cfg.Cover != nil || c.repeat > 1 || c.trace || c.reach}
+	why := debug.Questions{Place: c.whyNot, Off: cfg.Cover != nil || c.repeat > 1 || c.trace}
 	for _, name := range names {
 		lp, _ := linked.Program(name)
 		began := why.Ask(m, lp)
 		for n := range c.repeat {
-			res, err := c.once(ctx, doc, m, name, in)
+			res, changed, err := c.once(ctx, doc, m, name, in)
 			if err != nil {
 				if errors.Is(err, context.Canceled) {
 					return nil, codeError{exitInterrupted, fmt.Errorf("interrupted while running %s", name)}
@@ -352,7 +354,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 				}
 				return nil, usageError{err}
 			}
-			why.Add(began, res)
+			if !changed {
+				why.Add(began, res)
+			}
 			if c.out != "" && res.Ran {
 				if err := capture.WriteRun(c.out, res, lp); err != nil {
 					return nil, packetsError(err)

@@ -38,6 +38,7 @@ type scenarioNewCommand struct {
 
 	out   string
 	progs []string
+	reach bool
 }
 
 func newScenarioNewCommand(a *app) *cobra.Command {
@@ -54,6 +55,7 @@ expectations. Values come from an actual default run, fields also from the objec
 	}
 	cmd.Flags().StringVarP(&c.out, "output", "o", "", "`FILE` to write; must not exist")
 	cmd.Flags().StringArrayVarP(&c.progs, "prog", "p", nil, "only this `PROGRAM`; repeatable")
+	cmd.Flags().BoolVar(&c.reach, "reach", false, "write the runs that get furthest with changed inputs, as bpfrun makes them, in place of default runs")
 	return cmd
 }
 
@@ -78,6 +80,7 @@ func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	opt.Verify = c.sim.verifiesEach(ctx)
+	opt.Reach = c.reach
 	var text bytes.Buffer // buffered, so that an incomplete file is never left behind
 	if err := scenario.Skeleton(ctx, &text, linked, pathFrom(filepath.Dir(out), path), progs, opt); err != nil {
 		return err
