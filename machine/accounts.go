@@ -117,7 +117,7 @@ func (acc *accounts) goOn() { acc.work.start = acc.thread.Starts() }
 // step runs the thread for at most n instructions. The end of a slice of work counts as the end of a budget, because
 // the run may have been cancelled.
 func (acc *accounts) step(n uint64) vm.Stop {
-	stop := acc.thread.Run(n)
+	stop := acc.rec.follow(n)
 	if stop == vm.Stopped && acc.thread.StopReason() == paused {
 		return vm.Budget
 	}

@@ -202,6 +202,7 @@ func (m *Machine) compose() (err error) {
 	if !m.cfg.Strict {
 		m.mem.OnUnset = m.unset
 	}
+	m.mem.OnUnwritten = func(u mem.Unset) { m.unwritten(u) }
 	m.furnish()
 	m.thread.User = m.env
 	m.here = m.atInsn // created once, because each run needs it

@@ -67,6 +67,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	m.begin(p, kctx, res, in.Overrides)
 	m.run.ignoreUnset = in.IgnoreUnset
 	m.thread.Track(m.tracksRun(p, in))
+	m.beginScratch(p)
 	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in, unobserved: m.untracked}
 	for _, addr := range in.Holds {
 		m.env.Run.Held.Take(held.Reference, addr, "argument")
@@ -181,6 +182,7 @@ func (s *Session) Leave() {
 	}
 	s.over = true
 	s.join()
+	s.m.endScratch(s.p, &s.m.run.leaks)
 	s.m.kernel.SetSink(nil)
 	clear(s.m.calls.n)
 	s.m.run = nil

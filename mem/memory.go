@@ -57,7 +57,7 @@ type Memory struct {
 	slab       []Region
 
 	windows []*Window
-	undef   map[uint64]uint8 // granule -> mask of bytes not set; absent = all eight
+	undef   map[uint64]marks // by granule; absent = all eight bytes, see wholeMarks
 	watches []Watch
 	watched map[uint64]Class // granule -> class beneath the watch
 	watchID int
@@ -69,8 +69,12 @@ type Memory struct {
 	// contents. Without it such reads are faults.
 	OnUnset func(Unset)
 
+	// OnUnwritten is called for reads of bytes that this run did not write ([Memory.Unwrite]) if none of them is unset.
+	OnUnwritten func(Unset)
+
 	moved   uint64 // see Moved
 	trusted bool   // see StoreField
+	marked  bool   // Unwrite was called
 
 	lastSnap *Snapshot
 	journal  journal

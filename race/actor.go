@@ -61,3 +61,11 @@ func (e *NotRunnableError) Error() string {
 
 // Unwrap returns the reason.
 func (e *NotRunnableError) Unwrap() error { return e.Err }
+
+// TooManyActorsError means that there are more actors than a model of memory is made for.
+type TooManyActorsError struct{ Actors, Most int }
+
+// Error says how many there may be.
+func (e *TooManyActorsError) Error() string {
+	return fmt.Sprintf("%d actors: with this memory at most %d can be explored", e.Actors, e.Most)
+}

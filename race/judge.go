@@ -29,6 +29,13 @@ func (w *watch) decided(act int) (verdict, bool) {
 		return verdict{}, false
 	}
 	parts := append(append([]int(nil), e.by...), act)
+	if w.weak && len(e.by) > 0 { // stores that others saw only after it had read
+		for i := e.by[0] + 1; i < len(w.events); i++ {
+			if o := &w.events[i]; o.actor == e.actor && o.kind == plainWrite && i != act {
+				parts = append(parts, i)
+			}
+		}
+	}
 	for other := range w.flows {
 		if other == e.actor {
 			continue

@@ -23,7 +23,7 @@ func (e *TurnError) Error() string {
 // Replay repeats one order: its turns, and then whatever actors have left to do, one after the other. The report has the finding if its outcome is wrong.
 // The error is that of ctx, a [*NotRunnableError] or a [*TurnError].
 func Replay(ctx context.Context, m *machine.Machine, actors []Actor, turns []Turn, check Checker) (*Report, error) {
-	s, err := newSystem(m, actors)
+	s, err := newSystem(m, actors, Sequential)
 	if err != nil {
 		return nil, err
 	}

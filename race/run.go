@@ -25,6 +25,8 @@ type Config struct {
 	Seed   uint64
 	// Most is how many orders are explored at most; 0 is no limit.
 	Most int
+	// Memory is how soon other CPUs see stores.
+	Memory Memory
 	// Check is asked at the end of each order; nil for no questions.
 	Check Checker
 }
@@ -68,7 +70,10 @@ type hunt struct {
 
 // Run explores the orders of some actors on the machine's state, which is the same afterwards. The error is that of ctx, or a [*NotRunnableError].
 func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*Report, error) {
-	s, err := newSystem(m, actors)
+	if interrupts(actors) != 0 {
+		cfg.Memory = Sequential // a CPU sees its own stores
+	}
+	s, err := newSystem(m, actors, cfg.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +85,7 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 		ctx, cancel = context.WithDeadline(ctx, cfg.Until)
 		defer cancel()
 	}
-	e := &order.Explorer{System: &noting{h.s, h}, Each: h.each, Pair: h.pair, Most: cfg.Most, Interrupts: interrupts(actors)}
+	e := &order.Explorer{System: &noting{h.s, h}, Each: h.each, Pair: h.pair, Most: cfg.Most, Interrupts: interrupts(actors), Buffers: s.bufferMask()}
 	for bound := 1; bound <= max(cfg.Preemptions, 1); bound++ {
 		e.Preemptions = min(bound, cfg.Preemptions)
 		stats, err := e.Run(ctx)
@@ -167,7 +172,9 @@ func (h *hunt) broken() map[string]string {
 
 // Step implements [order.System].
 func (n *noting) Step(i int) {
-	n.note(&n.h.cells, &n.now[i].next)
+	if i < len(n.actors) {
+		n.note(&n.h.cells, &n.now[i].next)
+	}
 	n.system.Step(i)
 }
 
@@ -180,6 +187,9 @@ func (h *hunt) runSequential() {
 		s.Begin()
 		for _, a := range perm {
 			for n := 0; n < 1<<16; n++ {
+				if s.stores != nil {
+					s.drain(a)
+				}
 				if state, _ := s.Next(a); state != order.Ready {
 					break
 				}
@@ -323,6 +333,7 @@ func (h *hunt) explain(trail []uint8, preemptions int, out *outcome) {
 func (h *hunt) follow(trail []uint8) *watch {
 	w := newWatch(len(h.s.actors))
 	h.s.Begin()
+	w.weak = h.s.model != Sequential
 	h.s.watch = w
 	for _, a := range trail {
 		h.s.Step(int(a))
@@ -344,6 +355,9 @@ func (h *hunt) add(f Finding) {
 
 // turns returns an order in instructions.
 func (h *hunt) turns(trail []uint8) []Turn {
+	if h.s.model != Sequential {
+		return nil // when stores are seen is not part of turns
+	}
 	var out []Turn
 	h.s.Begin()
 	for _, a := range trail {

@@ -30,6 +30,9 @@ type system struct {
 	collected collector
 	events    []machine.Event // of the order that has just ended, if sent
 	sent      bool
+	model     Memory
+	stores    [][]pending // of each actor, oldest first; nil if memory is sequential
+	flushed   [1]order.Touch
 	// watch follows every instruction; nil for full speed.
 	watch *watch
 }
@@ -63,9 +66,15 @@ type ending struct {
 const spinning = 64
 
 // newSystem begins the actors and runs each up to its first shared access.
-func newSystem(m *machine.Machine, actors []Actor) (*system, error) {
-	s := &system{m: m, memory: m.Memory(), thread: m.Thread(), actors: actors, codes: map[*vm.Image]*code{}}
+func newSystem(m *machine.Machine, actors []Actor, model Memory) (*system, error) {
+	s := &system{model: model, m: m, memory: m.Memory(), thread: m.Thread(), actors: actors, codes: map[*vm.Image]*code{}}
 	var runs []machine.Interleaved
+	if model != Sequential {
+		if s.Actors() > order.MaxActors {
+			return nil, &TooManyActorsError{len(actors), order.MaxActors / (1 + model.buffers())}
+		}
+		s.stores = make([][]pending, len(actors))
+	}
 	for i, a := range actors {
 		if a.User != nil {
 			s.run = append(s.run, -1)
@@ -104,13 +113,16 @@ func (s *system) begin() {
 	s.Begin()
 }
 
-// Actors implements [order.System].
-func (s *system) Actors() int { return len(s.actors) }
+// Actors implements [order.System]. Store buffers are actors too.
+func (s *system) Actors() int { return len(s.actors) * (1 + s.model.buffers()) }
 
 // Begin implements [order.System].
 func (s *system) Begin() {
 	s.x.Rewind()
 	s.sent = false
+	for i := range s.stores {
+		s.stores[i] = s.stores[i][:0]
+	}
 	for i := range s.now {
 		touches := s.now[i].next.touches
 		s.now[i] = s.start[i]
@@ -120,6 +132,9 @@ func (s *system) Begin() {
 
 // Next implements [order.System].
 func (s *system) Next(i int) (order.State, []order.Touch) {
+	if i >= len(s.actors) {
+		return s.bufferNext(i)
+	}
 	p := &s.now[i]
 	if p.state == order.Done {
 		return order.Done, nil
@@ -128,7 +143,7 @@ func (s *system) Next(i int) (order.State, []order.Touch) {
 		s.userNext(i) // elements may have come or gone
 		return p.state, p.next.touches
 	}
-	if s.stopped(i) || p.next.kind == lock && s.taken(p.next.touches) || p.idle && s.word(p.spinAt) == p.was {
+	if s.fenced(i) || s.stopped(i) || p.next.kind == lock && s.taken(p.next.touches) || p.idle && s.word(p.spinAt) == p.was {
 		return order.Blocked, p.next.touches
 	}
 	return order.Ready, p.next.touches
@@ -187,6 +202,10 @@ func (s *system) word(addr uint64) uint64 {
 
 // Step implements [order.System].
 func (s *system) Step(i int) {
+	if i >= len(s.actors) {
+		s.flush(i)
+		return
+	}
 	p := &s.now[i]
 	p.begun = true
 	if s.actors[i].User != nil {
@@ -207,7 +226,7 @@ func (s *system) Step(i int) {
 		s.firstHalf(p)
 		return
 	}
-	stop := s.access(p)
+	stop := s.memoryAccess(i)
 	if p.idle = false; stop == vm.Budget {
 		s.advance(i)
 		return
@@ -226,6 +245,21 @@ func (s *system) firstHalf(p *progress) {
 	p.copies++
 	t := &p.next.touches[len(p.next.touches)-1]
 	t.Addr, t.Size = t.Addr+n, t.Size-n
+}
+
+// memoryAccess executes the instruction with the shared access, on the memory that the actor sees.
+func (s *system) memoryAccess(i int) vm.Stop {
+	p := &s.now[i]
+	switch {
+	case s.stores == nil:
+		return s.access(p)
+	case s.bufferable(p):
+		return s.store(i)
+	}
+	s.apply(i)
+	stop := s.access(p)
+	s.hide(i)
+	return stop
 }
 
 // access executes the instruction with the shared access.

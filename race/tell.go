@@ -363,6 +363,9 @@ func (h *hunt) stuck(o order.Order) {
 
 // pair notes two plain writes that can come in either order.
 func (h *hunt) pair(a, b int) {
+	if b >= len(h.s.actors) {
+		return
+	}
 	x, y := &h.s.now[a], &h.s.now[b]
 	if h.s.actors[a].Input.CPU == h.s.actors[b].Input.CPU {
 		return // one ends before the other goes on

@@ -19,8 +19,9 @@ import (
 type watch struct {
 	events []event
 	flows  []flow
-	actor  int // at work
-	at     int // index of the event that the next instruction makes, -1 for none
+	actor  int  // at work
+	weak   bool // stores are seen late
+	at     int  // index of the event that the next instruction makes, -1 for none
 }
 
 // event is an access of what is shared, or an effect: a record that is sent, a result.
@@ -47,9 +48,6 @@ type event struct {
 func (e *event) writes() bool {
 	return !e.failed && slices.ContainsFunc(e.touches, func(t order.Touch) bool { return t.Write })
 }
-
-// plain reports whether nothing orders the event with others.
-func (e *event) plain() bool { return e.kind == plainRead || e.kind == plainWrite }
 
 // looks reports whether an event is a read that can be outdated when it decides something.
 func (e *event) looks() bool { return e.kind == plainRead || e.kind == lookup || e.kind == atomicRead }

@@ -23,7 +23,11 @@ type raceOptions struct {
 	random      int
 	preempt     string
 	keep        string
+	memory      string
 }
+
+// memories are the words of --memory.
+var memories = map[string]race.Memory{"sc": race.Sequential, "x86": race.X86, "arm64": race.ARM64}
 
 // raceCommand is bpfrun race.
 type raceCommand struct {
@@ -63,17 +67,21 @@ Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a cou
 	f.IntVar(&c.preemptions, "preemptions", 2, "at most `N` times in one order a program that could go on is stopped for another")
 	f.DurationVar(&c.time, "time", 10*time.Second, "stop after `TIME`; if it is given, random orders follow those within --preemptions until then")
 	f.StringVar(&c.keep, "keep", "", "write a scenario file for each finding to `DIR`: bpfrun test repeats its order, bpfrun debug -s steps through it")
+	f.StringVar(&c.memory, "memory", "sc", "`MODEL` of memory between CPUs: sc (all see a store at once), x86 (later, in order), arm64 (later, those of different bytes in any order)")
 	f.StringVar(&c.preempt, "preempt", "auto", "whether the kernel switches to another task in the middle of a program: yes, no, or auto: from Linux 6.13 (CONFIG_PREEMPT_LAZY)")
 	f.IntVar(&c.random, "random", 0, "follow `N` random orders after those within --preemptions, for each race")
 	return cmd
 }
 
 func (c *raceCommand) race(path string) error {
+	memory, known := memories[c.memory]
 	switch {
 	case c.preemptions < 0 || c.preemptions > 64:
 		return usagef("--preemptions %d: want 0 to 64", c.preemptions)
 	case c.preempt != "auto" && c.preempt != "yes" && c.preempt != "no":
 		return usagef("--preempt %q: want yes, no or auto", c.preempt)
+	case !known:
+		return usagef("--memory %q: want sc, x86 or arm64", c.memory)
 	case c.time <= 0:
 		return usagef("--time %v: want a duration such as 10s", c.time)
 	case c.random < 0:
@@ -125,7 +133,7 @@ func (c *raceCommand) race(path string) error {
 		Schema: report.Schema, Kind: "race", Object: obj.Name, Target: report.NewTarget(target, sources[0].Path), Complete: true, Preemptions: c.preemptions,
 		Races: []report.Race{}, Findings: []report.RaceFinding{}, Left: left(m, linked),
 	}
-	if err := c.meet(ctx, m, doc); err != nil {
+	if err := c.meet(ctx, m, doc, memory); err != nil {
 		return err
 	}
 	if err := c.keepFindings(ctx, path, m, doc); err != nil {
@@ -144,12 +152,12 @@ func (c *raceCommand) race(path string) error {
 }
 
 // meet runs all races of an object. Each gets an equal share of the time that is left.
-func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument) error {
+func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, memory race.Memory) error {
 	meetings := race.Meetings(m, c.progs, c.kernel(m))
 	began := time.Now()
 	end := began.Add(c.time)
 	for i, meeting := range meetings {
-		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random}
+		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random, Memory: memory}
 		cfg.Until = time.Now().Add(time.Until(end) / time.Duration(len(meetings)-i))
 		if c.timed {
 			cfg.Random = 1 << 62

@@ -15,6 +15,8 @@ type Kind string
 
 // The kinds of findings of one run.
 const (
+	// Leak: bytes leave that the run never wrote.
+	Leak Kind = "leak"
 	// Packet: a checksum or a length that was right is wrong in a packet that goes on.
 	Packet Kind = "packet"
 	// Fault: a program that the verifier accepts is stopped.
@@ -50,6 +52,7 @@ type Row struct {
 
 // Kinds lists all kinds, in the order in which reports list them.
 var Kinds = []Row{
+	{Leak, "bytes leave the program (in a record, a map value or key, user memory, a packet, a trace, a socket option) that the run never wrote"},
 	{Packet, "a checksum or length of an IP, TCP, UDP, ICMP or SCTP header was right before the run and is wrong in a packet that is passed on, sent back or redirected"},
 	{Fault, "a program that the verifier accepts is stopped by a fault: a bug of the kernel's verifier, or of bpfrun"},
 	{Limit, "a run reaches the limit of instructions"},

@@ -20,6 +20,8 @@ type Explorer struct {
 	Each func(Order) bool
 	// Interrupts are the actors, one bit each, that stop others when they begin: they begin only when it is their turn.
 	Interrupts uint32
+	// Buffers are the actors, one bit each, that only make visible what others did. Whether one goes next is no preemption.
+	Buffers uint32
 	// Pair is called for two accesses of different actors that conflict and that can come next in either order, with the first that conflicts of each. It may
 	// be nil.
 	Pair func(a, b int)
@@ -126,7 +128,7 @@ func (e *Explorer) back() bool {
 		for rest := n.can &^ n.tried; rest != 0; rest &= rest - 1 {
 			a := bits.TrailingZeros32(rest)
 			n.tried |= 1 << a
-			if n.used+n.cost(a) > e.Preemptions {
+			if n.used+e.cost(n, a) > e.Preemptions {
 				e.stats.Bounded = true
 				continue
 			}
@@ -139,8 +141,8 @@ func (e *Explorer) back() bool {
 }
 
 // cost returns 1 if another actor than the one at work goes next although that could go on.
-func (n *node) cost(next int) int {
-	if n.at >= 0 && next != n.at && n.can>>n.at&1 != 0 {
+func (e *Explorer) cost(n *node, next int) int {
+	if e.Buffers>>next&1 == 0 && n.at >= 0 && next != n.at && n.can>>n.at&1 != 0 {
 		return 1
 	}
 	return 0
@@ -161,6 +163,11 @@ func (e *Explorer) follow(choose func(depth int, n node) int) (whole bool, used 
 	for len(e.trail) < mostSteps {
 		if at >= 0 {
 			e.goOn(at)
+		}
+		for a := range e.states {
+			if e.Buffers>>a&1 != 0 {
+				e.goOn(a)
+			}
 		}
 		n := node{at: at, used: used}
 		done := 0
@@ -184,12 +191,14 @@ func (e *Explorer) follow(choose func(depth int, n node) int) (whole bool, used 
 			return false, used, false
 		}
 		depth++
-		used += n.cost(a)
+		used += e.cost(&n, a)
 		if e.bytes.contested(a, e.touches[a]) {
 			e.past.add(a, e.touches[a])
 		}
 		e.step(a, e.touches[a])
-		at = a
+		if e.Buffers>>a&1 == 0 {
+			at = a
+		}
 	}
 	return true, used, true
 }
