@@ -226,6 +226,9 @@ func TestMeasure(t *testing.T) {
 			b, a := float64(plain.Coverage.Executed)/float64(plain.Coverage.Reachable), float64(found.Coverage.Executed)/float64(found.Coverage.Reachable)
 			before, after = append(before, b), append(after, a)
 			t.Logf("%5.1f %% -> %5.1f %% %s %s in %d runs: %v", 100*b, 100*a, filepath.Base(path), name, found.Runs, found.Changed)
+			if found.Stop != nil && a < 0.5 {
+				t.Logf("  stopped: %s", strings.Join(found.Stop.Lines(), " | "))
+			}
 		}
 		m.Close()
 	}
