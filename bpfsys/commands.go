@@ -71,6 +71,7 @@ func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uin
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.endGrace()
+	s.follow()
 	return s.do(c, cmd, addr, size, common, commonSize)
 }
 

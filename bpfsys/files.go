@@ -90,7 +90,15 @@ func inTracefs(path string) (rest string, ok bool) {
 // ofHost reports whether a path is a file about the host's kernel that no simulated kernel has: its configuration, and modules of the simulated release.
 func (s *System) ofHost(path string) bool {
 	return strings.HasPrefix(path, "/boot/config-") ||
-		s.target.Release != "" && strings.HasPrefix(path, "/lib/modules/") && strings.Contains(path, s.target.Release)
+		s.unameRelease() != "" && strings.HasPrefix(path, "/lib/modules/") && strings.Contains(path, s.unameRelease())
+}
+
+// unameRelease is the release that uname(2) gives, "" if it is not known.
+func (s *System) unameRelease() string {
+	if s.cfg.Release != "" {
+		return s.cfg.Release
+	}
+	return s.target.Release
 }
 
 // plainFile returns files with short fixed contents.
@@ -107,15 +115,15 @@ func (s *System) plainFile(path string) []byte {
 	case "/proc/config.gz":
 		return s.kconfig()
 	case "/proc/version":
-		if s.target.Release == "" {
+		if s.unameRelease() == "" {
 			return nil
 		}
-		return []byte("Linux version " + s.target.Release + " (bpfrun) #1 SMP\n")
+		return []byte("Linux version " + s.unameRelease() + " (bpfrun) #1 SMP\n")
 	case "/proc/sys/kernel/osrelease":
-		if s.target.Release == "" {
+		if s.unameRelease() == "" {
 			return nil
 		}
-		return []byte(s.target.Release + "\n")
+		return []byte(s.unameRelease() + "\n")
 	case "/proc/sys/kernel/bpf_stats_enabled":
 		if s.statsOn > 0 {
 			return []byte("1\n")

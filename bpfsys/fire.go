@@ -49,6 +49,7 @@ func (s *System) Fire(e Event) ([]Fired, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.endGrace()
+	s.follow()
 	if call, ok := strings.CutPrefix(e.Hook, "syscall/"); ok {
 		return s.fireSyscall(call, e)
 	}
@@ -288,8 +289,10 @@ func (s *System) Pass(d time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.endGrace()
+	s.follow()
 	s.pullAll()
 	defer s.pushAll()
+	s.ahead += uint64(max(d, 0))
 	_, err := s.machine.Settle(context.Background(), d)
 	return err
 }

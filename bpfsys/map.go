@@ -28,6 +28,8 @@ type Map struct {
 	storages     map[uint64]bool
 	storageOrder []uint64
 	arena        arenaView
+	// held is the size of the largest buffer of a perf event that had no room for a record, in bytes.
+	held uint64
 }
 
 // Def returns the map's definition.
@@ -194,6 +196,7 @@ func (s *System) connect(m *Map) uapi.Errno {
 
 // freeMap releases a map after its last reference is dropped.
 func (s *System) freeMap(m *Map) {
+	s.losses = addLoss(s.losses, lossOf(m))
 	for k := range m.slots {
 		s.emptySlot(m, k)
 	}

@@ -448,6 +448,7 @@ func (p *perfSink) Sample(slot uint32, _ int, data []byte) bool {
 		return true // records are not enabled
 	}
 	if e.paused || !e.sample(data) {
+		p.m.held = max(p.m.held, e.data)
 		return false
 	}
 	step, limit := uint64(1), e.wakeup

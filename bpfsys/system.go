@@ -22,6 +22,8 @@ type Config struct {
 	Target *loader.Target
 	// Machine configures the machine that runs the programs.
 	Machine machine.Config
+	// Release is what uname(2) gives as the kernel's release; empty is the target's.
+	Release string
 	// UID is the user who loads programs.
 	UID uint32
 	// Memory allocates size zeroed bytes that user space can map; if it is nil, the memory is private to this process.
@@ -40,6 +42,9 @@ type Config struct {
 	DeviceNamed func(name string) bool
 	// OpenSockets lists the inodes of the host's sockets that callers have open; nil means that sockets are never closed.
 	OpenSockets func() []uint64
+	// Clock returns the time of the host, which the simulated clocks then follow; nil means that simulated time advances by helper calls and
+	// [System.Pass] alone.
+	Clock func() Times
 	// Time limits the verification of one program; 0 means 30 seconds.
 	Time time.Duration
 }
@@ -77,11 +82,18 @@ type System struct {
 	process  process // of the syscall program that runs
 	net      *network.Network
 	tc       map[Device]*tcDevice
+	losses   []Loss // of maps that exist no more
+	ahead    uint64 // time that Pass let pass, which the host's clock does not know, in nanoseconds
 }
 
 // New creates a kernel without maps and programs. Close releases its memory.
 func New(cfg Config) (*System, error) {
 	t := cfg.Target
+	if cfg.Clock != nil {
+		now := cfg.Clock()
+		cfg.Machine.Boot = 0
+		cfg.Machine.Clock.Boot, cfg.Machine.Clock.Mono, cfg.Machine.Clock.Real = now.Boot, now.Mono, now.Real
+	}
 	m, err := machine.New(loader.NewLinked(t), cfg.Machine)
 	if err != nil {
 		return nil, fmt.Errorf("bpfsys: %w", err)

@@ -196,6 +196,8 @@ type Result struct {
 	Instructions uint64
 	// Warnings are possible problems: fields that were read but never set, calls whose result was assumed.
 	Warnings []string
+	// Findings are what is wrong whatever the program is meant to do, such as a checksum that it broke ("packet: ip.csum is wrong ...").
+	Findings []string
 	// Fault is the reason why the program was stopped, or nil if it returned.
 	Fault *Fault
 
@@ -292,6 +294,9 @@ func (o *Object) result(res *machine.Result) *Result {
 	}
 	for _, e := range res.Events {
 		out.Records = append(out.Records, Record{Map: e.Map, CPU: e.CPU, Data: e.Data, o: o})
+	}
+	for _, f := range res.Findings {
+		out.Findings = append(out.Findings, f.String())
 	}
 	for _, e := range res.Effects {
 		out.Effects = append(out.Effects, Effect{e.Kind.String(), e.Number, e.Detail})

@@ -44,7 +44,7 @@ func (cp *checkpoints) see() *view {
 	for _, def := range cp.linked.Maps {
 		if def.DataKind != loader.DataNone {
 			for _, g := range def.Vars {
-				if x, ok, err := cp.global(g.Name); ok && err == nil {
+				if x, ok, err := cp.Global(g.Name); ok && err == nil {
 					v.add(g.Name, cp.Format(x, expr.FormatOptions{}))
 				}
 			}

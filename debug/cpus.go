@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -8,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/scenario"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -371,6 +373,32 @@ type CPUBusyError struct {
 // Error names the program and the possible next steps.
 func (e *CPUBusyError) Error() string {
 	return fmt.Sprintf("%s is in the middle of its run on CPU %d: %s (restart begins all programs again, reset drops them)", e.Program, e.CPU, e.Doing)
+}
+
+// follow makes the order of a case with programs on several CPUs the one that the run follows: each program begins when its CPU gets its first turn,
+// or after all turns.
+func (tl *timeline) follow(st *scenario.Staged) {
+	tl.several, tl.turns = true, nil
+	pos, first := uint64(0), map[int]uint64{}
+	for _, t := range st.Turns {
+		if _, ok := first[t.CPU]; !ok {
+			first[t.CPU] = pos
+		}
+		if n := len(tl.turns); n == 0 || tl.turns[n-1].cpu != t.CPU {
+			tl.turns = append(tl.turns, turn{pos, t.CPU})
+		}
+		pos += t.Insns
+	}
+	tl.known = pos
+	for i := range st.Others {
+		o := &st.Others[i]
+		at, ok := first[o.Input.CPU]
+		if !ok {
+			at = pos
+		}
+		tl.edits = append(tl.edits, edit{pos: at, cpu: o.Input.CPU, begin: &beginning{o.Prog, o.Input, o.Fields}})
+	}
+	slices.SortStableFunc(tl.edits, func(a, b edit) int { return cmp.Compare(a.pos, b.pos) })
 }
 
 // beginOnCPU starts a program on the selected CPU while programs on other CPUs are paused.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/debug/scopes"
-	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -56,7 +55,7 @@ func (fr *frames) Args() []Arg {
 	c := fr.run.Context()
 	for _, a := range c.Args {
 		if a.Name != "" {
-			v, err := fr.argValue(a)
+			v, err := fr.ArgOf(a)
 			out = append(out, Arg{a.Name, v, err})
 		}
 	}
@@ -274,10 +273,3 @@ func (fr *frames) register(n, size int) (*expr.Value, error) {
 }
 
 func (fr *frames) outermost() bool { return fr.frame == fr.m.Thread().Depth() }
-
-func (fr *frames) argValue(a kernel.Arg) (*expr.Value, error) {
-	if a.Spec == nil || a.Type == 0 {
-		return fr.Number(a.Value, false), nil
-	}
-	return fr.Convert(fr.Number(a.Value, false), expr.Type{Spec: a.Spec, ID: a.Type})
-}

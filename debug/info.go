@@ -88,7 +88,7 @@ func (ip *inspector) Arguments() ([]string, error) {
 		return out, nil
 	}
 	for _, a := range c.Args {
-		v, err := ip.argValue(a)
+		v, err := ip.ArgOf(a)
 		if err != nil {
 			out = append(out, fmt.Sprintf("%s: %v", a.Name, err))
 			continue
@@ -96,7 +96,7 @@ func (ip *inspector) Arguments() ([]string, error) {
 		out = append(out, fmt.Sprintf("%s = %s", a.Name, ip.Format(v, expr.FormatOptions{})))
 	}
 	if c.Returns {
-		v, err := ip.argValue(c.Ret)
+		v, err := ip.ArgOf(c.Ret)
 		if err == nil {
 			out = append(out, "ret = "+ip.Format(v, expr.FormatOptions{}))
 		}

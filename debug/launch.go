@@ -23,8 +23,9 @@ type launch struct {
 	in       machine.Input
 	fields   map[string]uint64 // set in the context
 	cases    []Case
-	caseName string   // the case started last, "" for a program
-	packets  [][]byte // of a capture
+	caseName string           // the case started last, "" for a program
+	together *scenario.Staged // of a case with programs on several CPUs
+	packets  [][]byte         // of a capture
 	packetNo int
 }
 
@@ -119,6 +120,8 @@ type Case struct {
 	Name, Prog string
 	// Stage brings the machine into the state in which the run begins, and returns the run's input and context fields.
 	Stage func(ctx context.Context) (machine.Input, map[string]uint64, error)
+	// StageAll is Stage for a run of programs on several CPUs; nil for others.
+	StageAll func(ctx context.Context) (*scenario.Staged, error)
 }
 
 // Target is the machine and object that a session debugs.
@@ -168,7 +171,16 @@ func (la *launch) stage(ctx context.Context, c *Case, prog string) error {
 		if la.caseName != "" { // drop the case's setup
 			la.in, la.fields = la.base, nil
 		}
-		la.prog, la.caseName = prog, ""
+		la.prog, la.caseName, la.together = prog, "", nil
+		return nil
+	}
+	la.together = nil
+	if c.StageAll != nil {
+		st, err := c.StageAll(ctx)
+		if err != nil {
+			return err
+		}
+		la.prog, la.caseName, la.in, la.fields, la.together = st.Prog, c.Name, st.Input, st.Fields, st
 		return nil
 	}
 	in, fields, err := c.Stage(ctx)
@@ -183,6 +195,10 @@ func (la *launch) stage(ctx context.Context, c *Case, prog string) error {
 func ScenarioCases(r *scenario.Runner) []Case {
 	var out []Case
 	for _, run := range r.File().Runs {
+		if run.Race != nil {
+			out = append(out, Case{Name: run.Name, Prog: run.Prog, StageAll: func(ctx context.Context) (*scenario.Staged, error) { return r.Stage(ctx, run) }})
+			continue
+		}
 		out = append(out, Case{Name: run.Name, Prog: run.Prog, Stage: func(ctx context.Context) (machine.Input, map[string]uint64, error) {
 			st, err := r.Stage(ctx, run)
 			if err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -26,7 +25,7 @@ func (fr *frames) EvalName(name string) (*expr.Value, error) {
 	if v, ok, err := fr.parameter(name); ok || err != nil {
 		return v, err
 	}
-	if v, ok, err := fr.global(name); ok || err != nil {
+	if v, ok, err := fr.Global(name); ok || err != nil {
 		return v, err
 	}
 	for _, def := range fr.linked.Maps {
@@ -45,16 +44,8 @@ func (fr *frames) EvalName(name string) (*expr.Value, error) {
 	if v, ok, err := fr.hookArg(name); ok || err != nil {
 		return v, err
 	}
-	for _, sp := range fr.Specs() {
-		if id, v, ok := sp.FindEnumerator(name); ok {
-			return fr.Convert(fr.Number(v, true), expr.Type{Spec: sp, ID: id})
-		}
-	}
-	switch name {
-	case "NULL", "false":
-		return fr.Number(0, true), nil
-	case "true":
-		return fr.Number(1, true), nil
+	if v, ok, err := fr.Constant(name); ok {
+		return v, err
 	}
 	if v, ok := fr.symbol(name); ok {
 		return v, nil
@@ -213,41 +204,12 @@ func (fr *frames) parameter(name string) (*expr.Value, bool, error) {
 	return nil, false, nil
 }
 
-// global returns a global variable of the object.
-func (fr *frames) global(name string) (*expr.Value, bool, error) {
-	def, vr, ok := machine.Variable(fr.linked, name)
-	if !ok {
-		return nil, false, nil
-	}
-	base, err := fr.SectionBase(def)
-	if err != nil {
-		return nil, true, fmt.Errorf("%s: %w", name, err)
-	}
-	t := expr.Type{Spec: fr.linked.Object.BTF, ID: vr.Type}
-	if b, err := t.Spec.Type(vr.Type); err == nil && b.Kind == btf.KindVar {
-		t.ID = b.Ref
-	}
-	v, err := fr.At(t, base+uint64(vr.Off))
-	return v, true, err
-}
-
 // context returns the program's context.
 func (fr *frames) context() (*expr.Value, error) {
 	if !fr.live() {
 		return nil, &expr.UnavailableError{Name: "ctx", Why: "no program is running"}
 	}
-	c := fr.run.Context()
-	if spec := fr.linked.Object.BTF; spec != nil {
-		if fn, err := spec.Type(fr.run.Program().FuncType); err == nil && fn.Kind == btf.KindFunc {
-			if p := spec.SkipMods(fn.Ref).Params; len(p) > 0 {
-				return fr.Convert(fr.Number(c.Addr, false), expr.Type{Spec: spec, ID: p[0].Type})
-			}
-		}
-	}
-	if t, err := fr.FindType("struct", c.Type); err == nil {
-		return fr.PointerTo(t, c.Addr), nil
-	}
-	return fr.PointerTo(fr.Basic.Named("unsigned long long"), c.Addr), nil
+	return fr.ContextOf(fr.run.Program(), fr.run.Context())
 }
 
 // current returns the task that the program runs in.
@@ -268,7 +230,7 @@ func (fr *frames) hookArg(name string) (*expr.Value, bool, error) {
 	c := fr.run.Context()
 	for _, a := range c.Args {
 		if a.Name == name && name != "" {
-			v, err := fr.argValue(a)
+			v, err := fr.ArgOf(a)
 			return v, true, err
 		}
 	}

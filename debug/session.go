@@ -150,6 +150,10 @@ func (s *Session) StartContext(ctx context.Context, name string) (*Stop, error) 
 		s.m.Restore(s.start)
 		return nil, err
 	}
+	if s.together != nil {
+		s.follow(s.together)
+		s.applyEdits()
+	}
 	return s.stopped(Started), nil
 }
 

@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"io"
+	"time"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
@@ -23,6 +24,13 @@ type Config struct {
 	Args []string
 	// Events are run step by step, one step whenever the tool waits; nil leaves the tool waiting.
 	Events *Events
+	// RealClock has the programs see the host's time, as the tool does.
+	RealClock bool
+	// NoWait fires the events of a step without waiting for the tool to read what the first ones sent, so that buffers overflow as they do on a
+	// kernel under load.
+	NoWait bool
+	// Timeout is how long the tool may run after the last event, or from its start if there are none; 0 means any time. Then it is asked to end.
+	Timeout time.Duration
 	// Keep leaves the tool running after the last event. Otherwise it gets SIGINT when it waits again.
 	Keep bool
 	// Root has the tool see user id 0 and all capabilities.

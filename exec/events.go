@@ -145,7 +145,7 @@ func (l *Line) set(name, text string) (err error) {
 		l.Event.CPU, err = strconv.Atoi(text)
 	case name == "packet":
 		l.Event.Packet, err = hex.DecodeString(strings.ReplaceAll(text, ":", ""))
-	case name == "ret":
+	case name == "ret" && !strings.HasPrefix(l.Event.Hook, "uprobe/"): // functions of programs return text, too
 		l.Event.Args[name], err = result(text)
 	default:
 		l.Event.Args[name] = value(text)

@@ -296,17 +296,30 @@ func (c *call) setLink(netns uint32, msg []byte) (e unix.Errno, ok bool) {
 
 // answerNetlink queues the acknowledgement for the next read of the socket.
 func (s *supervisor) answerNetlink(g int, ino uint64, msg []byte, e unix.Errno) {
-	r := make([]byte, 36)
-	le.PutUint32(r, 36)
-	le.PutUint16(r[4:], unix.NLMSG_ERROR)
-	copy(r[8:12], msg[8:12])
-	le.PutUint32(r[12:], portOf(g))
-	le.PutUint32(r[16:], uint32(-int32(e)))
-	copy(r[20:], msg[:nlmsgHdrSize])
+	capped, err := unix.GetsockoptInt(g, unix.SOL_NETLINK, unix.NETLINK_CAP_ACK)
+	r := netlinkAck(msg, portOf(g), e, err == nil && capped != 0)
 	if len(s.replies) > 1024 {
 		clear(s.replies)
 	}
 	s.replies[ino] = append(s.replies[ino], r)
+}
+
+// netlinkAck makes the acknowledgement of a message: NLMSG_ERROR with a struct nlmsgerr. That of an error has the whole message behind it, unless the
+// socket has NETLINK_CAP_ACK; else it has its header and says so by NLM_F_CAPPED (netlink_ack).
+func netlinkAck(msg []byte, port uint32, e unix.Errno, capped bool) []byte {
+	flags := uint16(0)
+	if e == 0 || capped {
+		flags, msg = unix.NLM_F_CAPPED, msg[:nlmsgHdrSize]
+	}
+	r := make([]byte, nlmsgHdrSize, nlmsgHdrSize+4+len(msg)+3)
+	le.PutUint32(r, uint32(nlmsgHdrSize+4+(len(msg)+3)&^3))
+	le.PutUint16(r[4:], unix.NLMSG_ERROR)
+	le.PutUint16(r[6:], flags)
+	copy(r[8:12], msg[8:12]) // the sequence number
+	le.PutUint32(r[12:], port)
+	r = le.AppendUint32(r, uint32(-int32(e)))
+	r = append(r, msg...)
+	return append(r, make([]byte, -len(r)&3)...)
 }
 
 // waiting returns the inode of the caller's socket and the first answer queued for it.

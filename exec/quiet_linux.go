@@ -114,11 +114,13 @@ func (q *quiet) forever(now time.Time) bool {
 // watch runs the steps of the events, one whenever the tool waits.
 func (s *supervisor) watch(done <-chan struct{}) {
 	if s.cfg.Events == nil {
+		s.limit(done)
 		return
 	}
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
 	late := false
+	var over time.Time // when the last event had fired
 	for {
 		select {
 		case <-done:
@@ -126,15 +128,52 @@ func (s *supervisor) watch(done <-chan struct{}) {
 		case <-every.C:
 		}
 		s.mu.Lock()
-		if now := time.Now(); s.quiet.tick(s.look(), now) && !s.pending() {
+		if late && s.cfg.Timeout > 0 && time.Since(over) >= s.cfg.Timeout {
+			s.expire()
+			s.mu.Unlock()
+			s.limit(done)
+			return
+		}
+		if now := time.Now(); s.quiet.tick(s.look(), now) && !s.pending() || s.stuck(now) {
 			s.advance(now)
 		}
 		if l := s.step >= len(s.cfg.Events.Steps); l != late {
-			late = l
+			late, over = l, time.Now()
 			every.Reset(lookLate)
 		}
 		s.mu.Unlock()
 	}
+}
+
+// limit asks the tool to end when its time is over, and again until it has ended.
+func (s *supervisor) limit(done <-chan struct{}) {
+	if s.cfg.Timeout <= 0 {
+		return
+	}
+	wait := s.cfg.Timeout
+	if s.quiet.asked > 0 {
+		wait = stubborn
+	}
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(wait):
+		}
+		s.mu.Lock()
+		s.expire()
+		s.mu.Unlock()
+		wait = stubborn
+	}
+}
+
+// expire asks a tool to end that has run for as long as it may.
+func (s *supervisor) expire() {
+	if s.tool.Load() == 0 {
+		return
+	}
+	s.timedOut = true
+	s.ask(time.Now())
 }
 
 // look returns the state of the tool's threads if every one is blocked in a waiting call, at least one of them on a simulated file or asleep, and the
@@ -347,9 +386,9 @@ func (s *supervisor) ask(now time.Time) {
 	signals := []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGKILL}
 	sig := signals[min(q.asked, len(signals)-1)]
 	if q.asked > 0 {
-		s.note("all events have fired and the program is still waiting: " + unix.SignalName(sig))
+		s.note(s.endReason() + " and the program is still " + s.doing() + ": " + unix.SignalName(sig))
 	}
-	s.logf("all events have fired and the program is waiting: %s", unix.SignalName(sig))
+	s.logf("%s and the program is %s: %s", s.endReason(), s.doing(), unix.SignalName(sig))
 	q.asked++
 	q.reset(now)
 	tool := int(s.tool.Load())
@@ -363,4 +402,19 @@ func (s *supervisor) ask(now time.Time) {
 		s.host(w.c.n)
 	}
 	s.sleeps = nil
+}
+
+// endReason says why the tool is asked to end.
+func (s *supervisor) endReason() string {
+	if s.timedOut {
+		return "its time is over"
+	}
+	return "all events have fired"
+}
+
+func (s *supervisor) doing() string {
+	if s.timedOut {
+		return "running"
+	}
+	return "waiting"
 }

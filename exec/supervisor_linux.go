@@ -63,10 +63,12 @@ type supervisor struct {
 	workDirs     []workDir
 	workDirIDs   map[workDir]int
 
-	quiet quiet
-	lives lives
-	step  int // index of the next step of the events
-	notes int
+	quiet    quiet
+	lives    lives
+	step     int // index of the next step of the events
+	progress progress
+	timedOut bool // Config.Timeout has passed
+	notes    int
 }
 
 // Run runs the tool until it ends and returns its exit status: 128 plus the signal's number when a signal ended it. An error means that the tool could not be run.
@@ -101,6 +103,10 @@ func Run(cfg Config) (int, error) {
 	sys.Freed = s.freed
 	sys.Wake = s.woken
 	sys.Note = s.note
+	sys.Release = cfg.Release
+	if cfg.RealClock {
+		sys.Clock = hostTimes
+	}
 	if sys.UID = uint32(os.Getuid()); cfg.Root {
 		sys.UID = 0
 	}
@@ -228,6 +234,7 @@ func (s *supervisor) run(path string) (int, error) {
 		s.killLeft()
 	}
 	s.ended()
+	s.sayLosses()
 	if told {
 		if status.Signaled() {
 			return 128 + int(status.Signal()), nil

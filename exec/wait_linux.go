@@ -3,7 +3,6 @@
 package exec
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -334,8 +333,8 @@ func (s *supervisor) advance(now time.Time) {
 		}
 	}
 	if more {
-		for _, l := range ev.Steps[s.step] {
-			_, _ = s.hit(l)
+		if !s.resume(ev.Steps[s.step], now) {
+			return
 		}
 		s.step++
 		q.reset(now)
@@ -372,39 +371,4 @@ func (s *supervisor) hooks() string {
 		return strings.Join(h[:shown], ", ") + fmt.Sprintf(" and %d more", len(h)-shown)
 	}
 	return strings.Join(h, ", ")
-}
-
-// hit fires an event's hook and returns how many programs ran.
-func (s *supervisor) hit(l Line) (int, error) {
-	if l.Pass > 0 {
-		err := s.sys.Pass(l.Pass)
-		if err != nil {
-			s.note(l.Text + ": " + err.Error())
-		}
-		return 0, err
-	}
-	ran := 0
-	for range l.Repeat {
-		fired, err := s.sys.Fire(l.Event)
-		if err != nil {
-			if errors.Is(err, bpfsys.ErrNoHook) {
-				near := ""
-				if names := s.cfg.System.Target.Misspelt(l.Event.Hook); len(names) > 0 {
-					near = ", which the kernel does not have (nearest: " + strings.Join(names, ", ") + ")"
-				}
-				err = fmt.Errorf("%w%s; programs are attached to %s", err, near, s.hooks())
-			}
-			s.note("event " + err.Error())
-			return ran, err
-		}
-		for _, f := range fired {
-			ran++
-			s.logf("event %s: program %s returned %d", l.Event.Hook, f.Program, int64(f.Ret))
-			if f.Err != nil {
-				s.note("event " + l.Text + ": " + f.Err.Error())
-			}
-		}
-	}
-	s.levels()
-	return ran, nil
 }

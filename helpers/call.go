@@ -250,7 +250,7 @@ func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
 		return badArg("size %#x", n)
 	}
 	if write && c.Thread.Tracks() {
-		c.Mem.Define(addr, n) // all of it, as the verifier assumes
+		c.Mem.Allow(addr, n) // all of it counts as set, as the verifier assumes; the function's stores decide what was written
 	}
 	if uint64(cap(c.room[i])) < n {
 		c.room[i] = make([]byte, n)

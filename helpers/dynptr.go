@@ -17,7 +17,7 @@ var dynptrHelpers = []row{
 	{ID: uapi.FuncDynptrWrite, Do: onDynptr(dynptrWrite)},
 	{ID: uapi.FuncDynptrData, Do: onDynptr(dynptrData)},
 	{ID: uapi.FuncRingbufReserveDynptr, Do: onRing(ringbufReserveDynptr)},
-	{ID: uapi.FuncRingbufSubmitDynptr, Do: endDynptr("bpf_ringbuf_submit_dynptr", maps.RingBuffer.Submit)},
+	{ID: uapi.FuncRingbufSubmitDynptr, Do: sentDynptr(endDynptr("bpf_ringbuf_submit_dynptr", maps.RingBuffer.Submit))},
 	{ID: uapi.FuncRingbufDiscardDynptr, Do: endDynptr("bpf_ringbuf_discard_dynptr", maps.RingBuffer.Discard)},
 }
 
@@ -234,6 +234,7 @@ func ringbufReserveDynptr(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
 		return c.nullDynptr(c.Args[3], uapi.EINVAL)
 	}
 	c.Run.records[addr] = r
+	c.handedOut(addr, uint64(size))
 	return 0, putDynptr(&c.guest, c.Args[3], dynptr{data: addr, size: uint32(size), kind: dynptrRingbuf})
 }
 
@@ -247,6 +248,16 @@ func endDynptr(name string, finish func(maps.RingBuffer, uint64, uint64) uapi.Er
 			return 0, f
 		}
 		return 0, putDynptr(&c.guest, c.Args[0], dynptr{})
+	})
+}
+
+// sentDynptr is [sentRecord] for the record of a dynptr.
+func sentDynptr(end Impl) Impl {
+	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
+		if d.data != 0 {
+			c.sends(d.data)
+		}
+		return end(c)
 	})
 }
 

@@ -35,11 +35,18 @@ var localKfuncs = []kfuncRow{
 	{Name: "bpf_list_is_last", Args: []proto.Arg{argObject, argObject}, Do: listIsEnd(false)},
 }
 
-// objNew allocates a zeroed object of a struct of the program's own BTF.
+// objNew allocates an object of a struct of the program's own BTF. The kernel clears just the special fields; here everything is zero.
 func objNew(c *Call) (uint64, *vm.Action) {
 	return c.newObject("bpf_obj_new", func(size uint64, name string) uint64 {
 		fields := c.objectFields(btf.ID(uint32(c.Args[0])))
-		return c.heap.Alloc(size, name, maps.Guards(fields), fields)
+		addr := c.heap.Alloc(size, name, maps.Guards(fields), fields)
+		if addr != 0 {
+			c.handedOut(addr, size)
+			for _, f := range fields {
+				c.Mem.Define(addr+uint64(f.Off), uint64(f.Size))
+			}
+		}
+		return addr
 	})
 }
 

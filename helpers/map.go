@@ -124,7 +124,6 @@ type eachElem struct {
 	at           maps.Cursor
 	done         uint64
 	cpu          int
-	made         uint64 // calls that an engine made, whose keys are not counted yet
 }
 
 func (s eachElem) next(t *vm.Thread) (uint64, *vm.Action) {
@@ -156,17 +155,12 @@ func (s eachElem) Turns() (vm.Turns, bool) {
 
 // At implements [vm.Turner].
 func (s eachElem) At(at vm.Turns) vm.Continuation {
-	s.made += at.I + 1 - s.done
 	s.at, s.done = maps.After(uint32(at.I)), at.I+1
 	return s
 }
 
 // Resume implements [vm.Continuation].
 func (s eachElem) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
-	if s.made != 0 {
-		envOf(t).Mem.NoteMoved(s.made * uint64(s.m.Spec().KeySize))
-		s.made = 0
-	}
 	if f := callbackReturned("bpf_for_each_map_elem", ret); f != nil {
 		return 0, f
 	}

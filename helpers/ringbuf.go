@@ -3,6 +3,7 @@ package helpers
 import (
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -10,7 +11,7 @@ import (
 var ringbufHelpers = []row{
 	{ID: uapi.FuncRingbufOutput, Do: onRing(ringbufOutput)},
 	{ID: uapi.FuncRingbufReserve, Do: onRing(ringbufReserve)},
-	{ID: uapi.FuncRingbufSubmit, Do: endRecord("bpf_ringbuf_submit", maps.RingBuffer.Submit)},
+	{ID: uapi.FuncRingbufSubmit, Do: sentRecord(endRecord("bpf_ringbuf_submit", maps.RingBuffer.Submit))},
 	{ID: uapi.FuncRingbufDiscard, Do: endRecord("bpf_ringbuf_discard", maps.RingBuffer.Discard)},
 	{ID: uapi.FuncRingbufQuery, Do: onRing(ringbufQuery)},
 }
@@ -26,6 +27,7 @@ func ringbufReserve(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
 		return 0, nil
 	}
 	c.Run.Held.Take(held.Record, addr, "")
+	c.handedOut(addr, c.Args[1])
 	c.Run.records[addr] = r
 	return addr, nil
 }
@@ -48,6 +50,31 @@ func endRecord(by string, finish func(maps.RingBuffer, uint64, uint64) uapi.Errn
 	return func(c *Call) (uint64, *vm.Action) {
 		c.Run.Held.Give(held.Record, c.Args[0])
 		return 0, c.finishRecord(by, c.Args[0], c.Args[1], finish)
+	}
+}
+
+// handedOut marks memory that the kernel hands to the program without clearing it.
+func (c *Call) handedOut(addr, n uint64) {
+	if c.Thread.Tracks() {
+		c.Mem.Unwrite(addr, n)
+	}
+}
+
+// sentRecord tells which bytes of a record leave the program, before end ends it.
+func sentRecord(end Impl) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		c.sends(c.Args[0])
+		return end(c)
+	}
+}
+
+// sends reports the record at addr as read.
+func (c *Call) sends(addr uint64) {
+	if !c.Thread.Tracks() {
+		return
+	}
+	if r := c.Mem.Find(addr); r != nil && r.Kind == mem.RingbufRecord && r.Base == addr {
+		c.Mem.Leaves(addr, r.Size)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 var xdpHelpers = []row{
-	{ID: uapi.FuncXDPAdjustHead, Do: xdpAdjust((*kernel.Packet).AdjustHead)},
+	{ID: uapi.FuncXDPAdjustHead, Do: onPacket(xdpAdjustHead)},
 	{ID: uapi.FuncXDPAdjustTail, Do: xdpAdjust((*kernel.Packet).AdjustTail)},
 	{ID: uapi.FuncXDPAdjustMeta, Do: xdpAdjust((*kernel.Packet).AdjustMeta)},
 	{ID: uapi.FuncXDPLoadBytes, Do: onPacket(xdpLoadBytes)},
@@ -19,6 +19,16 @@ func xdpAdjust(move func(*kernel.Packet, int32) uapi.Errno) Impl {
 	return onPacket(func(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 		return errnoRet(move(ctx.Packet, int32(uint32(c.Args[1])))), nil
 	})
+}
+
+// xdpAdjustHead adds room that the kernel does not clear.
+func xdpAdjustHead(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+	delta := int32(uint32(c.Args[1]))
+	errno := ctx.Packet.AdjustHead(delta)
+	if errno == 0 && delta < 0 {
+		c.handedOut(ctx.Packet.Data(), uint64(-int64(delta)))
+	}
+	return errnoRet(errno), nil
 }
 
 // xdpRange checks a range of the packet (bpf_xdp_pointer).

@@ -196,10 +196,10 @@ func (r *Runner) step(ctx context.Context, res *Result, stage Stage, p *loader.P
 		if s.Err != nil {
 			res.Skipped = firstLine(s.Err.Error())
 		}
-	case got.Status == machine.StatusAbsent, got.Status == machine.StatusRefused:
+	case got.Status == machine.StatusAbsent:
 		res.fail(Errored, exitcode.Load, "%s: %s", who, reason(got, s.Err))
-	case got.Status == machine.StatusNotSimulated:
-		res.fail(Errored, exitcode.NotSimulated, "%s: %s", who, reason(got, s.Err))
+	case got.Status.Exit() != exitcode.OK:
+		res.fail(Errored, got.Status.Exit(), "%s: %s", who, reason(got, s.Err))
 	case got.Fault != nil:
 		res.fail(Errored, exitcode.Fault, "%s: %s", who, reason(got, s.Err))
 	default:

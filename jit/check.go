@@ -15,6 +15,7 @@ type checker struct {
 	report       func(string)
 	state        *vm.Snapshot
 	memory, then []byte // of the arena, before and after
+	moved        uint64 // bytes that count as work of helpers, before
 }
 
 // arenaBytes returns all bytes of the arena that native code may have changed: the engine's own memory, until its owner
@@ -27,6 +28,7 @@ func (e *Engine) arenaBytes() []byte {
 func (c *checker) before(e *Engine, t *vm.Thread) {
 	c.state = t.Snapshot()
 	c.memory = append(c.memory[:0], e.arenaBytes()...)
+	c.moved = e.mem.Moved()
 }
 
 // compare executes the n instructions that native code executed again, on the interpreter. It reports whether the
@@ -34,7 +36,7 @@ func (c *checker) before(e *Engine, t *vm.Thread) {
 // remains to be executed.
 func (c *checker) compare(e *Engine, t *vm.Thread, n uint64, returned bool) bool {
 	native := t.Snapshot()
-	live := e.arenaBytes()
+	live, charged := e.arenaBytes(), e.mem.Moved()
 	c.then = append(c.then[:0], live...)
 	copy(live, c.memory)
 	t.Restore(c.state)
@@ -54,6 +56,12 @@ func (c *checker) compare(e *Engine, t *vm.Thread, n uint64, returned bool) bool
 		}
 		diff = fmt.Sprintf("the byte at %#x is %#x, not %#x", e.arena.Base+uint64(at), c.then[at], live[at])
 	}
+	// Both begin with what was charged before; what the interpreter charged comes on top of what native code did.
+	if again := e.mem.Moved() - charged; diff == "" && again != charged-c.moved {
+		diff = fmt.Sprintf("%d bytes of helpers' work are charged, the interpreter charges %d", charged-c.moved, again)
+	}
+	e.mem.TakeMoved()
+	e.mem.NoteMoved(charged)
 	if diff != "" {
 		c.report(fmt.Sprintf("%s: native code from slot %d on: %s", img.Name, pc, diff))
 	}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -32,4 +33,22 @@ func (k *Kernel) Unpark(p Parked) {
 		k.ForbidLoads()
 	}
 	k.SetSink(p.observer)
+}
+
+// Stream is what a run reads of things that go on by themselves: time and random numbers.
+type Stream struct {
+	clock clock.Clock
+	rand  random
+}
+
+// Stream returns the time and the state of the generator of random numbers.
+func (k *Kernel) Stream() Stream { return Stream{*k.clock, k.rand} }
+
+// SetStream continues with time and random numbers that Stream returned: runs whose order must not change what they read have one each.
+func (k *Kernel) SetStream(s Stream) { *k.clock, k.rand = s.clock, s.rand }
+
+// Later returns the stream with its time ns nanoseconds later.
+func (s Stream) Later(ns uint64) Stream {
+	s.clock.Advance(ns)
+	return s
 }

@@ -182,6 +182,9 @@ func (t *Target) nearestMatches(pattern string) []string {
 
 // offer names the hooks that the program may mean, or returns "".
 func offer(lp *LinkedProgram, near []string) string {
+	if placeholder(lp.AttachTo) {
+		return fmt.Sprintf("the name looks like a placeholder that the program's loader replaces; if it is one, --attach %s=NAME does so here", lp.Name)
+	}
 	if len(near) == 0 {
 		return ""
 	}
@@ -195,6 +198,12 @@ func offer(lp *LinkedProgram, near []string) string {
 		return text // what merely resembles it does something else
 	}
 	return fmt.Sprintf("%s; retarget with --attach %s=%s", text, lp.Name, to)
+}
+
+// placeholder reports whether a target is one that loaders replace, by the names that projects give those: dummy_fentry, PLACEHOLDER, replace_me.
+func placeholder(target string) bool {
+	name := strings.ToLower(target)
+	return strings.HasPrefix(name, "dummy") || strings.HasPrefix(name, "placeholder") || strings.HasPrefix(name, "replace_me") || name == "todo" || name == "xxx"
 }
 
 // sameHook reports whether two names are likely to be of one hook: a misspelling, or what other releases call the function.

@@ -54,7 +54,8 @@ func (acc *accounts) instrument(p *program, pc int, f *vm.Func) {
 			}
 		}
 		r0, action := fn(t, args)
-		if acc.work.left -= callWork; acc.work.left > int64(acc.mem.Moved()) && acc.work.err == nil {
+		w, moved := &acc.work, acc.mem.Moved()
+		if w.left -= callWork; moved < workSlice && w.left > int64(moved-w.seen) && w.err == nil {
 			return r0, action
 		}
 		return acc.look(t, r0, action)
@@ -68,7 +69,7 @@ const (
 	bytesPerInsn = 8
 	// callWork is the work of a call, besides the bytes it moves.
 	callWork = 256
-	// workSlice is the work between two checks.
+	// workSlice is the work between two checks whether the run was cancelled, and the number of bytes after which they are charged.
 	workSlice = 16 << 20
 )
 
@@ -77,7 +78,8 @@ const paused = "work"
 
 // work is the work that helpers did.
 type work struct {
-	left  int64  // rest of the slice
+	left  int64  // rest of the slice, without the bytes moved in it
+	seen  uint64 // bytes moved before the slice that are not charged yet
 	spent uint64 // instructions that the bytes moved since the start are worth
 	start uint64 // vm.Thread.Starts at that start
 	err   error  // nothing more can be recorded
@@ -89,15 +91,19 @@ func (acc *accounts) look(t *vm.Thread, r0 uint64, a *vm.Action) (uint64, *vm.Ac
 	if n := t.Starts(); n != w.start {
 		w.start, w.spent = n, 0
 	}
-	w.left = workSlice
-	w.spent += acc.mem.TakeMoved() / bytesPerInsn
+	// When bytes are charged must not depend on the engine, which executes some calls on its own: it follows from the bytes alone.
+	charged := acc.mem.Moved() >= workSlice
+	if charged {
+		w.spent += acc.mem.TakeMoved() / bytesPerInsn
+	}
+	w.left, w.seen = workSlice, acc.mem.Moved()
 	err := w.err
 	w.err = nil
 	switch {
 	case a != nil && a.Kind == vm.ActFault:
 	case err != nil:
 		return 0, vm.FaultAction(&vm.Fault{Kind: vm.NotSimulated, Text: err.Error()})
-	case t.Insns()+w.spent > acc.cfg.MaxInsns:
+	case charged && t.Insns()+w.spent > acc.cfg.MaxInsns:
 		return 0, vm.FaultAction(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions, counting %d bytes moved by helpers as one", acc.cfg.MaxInsns, bytesPerInsn)})
 	case !t.Suspended():
 		t.Suspend(paused)
@@ -111,7 +117,7 @@ func (acc *accounts) goOn() { acc.work.start = acc.thread.Starts() }
 // step runs the thread for at most n instructions. The end of a slice of work counts as the end of a budget, because
 // the run may have been cancelled.
 func (acc *accounts) step(n uint64) vm.Stop {
-	stop := acc.thread.Run(n)
+	stop := acc.rec.follow(n)
 	if stop == vm.Stopped && acc.thread.StopReason() == paused {
 		return vm.Budget
 	}

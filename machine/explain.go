@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
@@ -25,7 +26,7 @@ func (m *Machine) explain(f *vm.Fault) *Fault {
 		out.Text = decode.Disassemble(p.lp.Insns, f.PC, p.lp.Symbols())
 	}
 	if line, ok := p.lp.LineAt(f.PC); ok {
-		out.Source, out.Line = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col), line.Text
+		out.Source, out.Line = sourceOfLine(line), line.Text
 	}
 	out.Hint = m.hint(p, f)
 	if f.Mem != nil && f.Mem.Kind == mem.UseAfterFree {
@@ -45,6 +46,19 @@ func (m *Machine) recall(out *Fault, f *mem.Fault) {
 			out.Released = p.place(t.PC)
 		}
 	}
+}
+
+// sourceOfLine returns "file:line:col".
+func sourceOfLine(line btf.LineInfo) string {
+	return fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)
+}
+
+// lineOf returns the position and the text of an instruction's source line, empty without line information.
+func (p *program) lineOf(pc int) (source, text string) {
+	if line, ok := p.lp.LineAt(pc); ok && line.Line != 0 {
+		return sourceOfLine(line), line.Text
+	}
+	return "", ""
 }
 
 // place names an instruction and its source line: "insn 4 (file.c:12: x = f();)".

@@ -10,6 +10,10 @@ import (
 
 // brokenPacket lists what the program broke in a packet that goes on. A dropped packet may be in any state.
 func brokenPacket(p *program, res *Result) []finding.Finding {
+	row := progtype.Of(p.lp.Type)
+	if row.Packet == progtype.ReadsPacket || row.Layer != progtype.Link && row.Layer != progtype.Network {
+		return nil // it cannot change a packet, or gets what is in several
+	}
 	if res.Fault != nil || res.PacketIn == nil || !progtype.GoesOn(p.lp.Type, int32(res.Ret)) {
 		return nil
 	}

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/machine/finding"
 )
 
 // engines makes a machine for each engine. That of EngineBoth fails the test when they differ.
@@ -43,9 +45,23 @@ func TestResultsDoNotDependOnTheEngine(t *testing.T) {
 				if name == "interp" {
 					want = got
 				}
+				if name == "both" { // native code must execute everything, so nothing is tracked
+					dropLeaks(want[:])
+				}
 				require.Equal(t, want, got, name)
 			}
 		})
+	}
+}
+
+func dropLeaks(of [][]machine.Result) {
+	for _, list := range of {
+		for i := range list {
+			list[i].Findings = slices.DeleteFunc(list[i].Findings, func(f finding.Finding) bool { return f.Kind == finding.Leak })
+			if len(list[i].Findings) == 0 {
+				list[i].Findings = nil
+			}
+		}
 	}
 }
 

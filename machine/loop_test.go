@@ -289,7 +289,8 @@ func TestLoopGoesOnWithOtherPrograms(t *testing.T) {
 			_, err := l.Run(context.Background())
 			require.NoError(t, err)
 			l.Finish()
-			res := run(t, m, "leave")
+			res, err := m.Run(context.Background(), "leave", machine.Input{IgnoreUnset: true}) // native code tracks just the first runs
+			require.NoError(t, err)
 			require.Len(t, res.Events, 1, "the exit finds what the entry stored")
 			got := append(whole(m), everything(res))
 			if n < 2 {
@@ -307,16 +308,18 @@ type counting struct{ n uint64 }
 
 func (c *counting) Step(*loader.LinkedProgram, int, int, *[11]uint64, *[11]uint64) { c.n++ }
 
-// TestLoopsAreTraced: a tracer sees every instruction of a loop's run, which is the run without it; overrides answer helpers from the next run on.
+// TestLoopsAreTraced: a tracer sees every instruction of a loop's run, which is the run without it; overrides answer the helpers of the next one.
 func TestLoopsAreTraced(t *testing.T) {
-	linked := load(t, "../testdata/objects/clang-14/gates.o", target(t, embedded.Name))
+	linked := load(t, "../testdata/objects/clang-14/stops.o", target(t, embedded.Name))
 	m := compose(t, linked, machine.Config{Engine: machine.EngineJIT})
 	l, _, err := m.Loop("from_root", machine.Input{})
 	require.NoError(t, err)
 	run := func() machine.LoopOutcome {
 		out, err := l.Run(context.Background())
 		require.NoError(t, err)
-		return *out
+		got := *out
+		got.New = false // of the first of equal runs alone
+		return got
 	}
 	plain := run()
 	c := &counting{}
@@ -325,7 +328,6 @@ func TestLoopsAreTraced(t *testing.T) {
 	assert.Equal(t, plain.Insns, c.n)
 	l.SetOverrides(map[string]machine.Override{"bpf_get_current_uid_gid": {Returns: []uint64{0}}})
 	assert.Greater(t, run().Insns, plain.Insns)
-	l.SetOverrides(nil)
 	l.Trace(nil)
 	assert.Equal(t, plain, run())
 }

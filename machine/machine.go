@@ -107,6 +107,7 @@ type Machine struct {
 	here   func() (*vm.Image, int)
 
 	untracked bool     // runs are being timed
+	observer  Observer // of runs, or nil
 	host      mem.Host // memory that programs make the simulation keep
 }
 
@@ -201,6 +202,7 @@ func (m *Machine) compose() (err error) {
 	if !m.cfg.Strict {
 		m.mem.OnUnset = m.unset
 	}
+	m.mem.OnUnwritten = func(u mem.Unset) { m.unwritten(u) }
 	m.furnish()
 	m.thread.User = m.env
 	m.here = m.atInsn // created once, because each run needs it

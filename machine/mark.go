@@ -15,6 +15,7 @@ type Mark struct {
 	warned map[string]bool
 	calls  []int
 	work   work
+	moved  uint64 // bytes that are not charged yet
 
 	session func()           // restores the session's own state
 	parked  []func() *parked // the runs on other CPUs
@@ -26,9 +27,7 @@ func (s *Session) Mark() *Mark {
 	k := &Mark{
 		s: s, all: s.m.Snapshot(), res: st.result.clone(), warned: maps.Clone(st.warned), calls: slices.Clone(s.m.calls.n), work: s.m.work, session: s.keep(),
 	}
-	moved := s.m.mem.Moved()
-	k.work.left -= int64(moved)
-	k.work.spent += moved / bytesPerInsn
+	k.moved = s.m.mem.Moved()
 	for _, p := range s.m.runs {
 		k.parked = append(k.parked, p.keep())
 	}
@@ -49,6 +48,7 @@ func (s *Session) Return(k *Mark) {
 	// Counted calls were bound before any run, so there are no new ones.
 	copy(s.m.calls.n, k.calls)
 	s.m.mem.TakeMoved()
+	s.m.mem.NoteMoved(k.moved)
 	s.m.work = k.work // otherwise each repetition would reach the run's limit sooner
 	if p, ok := owner(s.m.thread.Image()); ok && s.late.call != nil {
 		s.m.run.prog = p

@@ -31,6 +31,7 @@ type parked struct {
 	last   *kernel.Context
 	calls  []int
 	work   work
+	moved  uint64 // bytes that are not charged yet
 }
 
 // Wait is a lock that a program waits for because a run on another CPU holds it.
@@ -49,11 +50,8 @@ func (s *Session) Park() {
 	m := s.m
 	p := &parked{
 		s: s, thread: m.thread.Park(), kernel: m.kernel.Park(), state: m.run, record: m.env.Run, local: m.env.Local, last: m.last,
-		calls: slices.Clone(m.calls.n), work: m.work,
+		calls: slices.Clone(m.calls.n), work: m.work, moved: m.mem.TakeMoved(),
 	}
-	moved := m.mem.TakeMoved()
-	p.work.left -= int64(moved)
-	p.work.spent += moved / bytesPerInsn
 	clear(m.calls.n)
 	m.run, m.env.Run, m.env.Local, m.last = nil, nil, nil, nil
 	m.work = work{left: workSlice}
@@ -73,6 +71,8 @@ func (s *Session) Unpark() {
 	m.kernel.Unpark(p.kernel)
 	m.run, m.env.Run, m.env.Local, m.last = p.state, p.record, p.local, p.last
 	m.work = p.work
+	m.mem.TakeMoved()
+	m.mem.NoteMoved(p.moved)
 	clear(m.calls.n)
 	copy(m.calls.n, p.calls)
 }

@@ -21,6 +21,8 @@ type recorder struct {
 	cfg    *Config
 	events *EventTypes
 
+	scratches scratches
+
 	run   *runState // nil between runs
 	quiet bool      // see Quietly
 }
@@ -36,6 +38,8 @@ type runState struct {
 	overrides map[string]Override
 
 	ignoreUnset bool
+	leaks       leaks
+	copies      copies
 	// passing is a call of a traced function that the program makes or that has returned; passed means that the programs at its entry ran.
 	passing *passing
 	passed  bool

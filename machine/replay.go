@@ -181,10 +181,18 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (*Outcome, error) {
 		r.tracked = on
 	}
 	r.packets++
+	m.beginScratch(r.p)
 	t.Start(m.attached.entry(r.p).img, r.ctx.Addr)
+	if m.observer != nil {
+		m.observer.Begun(r.p.lp, r.ctx)
+	}
 	if err := r.execute(ctx); err != nil {
 		return nil, err
 	}
+	if m.observer != nil && t.Fault() == nil {
+		m.observer.Ended(r.p.lp, r.ctx, t.Ret())
+	}
+	m.endLeaks(r.p, r.ctx)
 	out := r.outcome()
 	r.total.Insns += out.Insns
 	r.ended(made)

@@ -65,6 +65,8 @@ type Input struct {
 
 	// passed is the call that a tracing program runs for.
 	passed *kernel.Passed
+	// interrupts means that it may begin on a CPU in the middle of another run.
+	interrupts bool
 	// sameContext continues with the context that the previous run left.
 	sameContext bool
 }
@@ -181,6 +183,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]e
 	res.Changes = m.changes(before)
 	res.DataOut, res.CtxOut = c.Out(), c.CtxOut()
 	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())
+	m.endLeaks(p, c)
 	res.Findings = append(res.Findings, brokenPacket(p, res)...)
 	if !m.cfg.Uncovered {
 		res.Coverage = m.coverage.of(p)

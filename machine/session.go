@@ -20,6 +20,8 @@ type Session struct {
 	before map[*boundMap][]element
 	res    *Result
 	over   bool
+	// unobserved is set in loops, whose runs are too many.
+	unobserved bool
 
 	overrides map[string]Override
 	in        Input
@@ -45,7 +47,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	if p.img == nil {
 		return nil, res, nil
 	}
-	if busy := m.busy(in.CPU); busy != nil && in.passed == nil {
+	if busy := m.busy(in.CPU); busy != nil && in.passed == nil && !in.interrupts {
 		return nil, nil, &BusyError{in.CPU, busy.p.lp.Name}
 	}
 	if err := m.kernel.SetCPU(in.CPU); err != nil {
@@ -58,10 +60,15 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 		return nil, res, err
 	}
 	m.last = kctx
+	if in.passed == nil {
+		m.mem.TakeMoved() // by what made the run, or was before it
+		m.work.left, m.work.seen = workSlice, 0
+	}
 	m.begin(p, kctx, res, in.Overrides)
 	m.run.ignoreUnset = in.IgnoreUnset
 	m.thread.Track(m.tracksRun(p, in))
-	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in}
+	m.beginScratch(p)
+	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in, unobserved: m.untracked}
 	for _, addr := range in.Holds {
 		m.env.Run.Held.Take(held.Reference, addr, "argument")
 	}
@@ -70,6 +77,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 		m.env.Run.Cookie, m.env.Run.CgroupStorage = in.Cookie, in.CgroupStorage
 	}
 	m.thread.Start(m.attached.entry(p).img, kctx.Addr)
+	s.begun()
 	return s, res, nil
 }
 
@@ -141,6 +149,7 @@ func (s *Session) Insns() uint64 { return s.insns + s.m.thread.Insns() }
 // Finish ends the run at its current position and returns its result.
 func (s *Session) Finish() *Result {
 	if !s.over {
+		s.ended()
 		s.over = true
 		l := &s.late
 		if l.call != nil { // was stopped in a callback
@@ -173,6 +182,7 @@ func (s *Session) Leave() {
 	}
 	s.over = true
 	s.join()
+	s.m.endScratch(s.p, &s.m.run.leaks)
 	s.m.kernel.SetSink(nil)
 	clear(s.m.calls.n)
 	s.m.run = nil

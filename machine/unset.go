@@ -28,6 +28,8 @@ type StackRead struct {
 	Offsets []int
 	// Text names the reader, the bytes and, if types are known, what they are.
 	Text string
+	// Leaves means that the bytes leave the program, as a finding says.
+	Leaves bool
 }
 
 const (
@@ -65,6 +67,7 @@ func (m *Machine) trackedFor(n, done uint64) uint64 {
 	}
 	if done >= trackedInsns {
 		m.thread.Track(false)
+		m.endScratch(m.run.prog, &m.run.leaks)
 		return n
 	}
 	return min(n, trackedInsns-done)
@@ -95,20 +98,37 @@ func (rec *recorder) unset(u mem.Unset) {
 	if !ok {
 		return
 	}
-	r := StackRead{Program: p.lp.Name, Insn: rec.thread.PC()}
+	r := StackRead{Program: p.lp.Name, Insn: rec.thread.PC(), Leaves: rec.unwritten(u)}
 	for _, off := range u.Offsets {
 		r.Offsets = append(r.Offsets, int(off)-int(u.Region.Size))
 	}
-	if line, ok := p.lp.LineAt(r.Insn); ok && line.Line != 0 {
-		r.Source = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)
-	}
+	r.Source, _ = p.lineOf(r.Insn)
 	reader, what := rec.reader(p, r.Insn, u)
 	r.Text = fmt.Sprintf("%s reads stack bytes that were never written: %s%s", reader, stackBytes(r.Offsets), what)
 	if slices.ContainsFunc(st.result.StackReads, func(o StackRead) bool { return o.Program == r.Program && o.Insn == r.Insn && o.Text == r.Text }) {
 		return
 	}
 	st.result.StackReads = append(st.result.StackReads, r)
-	st.warn(fmt.Sprintf("%s; %s read whatever was there, other kernels refuse that", r, since.UninitStack.Kernels()))
+	if r.Leaves {
+		return
+	}
+	st.warn(r.warning())
+}
+
+// warning is what a run says of the read.
+func (r StackRead) warning() string {
+	return fmt.Sprintf("%s; %s read whatever was there, other kernels refuse that", r, since.UninitStack.Kernels())
+}
+
+// tellOnce drops the warnings about reads at an instruction: a finding says what became of the bytes.
+func (st *runState) tellOnce(program string, insn int) {
+	for i := range st.result.StackReads {
+		r := &st.result.StackReads[i]
+		if r.Program == program && r.Insn == insn {
+			r.Leaves = true
+			st.result.Warnings = slices.DeleteFunc(st.result.Warnings, func(text string) bool { return text == r.warning() })
+		}
+	}
 }
 
 // String returns Text with the source line.

@@ -382,6 +382,26 @@ func (h *hash) copyAll(slot uint32, value []byte) {
 	}
 }
 
+// NextValue implements [Placer].
+func (h *hash) NextValue(cpu int, key []byte) (uint64, bool) {
+	if len(key) < h.index.keySize {
+		return 0, false
+	}
+	key = key[:h.index.keySize]
+	old := h.find(hashKey(key), key)
+	if h.percpu && old != noSlot {
+		return 0, false // in place
+	}
+	if i := max(cpu, 0); old != noSlot && i < len(h.spare) && h.spare[i] != noSlot {
+		return h.addr(h.spare[i], 0), true
+	}
+	slot, ok := h.nextSlot()
+	if !ok {
+		return 0, false
+	}
+	return h.addr(slot, 0), true
+}
+
 func (h *hash) NextKey(key []byte) ([]byte, uapi.Errno) {
 	if key != nil {
 		if len(key) < h.index.keySize {

@@ -69,6 +69,13 @@ type KeyFinder interface {
 	KeyOf(addr uint64) (key []byte, cpu int, ok bool)
 }
 
+// Placer is implemented by maps that give a key another element when it is set.
+type Placer interface {
+	// NextValue returns the guest address of the value that an update of the key on that CPU would write; ok is false if it writes none, or in place, or
+	// if there is no memory for it yet.
+	NextValue(cpu int, key []byte) (addr uint64, ok bool)
+}
+
 // LookupDeleter is implemented by maps with BPF_MAP_LOOKUP_AND_DELETE_ELEM for keyed elements.
 type LookupDeleter interface {
 	// LookupDelete copies the value (for all CPUs, each rounded up to 8 bytes) to value and deletes the element.
@@ -100,6 +107,8 @@ type RingBuffer interface {
 	Records() []Record
 	// TakeRecords returns the same records as Records and forgets them.
 	TakeRecords() []Record
+	// Lost returns the number of records that were refused because the buffer was full.
+	Lost() uint64
 	// Consume makes user space read everything that is complete.
 	Consume()
 	// SetSink passes records to user space as they are created, instead of keeping them.

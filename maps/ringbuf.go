@@ -23,6 +23,7 @@ type ringbuf struct {
 	first   int            // index of pending[0] since creation
 	sink    RingSink       // nil: the records are kept here
 	over    *overwriting   // nil: a full ring accepts no record
+	lost    uint64         // records for which there was no room
 }
 
 // ringRec is a record that user space has not read yet.
@@ -84,10 +85,8 @@ func (r *ringbuf) reserve(size uint64) (int, bool) {
 		return 0, false
 	}
 	n := (size + uapi.RingbufHdrSize + 7) &^ 7
-	if n > r.mask+1 {
-		return 0, false
-	}
-	if !r.room(n) {
+	if n > r.mask+1 || !r.room(n) {
+		r.lost++
 		return 0, false
 	}
 	if r.overwrites() {
@@ -265,6 +264,9 @@ func (r *ringbuf) Records() []Record {
 	return out
 }
 
+// Lost counts records that were larger than the buffer, too.
+func (r *ringbuf) Lost() uint64 { return r.lost }
+
 // TakeRecords reads everything that is complete and forgets it.
 func (r *ringbuf) TakeRecords() []Record {
 	r.Consume()
@@ -287,10 +289,11 @@ type ringbufState struct {
 	first      int
 	last       uint64
 	over       overwriting
+	lost       uint64
 }
 
 func (r *ringbuf) Snapshot() any {
-	s := &ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first, r.last, overwriting{}}
+	s := &ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first, r.last, overwriting{}, r.lost}
 	if r.overwrites() {
 		s.over = overwriting{r.over.pos, slices.Clone(r.over.lens)}
 	}
@@ -299,7 +302,7 @@ func (r *ringbuf) Snapshot() any {
 
 func (r *ringbuf) Restore(v any) {
 	s := v.(*ringbufState)
-	r.cons, r.prod, r.first, r.last = s.cons, s.prod, s.first, s.last
+	r.cons, r.prod, r.first, r.last, r.lost = s.cons, s.prod, s.first, s.last, s.lost
 	r.pending, r.records = append(r.pending[:0], s.pending...), append(r.records[:0], s.records...)
 	restoreMap(&r.byAddr, s.byAddr)
 	if r.overwrites() {

@@ -88,6 +88,18 @@ func (s *slab) alloc() (uint32, error) {
 	return slot, nil
 }
 
+// nextSlot returns the slot that alloc would return; false if there is no memory for it yet.
+func (s *slab) nextSlot() (slot uint32, ok bool) {
+	n := len(s.free)
+	switch {
+	case len(s.limbo) > limboSize:
+		return s.limbo[0], true
+	case n > 0:
+		return s.free[n-1], true
+	}
+	return s.used, uint64(s.used)>>s.shift < uint64(len(s.chunks))
+}
+
 func (s *slab) addChunk() error {
 	n := uint64(1) << s.shift
 	r, err := s.mem.AllocArray(n*s.copies, s.size, s.stride, s.region)

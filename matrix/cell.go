@@ -178,6 +178,7 @@ func (r *runner) runObject(o *loader.Object, t *target, again *rerun) *result {
 	}
 	// The clock advances only between programs, so that the number of helper calls before a program reads the time makes no difference.
 	cfg.Clock.Frozen = true
+	cfg.Schedules, cfg.Traffic = true, true
 	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return all(func(c *draft) {
@@ -189,13 +190,18 @@ func (r *runner) runObject(o *loader.Object, t *target, again *rerun) *result {
 		})
 	}
 	defer m.Close()
+	simulated := r.simulations(m)
 	// Optional programs run last, so that they do not affect the others.
 	for _, optional := range []bool{false, true} {
 		for i, lp := range linked.Programs {
 			if lp.Autoload == optional || slices.Contains(again.without, i) || r.ctx.Err() != nil {
 				continue
 			}
-			res.outcomes[i] = r.runProgram(m, i, lp, &drafts[i])
+			if s, ok := simulated[lp.Name]; ok && (drafts[i].Load == LoadOK || drafts[i].Load == LoadUnknown) && !drafts[i].Disabled {
+				res.outcomes[i] = drafts[i].runSimulated(m, lp, s)
+			} else {
+				res.outcomes[i] = r.runProgram(m, i, lp, &drafts[i])
+			}
 			drafts[i].finish()
 		}
 	}

@@ -154,11 +154,11 @@ func (m *Memory) Read(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
 	}
+	m.charge(uint64(len(p)))
 	if b := m.Plain(addr, uint64(len(p))); b != nil {
 		copy(p, b)
 		return nil
 	}
-	m.moved += uint64(len(p))
 	t, f := m.resolve(addr, uint64(len(p)), false)
 	if f != nil {
 		return f
@@ -185,7 +185,7 @@ func (m *Memory) Write(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
 	}
-	m.moved += uint64(len(p))
+	m.charge(uint64(len(p)))
 	t, f := m.resolve(addr, uint64(len(p)), true)
 	if f != nil {
 		return f
@@ -218,7 +218,7 @@ func (m *Memory) Check(addr, size uint64, write bool) *Fault {
 	}
 	_, f := m.resolve(addr, size, write)
 	if f == nil {
-		m.moved += size
+		m.charge(size)
 	}
 	return f
 }
@@ -286,21 +286,38 @@ func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 			if r.ReadOnly && write {
 				return t, m.fault(ReadOnly, addr, size, write)
 			}
-		case ClassUndefined:
+		case ClassUndefined, ClassUnwritten:
 			r := m.blocks[m.blockAt(at)].r
-			if stop+m.base > r.Base+r.Size {
-				return t, m.outOfBounds(addr, size, write, r.Base+r.Size-m.base)
+			lo, hi := r.bounds(at + m.base)
+			if stop+m.base > hi {
+				return t, m.outOfBounds(addr, size, write, hi-m.base)
+			}
+			if at+m.base < lo {
+				return t, m.outOfBounds(addr, size, write, at)
 			}
 			if write {
+				if len(r.Guards) != 0 {
+					if f := m.guarded(addr, size); f != nil {
+						return t, f
+					}
+				}
 				t.undef = true
-			} else if mask := byteMask(at, stop); m.undefMask(at/granule)&mask != 0 {
+				at = next
+				continue
+			}
+			k, mask := m.marksOf(at/granule, c), byteMask(at, stop)
+			if loud := k.unset &^ k.quiet & mask; loud != 0 {
 				if m.OnUnset == nil {
 					f := m.fault(NeverSet, addr, size, write)
-					f.Delta = int64(at&^(granule-1)+uint64(bits.TrailingZeros8(m.undefMask(at/granule)&mask))+m.base) - int64(f.Region.Base)
+					f.Delta = int64(at&^(granule-1)+uint64(bits.TrailingZeros8(loud))+m.base) - int64(f.Region.Base)
 					return t, f
 				}
-				unset.add(r, m.base, at, m.undefMask(at/granule)&mask)
+				unset.Offsets = appendOffsets(unset.Offsets, r, m.base, at, loud)
 			}
+			if quiet := k.quiet & mask; quiet != 0 && m.OnUnwritten != nil {
+				unset.Unwritten = appendOffsets(unset.Unwritten, r, m.base, at, quiet)
+			}
+			unset.Region = r
 		case ClassView:
 			return m.resolveView(t, addr, size, write)
 		case ClassFreed:
@@ -315,7 +332,7 @@ func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 	}
 	if unset.Region != nil {
 		unset.Addr, unset.Size = addr, size
-		m.OnUnset(unset)
+		m.report(unset)
 	}
 	return t, nil
 }

@@ -112,7 +112,7 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	p := &m.slab[0]
 	m.slab = m.slab[1:]
 	*p = r
-	p.Base, p.Size, p.Freed, p.resting, p.why = m.base+lo, size, false, false, ""
+	p.Base, p.Size, p.Freed, p.unwritten, p.resting, p.why = m.base+lo, size, false, false, false, ""
 	p.block, p.ext, p.extSz, p.part = bi, p.Base, size, nil
 	if old := b.r; old != nil {
 		// The old region is unreachable but shares a slab with others: it must not keep its owner alive.
@@ -265,15 +265,21 @@ func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	case hi < end:
 		m.changed(span{hi, end})
 	}
-	if len(m.undef) == 0 && len(m.watched) == 0 && len(m.watches) == 0 {
+	if !r.unwritten && len(m.undef) == 0 && len(m.watched) == 0 && len(m.watches) == 0 {
 		m.moveEdges(r, lo, hi)
 		return nil
 	}
 	start, end := r.ext-m.base, (r.ext-m.base+r.extSz+granule-1)&^(granule-1)
+	unwritten := m.Unwritten(r.Base, r.Size)
 	m.dropMarks(start, end)
 	m.fill(start, end, ClassRedzone)
 	r.Base, r.Size = lo, hi-lo
 	m.paint(r)
+	for _, addr := range unwritten {
+		if r.Contains(addr) {
+			m.Unwrite(addr, 1)
+		}
+	}
 	m.rewatch()
 	return nil
 }

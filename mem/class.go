@@ -21,6 +21,8 @@ const (
 	ClassMixed Class = 0xa0
 	// ClassUndefined marks allocated bytes that were never written; a side table records which of the eight.
 	ClassUndefined Class = 0xb0
+	// ClassUnwritten marks bytes that this run did not write, though it may read them; the same side table records which.
+	ClassUnwritten Class = 0xb8
 	// ClassView marks memory whose accesses go to the region's View.
 	ClassView Class = 0xc0
 	// ClassFreed marks memory of a freed region.

@@ -57,7 +57,7 @@ type Memory struct {
 	slab       []Region
 
 	windows []*Window
-	undef   map[uint64]uint8 // granule -> mask of bytes not set; absent = all eight
+	undef   map[uint64]marks // by granule; absent = all eight bytes, see wholeMarks
 	watches []Watch
 	watched map[uint64]Class // granule -> class beneath the watch
 	watchID int
@@ -69,8 +69,12 @@ type Memory struct {
 	// contents. Without it such reads are faults.
 	OnUnset func(Unset)
 
+	// OnUnwritten is called for reads of bytes that this run did not write ([Memory.Unwrite]) if none of them is unset.
+	OnUnwritten func(Unset)
+
 	moved   uint64 // see Moved
 	trusted bool   // see StoreField
+	marked  bool   // Unwrite was called
 
 	lastSnap *Snapshot
 	journal  journal
@@ -180,6 +184,17 @@ type ArenaInfo struct {
 // Arena describes the arena to an engine.
 func (m *Memory) Arena() ArenaInfo {
 	return ArenaInfo{Data: m.data, Shadow: m.shadow, Base: m.base, Size: m.limit, Truncate: m.ptrLen == 4, Big: m.big}
+}
+
+// bulk is the size in bytes from which an access on a program's behalf is work that counts. What is smaller costs no more than the instructions
+// around the call; engines do some of it on their own and count nothing, and whether its bytes are plain memory depends on the engine.
+const bulk = 64
+
+// charge counts an access of n bytes if it is a bulk one.
+func (m *Memory) charge(n uint64) {
+	if n >= bulk {
+		m.moved += n
+	}
 }
 
 // Moved returns the number of bytes copied or checked in bulk since the last [Memory.TakeMoved], which measures the

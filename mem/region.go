@@ -86,6 +86,8 @@ type Region struct {
 
 	part *Region // an object in the extent after the bounds, see [Memory.Attach]
 
+	unwritten bool // bytes may be marked by Unwrite
+
 	resting bool   // freed, but its space is kept (see [Memory.Rest])
 	why     string // what ended it, when that is known: "bpf_x moved"
 }

@@ -128,6 +128,10 @@ func (m *Memory) TracksStores() bool { return m.seals.least != 0 }
 // Written records that the host writes [addr, addr+n) through a view, such as that of [Memory.Bytes].
 func (m *Memory) Written(addr, n uint64) {
 	if off := (addr & m.mask) - m.base; off < m.limit && n != 0 {
-		m.unseal(off, off+min(n, m.limit-off))
+		n = min(n, m.limit-off)
+		m.unseal(off, off+n)
+		if m.marked {
+			m.define(off, n)
+		}
 	}
 }

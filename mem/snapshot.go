@@ -20,7 +20,7 @@ type Snapshot struct {
 	quarantine   []int32
 	quarBytes    uint64
 	windows      []windowSnapshot
-	undef        map[uint64]uint8
+	undef        map[uint64]marks
 	watches      []Watch
 	watched      map[uint64]Class
 	watchID      int

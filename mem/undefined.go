@@ -4,17 +4,51 @@ package mem
 type Unset struct {
 	Addr, Size uint64 // of the read
 	Region     *Region
-	// Offsets are the offsets of the bytes in the region, ascending.
-	Offsets []uint64
+	// Offsets are the offsets of the bytes in the region that count as unset, Unwritten those of the bytes that this run did not write
+	// but may read ([Memory.Unwrite]); both ascending. Unwritten is valid only during the call.
+	Offsets, Unwritten []uint64
 }
 
-// add records the bytes of the granule that contains arena offset at.
-func (u *Unset) add(r *Region, base, at uint64, mask uint8) {
-	u.Region = r
+// marks are the unwritten bytes of a granule as a mask, and those of them whose reads are allowed.
+type marks struct{ unset, quiet uint8 }
+
+// wholeMarks are those of a granule that no byte of was written.
+var wholeMarks = [2]marks{{unset: 0xff}, {unset: 0xff, quiet: 0xff}}
+
+// marked reports whether granules of the class have marks.
+func (c Class) marked() bool { return c == ClassUndefined || c == ClassUnwritten }
+
+// marksOf returns the marks of granule g, which has class c beneath watches.
+func (m *Memory) marksOf(g uint64, c Class) marks {
+	if !c.marked() {
+		return marks{}
+	}
+	if k, ok := m.undef[g]; ok {
+		return k
+	}
+	if c == ClassUnwritten {
+		return wholeMarks[1]
+	}
+	return wholeMarks[0]
+}
+
+// appendOffsets appends the bytes of a mask, of the granule that contains arena offset at.
+func appendOffsets(to []uint64, r *Region, base, at uint64, mask uint8) []uint64 {
 	for i := range uint64(granule) {
 		if mask&(1<<i) != 0 {
-			u.Offsets = append(u.Offsets, at&^(granule-1)+i+base-r.Base)
+			to = append(to, at&^(granule-1)+i+base-r.Base)
 		}
+	}
+	return to
+}
+
+// report tells of a read of unwritten bytes.
+func (m *Memory) report(u Unset) {
+	switch {
+	case len(u.Offsets) > 0:
+		m.OnUnset(u)
+	case len(u.Unwritten) > 0:
+		m.OnUnwritten(u)
 	}
 }
 
@@ -51,12 +85,21 @@ func (m *Memory) MarkDefined(r *Region) {
 	m.rewatch()
 }
 
-// undefMask returns the unwritten bytes of a granule of ClassUndefined.
-func (m *Memory) undefMask(g uint64) uint8 {
-	if mask, ok := m.undef[g]; ok {
-		return mask
+// under returns the class of granule g beneath watches.
+func (m *Memory) under(g uint64) Class {
+	if c, ok := m.watched[g]; ok {
+		return c
 	}
-	return 0xff
+	return m.class(g)
+}
+
+// setUnder sets the class of granule g beneath watches.
+func (m *Memory) setUnder(g uint64, c Class) {
+	if _, ok := m.watched[g]; ok {
+		m.watched[g] = c
+	} else {
+		m.setClass(g, c)
+	}
 }
 
 // define records that [off, off+n) was stored to.
@@ -64,34 +107,37 @@ func (m *Memory) define(off, n uint64) {
 	for at, end := off, off+n; at < end; {
 		next := (at | (granule - 1)) + 1
 		g := at / granule
-		c, watched := m.class(g), false
-		if under, ok := m.watched[g]; ok {
-			c, watched = under, true
-		}
-		if c == ClassUndefined {
+		if c := m.under(g); c.marked() {
 			m.journal.marks = true
-			m.touch(m.blockAt(at))
-			mask := m.undefMask(g) &^ byteMask(at, min(next, end))
-			// Bytes of the granule past the end of the region never become valid.
 			r := m.blocks[m.blockAt(at)].r
-			valid := min(r.Base+r.Size-m.base-g*granule, granule)
-			if mask&uint8(1<<valid-1) == 0 {
-				delete(m.undef, g)
-				c = Class(valid % granule)
-				if watched {
-					m.watched[g] = c
-				} else {
-					m.setClass(g, c)
-				}
+			if r.Count > 1 {
+				m.touchShadow(g*granule, g*granule+granule)
 			} else {
-				if m.undef == nil {
-					m.undef = make(map[uint64]uint8)
-				}
-				m.undef[g] = mask
+				m.touch(r.block)
+			}
+			k, written := m.marksOf(g, c), byteMask(at, min(next, end))
+			k.unset &^= written
+			k.quiet &^= written
+			// Bytes of the granule outside the region never become valid.
+			lo, hi := r.bounds(at + m.base)
+			lo, hi = lo-m.base, hi-m.base
+			if k.unset&byteMask(max(lo, g*granule), min(hi, g*granule+granule)) == 0 {
+				delete(m.undef, g)
+				m.setUnder(g, boundedClass(g, lo, hi, ClassPlain))
+				m.paintGuards(r, lo)
+			} else {
+				m.setMarks(g, k)
 			}
 		}
 		at = next
 	}
+}
+
+func (m *Memory) setMarks(g uint64, k marks) {
+	if m.undef == nil {
+		m.undef = make(map[uint64]marks)
+	}
+	m.undef[g] = k
 }
 
 // dropMarks drops undefined and watch marks of [lo, hi) before its shadow is rewritten.

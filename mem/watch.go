@@ -68,7 +68,7 @@ func (m *Memory) rewatch() {
 			c := m.class(g)
 			under, ok := m.watched[g]
 			if !ok {
-				if under = c; c >= ClassTrap && c != ClassView && c != ClassUndefined && c != ClassMixed {
+				if under = c; c >= ClassTrap && c != ClassView && !c.marked() && c != ClassMixed {
 					continue // faults anyway
 				}
 				if m.watched == nil {

@@ -242,7 +242,7 @@ func (m *Memory) ReadUser(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
 	}
-	m.moved += uint64(len(p))
+	m.charge(uint64(len(p)))
 	addr &= m.mask
 	clear(p)
 	w := m.window(addr)
@@ -257,7 +257,7 @@ func (m *Memory) WriteUser(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
 	}
-	m.moved += uint64(len(p))
+	m.charge(uint64(len(p)))
 	addr &= m.mask
 	w := m.window(addr)
 	if w == nil || w.Kind != WindowUser {

@@ -237,6 +237,9 @@ func CheckPath(path string) error {
 	return nil
 }
 
+// IsHeader reports whether there is a header of that name, whose fields [FieldNames] lists.
+func IsHeader(layer string) bool { return protocolNamed(layer) != nil }
+
 // FieldNames lists the fields of the named header, or nil if there is no such header.
 func FieldNames(layer string) []string {
 	if p := protocolNamed(layer); p != nil {

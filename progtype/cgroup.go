@@ -46,7 +46,7 @@ var (
 // cgroupRows lists the program types that attach to cgroups.
 var cgroupRows = []Row{
 	{
-		Type: uapi.ProgTypeCgroupSkb, Chain: AllAllow, Since: uapi.R(4, 10),
+		Type: uapi.ProgTypeCgroupSkb, Runs: cgroupPackets, Chain: AllAllow, Since: uapi.R(4, 10),
 		Sections: []Section{
 			{Name: "cgroup_skb/ingress", Attach: uapi.AttachCgroupInetIngress}, {Name: "cgroup_skb/egress", Attach: uapi.AttachCgroupInetEgress},
 			{Name: "cgroup/skb"},
@@ -61,7 +61,7 @@ var cgroupRows = []Row{
 		Returns: from(0, 1), Vocabulary: AllowDeny, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeCgroupSock, Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(4, 10),
+		Type: uapi.ProgTypeCgroupSock, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(4, 10),
 		Sections: []Section{
 			{Name: "cgroup/sock_create", Attach: uapi.AttachCgroupInetSockCreate}, {Name: "cgroup/sock_release", Attach: uapi.AttachCgroupInetSockRelease},
 			{Name: "cgroup/sock", Attach: uapi.AttachCgroupInetSockCreate},
@@ -77,7 +77,7 @@ var cgroupRows = []Row{
 		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
-		Type: uapi.ProgTypeCgroupSockAddr, Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 17),
+		Type: uapi.ProgTypeCgroupSockAddr, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 17),
 		Sections: []Section{
 			{Name: "cgroup/bind4", Attach: uapi.AttachCgroupInet4Bind}, {Name: "cgroup/bind6", Attach: uapi.AttachCgroupInet6Bind},
 			{Name: "cgroup/connect4", Attach: uapi.AttachCgroupInet4Connect}, {Name: "cgroup/connect6", Attach: uapi.AttachCgroupInet6Connect},
@@ -115,14 +115,14 @@ var cgroupRows = []Row{
 		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
-		Type: uapi.ProgTypeSockOps, Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 13),
+		Type: uapi.ProgTypeSockOps, Runs: cgroupPackets, Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 13),
 		Sections: []Section{{Name: "sockops", Attach: uapi.AttachCgroupSockOps}},
 		Attach:   uapi.AttachCgroupSockOps, Attaches: []Attach{{Type: uapi.AttachCgroupSockOps, Since: uapi.R(4, 13)}},
 		Takes: TakesPacket | TakesSocket, Context: sockOpsContext, Layer: Link, Access: Access{Written: []string{"reply", "sk_txhash"}},
 		Returns: from(0, 1),
 	},
 	{
-		Type: uapi.ProgTypeCgroupSockopt, Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(5, 3),
+		Type: uapi.ProgTypeCgroupSockopt, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(5, 3),
 		Sections: []Section{
 			{Name: "cgroup/getsockopt", Attach: uapi.AttachCgroupGetsockopt}, {Name: "cgroup/setsockopt", Attach: uapi.AttachCgroupSetsockopt},
 		},
@@ -135,14 +135,14 @@ var cgroupRows = []Row{
 		Packet: WritesPacket, Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
-		Type: uapi.ProgTypeCgroupSysctl, Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(5, 2),
+		Type: uapi.ProgTypeCgroupSysctl, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(5, 2),
 		Sections: []Section{{Name: "cgroup/sysctl", Attach: uapi.AttachCgroupSysctl}},
 		Attach:   uapi.AttachCgroupSysctl, Attaches: []Attach{{Type: uapi.AttachCgroupSysctl, Since: uapi.R(5, 2)}},
 		Takes: TakesSysctl, Context: sysctlContext, Access: Access{Written: []string{"file_pos"}},
 		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
-		Type: uapi.ProgTypeCgroupDevice, Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(4, 15),
+		Type: uapi.ProgTypeCgroupDevice, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(4, 15),
 		Sections: []Section{{Name: "cgroup/dev", Attach: uapi.AttachCgroupDevice}},
 		Attach:   uapi.AttachCgroupDevice, Attaches: []Attach{{Type: uapi.AttachCgroupDevice, Since: uapi.R(4, 15)}},
 		Takes: TakesDevice, Context: deviceContext,

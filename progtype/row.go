@@ -39,6 +39,8 @@ type Row struct {
 	// Returns lists the ranges of return values by release, oldest first, unless the attach type overrides them. If it is
 	// empty, any value is allowed.
 	Returns []Return
+	// Runs is where programs run and what can interrupt them: the first that fits counts.
+	Runs []Place
 	// Chain is how several programs on one hook decide together, unless the attach type overrides it.
 	Chain Chain
 	// Vocabulary is the set of names for return values.

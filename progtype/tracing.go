@@ -16,7 +16,7 @@ var (
 // tracingRows lists the program types that trace the kernel or user programs, and those that extend the kernel.
 var tracingRows = []Row{
 	{
-		Type: uapi.ProgTypeKprobe, Chain: AllRun, Needs: Perfmon, Standard: true, Since: uapi.R(4, 1),
+		Type: uapi.ProgTypeKprobe, Runs: probes, Chain: AllRun, Needs: Perfmon, Standard: true, Since: uapi.R(4, 1),
 		Sections: []Section{
 			{Name: "kprobe", Flags: HasTarget}, {Name: "kretprobe", Flags: HasTarget | AtReturn},
 			{Name: "uprobe", Flags: HasTarget | User}, {Name: "uprobe.s", Flags: HasTarget | User | Sleeps},
@@ -46,7 +46,7 @@ var tracingRows = []Row{
 		Args:   NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v60}, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypeTracepoint, Chain: AllRun, Needs: Perfmon, Since: uapi.R(4, 7),
+		Type: uapi.ProgTypeTracepoint, Runs: tracepoints, Chain: AllRun, Needs: Perfmon, Since: uapi.R(4, 7),
 		Sections: []Section{
 			{Name: "tracepoint", Flags: HasTarget}, {Name: "tp", Flags: HasTarget},
 			{Name: "tracepoint.s", Flags: HasTarget | Sleeps}, {Name: "tp.s", Flags: HasTarget | Sleeps},
@@ -56,14 +56,14 @@ var tracingRows = []Row{
 		Args: NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v72}, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypePerfEvent, Chain: AllRun, Needs: Perfmon, Standard: true, Since: uapi.R(4, 9),
+		Type: uapi.ProgTypePerfEvent, Runs: nmi, Chain: AllRun, Needs: Perfmon, Standard: true, Since: uapi.R(4, 9),
 		Sections: []Section{{Name: "perf_event"}},
 		Attaches: []Attach{{Type: uapi.AttachPerfEvent, Since: uapi.R(5, 15)}},
 		Takes:    TakesCookie | TakesSample, Context: sampleContext,
 		Args: NumberArgs, Returns: anyReturn, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypeRawTracepoint, Chain: AllRun, Needs: Perfmon, Since: uapi.R(4, 17),
+		Type: uapi.ProgTypeRawTracepoint, Runs: []Place{rawTracepoints}, Chain: AllRun, Needs: Perfmon, Since: uapi.R(4, 17),
 		Sections: []Section{
 			{Name: "raw_tracepoint", Flags: HasTarget}, {Name: "raw_tp", Flags: HasTarget},
 			{Name: "raw_tracepoint.s", Flags: HasTarget | Sleeps}, {Name: "raw_tp.s", Flags: HasTarget | Sleeps},
@@ -72,13 +72,13 @@ var tracingRows = []Row{
 		Args: NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v72}, PrivateStack: true, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeRawTracepointWritable, Chain: AllRun, Needs: Perfmon, Since: uapi.R(5, 2),
+		Type: uapi.ProgTypeRawTracepointWritable, Runs: []Place{rawTracepoints}, Chain: AllRun, Needs: Perfmon, Since: uapi.R(5, 2),
 		Sections: []Section{{Name: "raw_tracepoint.w", Flags: HasTarget}, {Name: "raw_tp.w", Flags: HasTarget}},
 		Takes:    TakesCookie | TakesTarget, Target: RawEvent, Context: numberContext,
 		Args: NumberArgs, Returns: anyReturn,
 	},
 	{
-		Type: uapi.ProgTypeTracing, Chain: AllRun, Needs: Perfmon, Since: uapi.R(5, 5),
+		Type: uapi.ProgTypeTracing, Runs: tracing, Chain: AllRun, Needs: Perfmon, Since: uapi.R(5, 5),
 		Sections: []Section{
 			{Name: "tp_btf", Attach: uapi.AttachTraceRawTp, Flags: HasTarget},
 			{Name: "tp_btf.s", Attach: uapi.AttachTraceRawTp, Flags: HasTarget | Sleeps},
@@ -115,7 +115,7 @@ var tracingRows = []Row{
 		Args: PointerArgs, Returns: from(0, 0), Sleepable: Sleepable{Since: v510}, PrivateStack: true,
 	},
 	{
-		Type: uapi.ProgTypeLSM, Chain: UntilError, Needs: Perfmon, Vocabulary: ErrorNames, Since: uapi.R(5, 7),
+		Type: uapi.ProgTypeLSM, Runs: lsmHooks, Chain: UntilError, Needs: Perfmon, Vocabulary: ErrorNames, Since: uapi.R(5, 7),
 		Sections: []Section{
 			{Name: "lsm", Attach: uapi.AttachLSMMac, Flags: HasTarget}, {Name: "lsm.s", Attach: uapi.AttachLSMMac, Flags: HasTarget | Sleeps},
 			{Name: "lsm_cgroup", Attach: uapi.AttachLSMCgroup, Flags: HasTarget},
@@ -145,7 +145,7 @@ var tracingRows = []Row{
 		Takes:    TakesTarget, Target: OtherProgram, Context: noContext, Returns: anyReturn,
 	},
 	{
-		Type: uapi.ProgTypeSyscall, Since: uapi.R(5, 14),
+		Type: uapi.ProgTypeSyscall, Runs: testRuns, Since: uapi.R(5, 14),
 		Sections: []Section{{Name: "syscall", Flags: Sleeps}},
 		Takes:    TakesBytes, Context: bytesContext, Access: Access{Writes: uapi.R(5, 14)},
 		Returns: anyReturn, Sleepable: Sleepable{Since: uapi.R(5, 14), Always: true}, TestRun: true,

@@ -16,14 +16,9 @@ func RunExit(doc *RunDocument, chosen, strict bool) int {
 			continue
 		}
 		hooks.Add(machine.Status(p.Status))
-		switch p.Status {
-		case "refused":
-			code = exitcode.Worse(code, exitcode.Load)
-		case "fault":
-			code = exitcode.Worse(code, exitcode.Fault)
-		case "not-simulated":
-			code = exitcode.Worse(code, exitcode.NotSimulated)
-		case "absent", "disabled":
+		status := machine.Status(p.Status)
+		code = exitcode.Worse(code, status.Exit())
+		if status == machine.StatusAbsent || status == machine.StatusDisabled {
 			continue
 		}
 		if p.Relocations.PoisonedReached > 0 || strict && p.Relocations.PoisonedMay > 0 {

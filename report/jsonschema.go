@@ -30,6 +30,8 @@ var published = []Published{
 	{"disasm", DisasmDocument{}, nil},
 	{"matrix", MatrixDocument{}, nil},
 	{"bench", BenchDocument{}, nil},
+	{"fuzz", FuzzDocument{}, nil},
+	{"race", RaceDocument{}, nil},
 	{"btf diff", BTFDiffDocument{}, nil},
 	{"btf check", BTFCheckDocument{}, nil},
 	{"btf show", BTFTypesDocument{}, nil},

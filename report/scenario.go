@@ -84,14 +84,8 @@ func ScenarioExit(res *scenario.Result) int {
 	if res.Passed() {
 		return exitcode.OK
 	}
-	unexpected := res.Run.Expect.Status == nil && res.Run.Expect.Fault == nil
-	switch {
-	case res.Status == machine.StatusRefused && unexpected:
-		return exitcode.Load
-	case res.Status == machine.StatusFault && unexpected:
-		return exitcode.Fault
-	case res.Status == machine.StatusNotSimulated && unexpected:
-		return exitcode.NotSimulated
+	if code := res.Status.Exit(); code != exitcode.OK && res.Run.Expect.Status == nil && res.Run.Expect.Fault == nil {
+		return code
 	}
 	return exitcode.Expectation
 }

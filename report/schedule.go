@@ -106,36 +106,48 @@ func (d *RunDocument) AddSchedule(run string, r *schedule.Result) {
 	d.Schedules = append(d.Schedules, out)
 }
 
-// scheduled reports whether a program is an operation of a schedule's scheduler, or of the discipline of traffic.
-func (d *RunDocument) scheduled(prog string) bool {
+// simulated reports whether a program is an operation of a schedule's scheduler or of the discipline of traffic, and whether that ran.
+func (d *RunDocument) simulated(prog string) (ran, known bool) {
 	for i := range d.Schedules {
 		for _, p := range d.Schedules[i].Progs {
 			if p == prog {
-				return true
+				known, ran = true, ran || d.Schedules[i].Status != string(machine.StatusRefused)
 			}
 		}
 	}
 	for i := range d.Traffic {
 		for _, p := range d.Traffic[i].Progs {
 			if p == prog {
-				return true
+				known, ran = true, ran || d.Traffic[i].Status != string(machine.StatusRefused)
 			}
 		}
 	}
-	return false
+	return ran, known
+}
+
+// SetStatus notes what is known of a program that did not run by itself: an operation of a scheduler or a discipline.
+func (d *RunDocument) SetStatus(prog string, s machine.Status) {
+	for i := range d.Programs {
+		if d.Programs[i].Name == prog {
+			d.Programs[i].Status = string(s)
+		}
+	}
 }
 
 // ScheduleExitCode returns the exit code of a schedule that nothing is expected of.
 func ScheduleExitCode(r *schedule.Result) int {
-	switch {
-	case r.Status == machine.StatusNotSimulated:
-		return exitcode.NotSimulated
-	case r.Status == machine.StatusRefused, r.Status == machine.StatusAbsent:
-		return exitcode.Load
-	case r.Status == machine.StatusFault, r.Exit != nil && r.Exit.Kind >= sched.ExitError:
+	if r.Status == machine.StatusOK && r.Exit != nil && r.Exit.Kind >= sched.ExitError {
 		return exitcode.Fault
 	}
-	return exitcode.OK
+	return simulationExit(r.Status)
+}
+
+// simulationExit returns the exit code of a simulation that calls programs: without its hooks there is nothing to run.
+func simulationExit(s machine.Status) int {
+	if s == machine.StatusAbsent {
+		return exitcode.Load
+	}
+	return s.Exit()
 }
 
 // writeSchedule writes a schedule as a table of its tasks.

@@ -492,7 +492,10 @@ func summary(d *RunDocument) string {
 	var order []string
 	for i := range d.Programs {
 		st := d.Programs[i].Status
-		if d.Programs[i].notRun() && !d.scheduled(d.Programs[i].Name) {
+		switch ran, known := d.simulated(d.Programs[i].Name); {
+		case known && !ran && st == "ok":
+			st = "not run"
+		case !known && d.Programs[i].notRun():
 			st = "not chosen"
 		}
 		if counts[st] == 0 {

@@ -136,15 +136,10 @@ func (d *RunDocument) AddTraffic(run string, r *traffic.Result) {
 
 // TrafficExitCode returns the exit code of traffic that nothing is expected of.
 func TrafficExitCode(r *traffic.Result) int {
-	switch {
-	case r.Status == machine.StatusNotSimulated:
-		return exitcode.NotSimulated
-	case r.Status == machine.StatusRefused, r.Status == machine.StatusAbsent:
-		return exitcode.Load
-	case r.Status == machine.StatusFault, len(r.Leaked) > 0, r.Stalled:
+	if r.Status == machine.StatusOK && (len(r.Leaked) > 0 || r.Stalled) {
 		return exitcode.Fault
 	}
-	return exitcode.OK
+	return simulationExit(r.Status)
 }
 
 // write writes traffic as a table of its flows.

@@ -39,6 +39,8 @@ type File struct {
 	Runs   []*Run
 	// Sequence lists the runs that share one machine.
 	Sequence []*Run
+	// Invariants are what holds after every run.
+	Invariants []*Invariant
 
 	found Errors          // mistakes so far; the file can be checked but not run
 	cut   *cutting        // what was left out because it is not valid YAML
@@ -60,6 +62,8 @@ type Setup struct {
 	Kconfig map[string]string
 	Ksyms   []Pair
 	Network *Node
+	// Defaults gives fields of kernel objects that were not set their default values, as in runs without a file.
+	Defaults bool
 	// Xattrs are extended attributes of files.
 	Xattrs map[kernel.XattrKey]string
 }
@@ -106,6 +110,8 @@ type Run struct {
 	Qdisc *Qdisc
 	// Sockets are bytes that move through sockmaps instead, or nil.
 	Sockets *Sockets
+	// Race are programs that run at the same time instead, or nil.
+	Race    *Race
 	damaged bool // part of it could not be read
 
 	// Cookie is the attach cookie (bpf_get_attach_cookie).
@@ -125,7 +131,7 @@ type Run struct {
 }
 
 // ExpectsNothing reports whether the run has no expectations, so that it checks only that the program does not fault.
-func (r *Run) ExpectsNothing() bool { return reflect.ValueOf(r.Expect).IsZero() }
+func (r *Run) ExpectsNothing() bool { return r.Race == nil && reflect.ValueOf(r.Expect).IsZero() }
 
 // HelperAnswer sets what calls of a helper return.
 type HelperAnswer struct {
@@ -139,7 +145,7 @@ type HelperAnswer struct {
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx         *Node
 	Output, Effects, Truncated, Others, Sched, HID *Node
-	Chain, Qdisc, Sends, Receiver                  *Node
+	Chain, Qdisc, Sends, Receiver, Findings        *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []Pair
 	Sockets, Functions                             []Pair
 	Reads                                          []*Node
@@ -211,7 +217,7 @@ func (n *Node) fields(f *form) error {
 		}
 	}
 	for _, m := range f.members {
-		if m.required && n.Get(m.name) == nil && wrong.err() == nil && !n.lost { // otherwise the misspelled key may be the required one
+		if m.required && n.Get(m.name) == nil && (f != fileForm || n.Get("race") == nil) && wrong.err() == nil && !n.lost { // otherwise the misspelled key may be the required one
 			e := n.errorf("%s needs %q", f.name, m.name)
 			e.missing = m.name
 			wrong.add(e)
@@ -225,7 +231,7 @@ func (f *File) decode(root *Node) error {
 		return root.fields(fileForm)
 	}
 	var m mistakes
-	for _, step := range []func(*Node) error{func(n *Node) error { return n.fields(fileForm) }, f.decodeObject, f.decodeKernels, f.decodeKernel, f.decodeTables, f.decodeRuns} {
+	for _, step := range []func(*Node) error{func(n *Node) error { return n.fields(fileForm) }, f.decodeObject, f.decodeKernels, f.decodeKernel, f.decodeTables, f.decodeRuns, f.decodeRaces} {
 		m.add(step(root))
 	}
 	if runs := root.Get("runs"); m.err() == nil || runs != nil && !runs.lost && len(f.Runs) >= len(runs.Items) { // otherwise a run may be missing because of its mistakes
@@ -324,6 +330,12 @@ func (f *File) decodeKernel(root *Node) error {
 			wrong.add(err)
 			f.Kernel.Random = append(f.Kernel.Random, v)
 		}
+	}
+	if v := n.Get("values"); v != nil {
+		if v.Text != "default" && v.Text != "zero" {
+			wrong.add(v.unknown("kind of values", v.Text, []string{"default", "zero"}))
+		}
+		f.Kernel.Defaults = v.Text == "default"
 	}
 	if s := n.Get("seed"); s != nil {
 		v, err := s.uint64("seed")
@@ -451,6 +463,7 @@ func (f *File) decodeTables(root *Node) error {
 		func() (err error) { f.Maps, err = root.Get("maps").pairs("maps"); return err },
 		func() (err error) { f.Globals, err = root.Get("globals").pairs("globals"); return err },
 		func() (err error) { f.Attach, err = root.Get("attach").pairs("attach"); return err },
+		func() error { return f.decodeInvariants(root.Get("invariants")) },
 	)
 }
 

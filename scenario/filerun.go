@@ -71,7 +71,9 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 }
 
 // simulated reports whether the run is a simulation that calls the programs.
-func (r *Run) simulated() bool { return r.Sched != nil || r.Qdisc != nil || r.Sockets != nil }
+func (r *Run) simulated() bool {
+	return r.Sched != nil || r.Qdisc != nil || r.Sockets != nil || r.Race != nil
+}
 
 // needsProg checks that a run has a program, a chain of them, a schedule, traffic, or sockets.
 func (n *Node) needsProg() error {
@@ -213,6 +215,7 @@ func (e *Expect) decode(n *Node) error {
 	e.Packet, e.Ctx, e.Sched, e.HID = n.Get("packet"), n.Get("ctx"), n.Get("sched"), n.Get("hid")
 	e.Qdisc, e.Sends, e.Receiver = n.Get("qdisc"), n.Get("sends"), n.Get("receiver")
 	e.Output, e.Effects, e.Truncated, e.Others, e.Chain = n.Get("output"), n.Get("effects"), n.Get("truncated"), n.Get("others"), n.Get("chain")
+	e.Findings = n.Get("findings")
 	var wrong mistakes
 	wrong.add(n.fields(expectForm))
 	for _, m := range []struct {
@@ -249,6 +252,7 @@ func (e *Expect) check() error {
 	if o := e.Output; o != nil && o.Kind != Scalar {
 		wrong.add(o.errorf("output: want a string, got %s", o.describe()))
 	}
+	wrong.add(e.checkFindings())
 	if f := e.Effects; f != nil && f.Kind != Sequence {
 		wrong.add(f.errorf("effects: want a list, got %s", f.describe()))
 	}

@@ -79,13 +79,23 @@ var fileForm = &form{"scenario", "A scenario file: kernel objects, maps and runs
 	{name: "attach", doc: "Extensions (freplace), fentry and fexit programs that are attached to functions of other programs, as PROGRAM: TARGET or PROGRAM: TARGET:FUNCTION. They run when the target does; without a function it is the one that the section names, else the whole target. What they send, print and change belongs to the run of the target.", shape: mapOf(text)},
 	{name: "defaults", doc: "Defaults for the members of every run; mappings such as args and expect are merged member by member.", shape: formOf(defaultsForm)},
 	{name: "runs", doc: "The runs. Each starts from a fresh machine unless it is part of sequence.", shape: listOf(formOf(runForm)), required: true},
+	{name: "race", doc: "Programs that run at the same time, each item a run of its own. A file with races needs no runs.", shape: listOf(formOf(raceForm))},
 	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
+	{name: "invariants", doc: "What holds after every run of a program, as expressions in the debugger's language.", shape: listOf(formOf(invariantForm))},
+}}
+
+var invariantForm = &form{"invariant", "What holds after every run of a program. Expressions name maps (flows[{saddr = 1}].packets), global variables, pkt (pkt.ip.ttl), ctx, arguments of the hook, enumerators, $retval (the low 32 bits, signed) and $events (runs so far, this one included). Besides the debugger's functions there are old(E), the number that E was before the run; unchanged(X) of a map, a variable or pkt; has(E), whether an element, record or header exists; sum(MAP) and sum(MAP, MEMBER) over all elements and CPUs; count(MAP), its elements (of an array, those that are not zero); sent(BUFFER), the records of this run.", []member{
+	{name: "name", doc: "What the invariant says, for reports (default: the expression).", shape: text},
+	{name: "prog", doc: "The program after whose runs it holds (default: every program).", shape: text},
+	{name: "when", doc: "For which runs it holds (default: all): an expression that is not 0. Runs in which it has no value, because an element or a header does not exist, are left out.", shape: text},
+	{name: "holds", doc: "The expression that is not 0.", shape: text, required: true},
 }}
 
 var kernelForm = &form{"kernel", "The simulated machine.", []member{
 	{name: "cpus", doc: "Number of CPUs.", shape: integer},
 	{name: "clock", doc: "The clocks.", shape: formOf(clockForm)},
 	{name: "random", doc: "The first random numbers programs get.", shape: listOf(integer)},
+	{name: "values", doc: "What fields of kernel objects that were not set read as: zero (default), or default: made-up values, as in runs without a file.", shape: text},
 	{name: "seed", doc: "Seed for all values that are not set.", shape: integer},
 	{name: "kconfig", doc: "Values of CONFIG_ externs.", shape: mapOf(oneOf(text, integer))},
 	{name: "ksyms", doc: "Values of kernel variables.", shape: mapOf(anything)},
@@ -178,6 +188,7 @@ var expectForm = &form{"expect", "The expected results of a run. Anything not li
 	{name: "status", doc: "The program's status: ok, absent, refused, not-simulated, fault.", shape: text},
 	{name: "packet", doc: "The packet after the run: fields by path (ip.ttl: 63, tcp.csum: right, vlan: null for no such layer, payload: text, len: 60), the whole packet as an expression or hex digits, or unchanged.", shape: oneOf(text, mapOf(anything))},
 	{name: "ctx", doc: "The context after the run, as hex digits or members.", shape: oneOf(text, mapOf(anything))},
+	{name: "findings", doc: "What the run finds without being asked: none, or the kinds of all findings, such as [packet].", shape: oneOf(text, listOf(text))},
 }}
 
 // tags lists the tags of values, for the documentation and for messages.

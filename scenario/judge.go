@@ -56,7 +56,7 @@ func (j *judge) all() error {
 		return nil
 	}
 	var wrong mistakes
-	for _, step := range []func(*Expect) error{j.ret, j.chain, j.functions, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.moved, j.receiver, j.device, j.others} {
+	for _, step := range []func(*Expect) error{j.ret, j.chain, j.functions, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.moved, j.receiver, j.device, j.others, j.findings} {
 		if err := step(e); !wrong.add(err) && !j.checking {
 			return err
 		}
@@ -70,6 +70,9 @@ func (j *judge) all() error {
 		if err := j.counts(n, "truncated", "length"); err != nil {
 			return err
 		}
+	}
+	if !j.checking {
+		j.invariants()
 	}
 	if !j.checking && j.run.UnsetStack == FailUnset {
 		j.unsetStack()

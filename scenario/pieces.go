@@ -25,14 +25,18 @@ type piece struct {
 	before int
 }
 
-// spread finds what makes parts of a file depend on each other: anchors, aliases, directives, and more than one document.
-var spread = lazyre.New(`(?m)(^|[\s,:\[{-])[&*]\S|^(---|\.\.\.|%)`)
+// spread finds what makes parts of a file depend on each other: anchors, aliases, tags (which may belong to what follows on another
+// line), block scalars (whose end the parser takes from what follows), directives, and more than one document.
+var spread = lazyre.New(`(?m)(^|[\s,:\[{-])([&*][^\s&]|!|[|>][-+0-9]*[ ]*(#.*)?\r?$)|^(---|\.\.\.|%)`)
 
 // runsKey is the key of the list of runs, alone on its line.
 var runsKey = lazyre.New(`(?m)^runs:[ ]*(#.*)?\r?$`)
 
 // isRun is the first line of a run.
 var isRun = lazyre.New(`^- (\w+:( |$)|\{)`)
+
+// isKey is the line that follows the list: a key without a tag, quotes or other signs that could belong to the line before.
+var isKey = lazyre.New(`^\w+:( |$)`)
 
 // split divides a file at the runs of a list in block style, which it recognises by its indentation, into pieces of a number of lines or
 // more. It returns nil if the file is not of that form. Pieces of another meaning than in the whole file are not valid YAML: only the
@@ -74,7 +78,7 @@ func items(data []byte) (starts []int, end int) {
 		case text[0] == '\t', indent < 0 && !isItem, indent >= 0 && col == indent+1, col <= indent && !isItem && text[0] == '-':
 			return nil, 0
 		case col < indent || col == indent && !isItem:
-			if col != 0 { // not the next key of the file
+			if col != 0 || !isKey.Match(text) { // not the next key of the file
 				return nil, 0
 			}
 			return starts, end

@@ -42,7 +42,9 @@ func TestWhatIsSplit(t *testing.T) {
 		"no newline at the end":    {"runs:\n- prog: a\n- prog: b", 2},
 		"carriage returns":         {"runs:\r\n- prog: a\r\n- prog: b\r\n", 2},
 		"a comment at the key":     {"runs: # all\n- prog: a\n", 1},
-		"text blocks":              {"runs:\n- prog: a\n  name: |\n    - prog: x\n    runs\n- prog: b\n", 2},
+		"text blocks":              {"runs:\n- prog: a\n  name: |\n    - prog: x\n    runs\n- prog: b\n", 0},
+		"a tag in the list":        {"runs:\n- prog: a\n- prog: !\nx: 00\n", 0},
+		"a tag after the list":     {"runs:\n- prog: a\n! x: 1\n", 0},
 		"anchors":                  {"runs:\n- &a {prog: a}\n- *a\n", 0},
 		"an anchor in a mapping":   {"objects: {x: &a 1}\nruns:\n- prog: a\n", 0},
 		"two documents":            {"runs:\n- prog: a\n---\nruns: []\n", 0},
@@ -94,6 +96,9 @@ func FuzzPieces(f *testing.F) {
 	f.Add([]byte("runs:\n- prog: a\n- prog: b\n  args: {x: 1}\nsequence: [a]\n"), uint8(1))
 	f.Add([]byte("runs:\n  - {a: \"\n  - b: \"}\n  - x: 'x'\n"), uint8(1))
 	f.Add([]byte("runs:\n- a: |\n   - x: 1\n- b: >-\n\n    y\n- c:\n"), uint8(2))
+	f.Add([]byte("runs:\n- 0:\n! 0:"), uint8(1))
+	f.Add([]byte("runs:\n- a: \n- b: !\nc: 00"), uint8(1))
+	f.Add([]byte("runs:\n- 0: |\n\n- 0:"), uint8(2))
 	f.Fuzz(func(t *testing.T, data []byte, lines uint8) {
 		if len(data) > 4096 || bounded("f", data) != nil {
 			return

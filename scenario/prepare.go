@@ -59,6 +59,9 @@ func (r *Runner) singles() iter.Seq[*Run] {
 			if run.Functions != nil {
 				list = r.parts[run]
 			}
+			if run.Race != nil {
+				list = run.Race.runs(run)
+			}
 			for _, part := range list {
 				if !yield(part) {
 					return
@@ -182,6 +185,9 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	}
 	if run.Sockets != nil {
 		return nil, r.checkSockets(run)
+	}
+	if run.Race != nil {
+		return nil, r.checkRace(run)
 	}
 	in := p.in
 	for _, a := range run.Args { // the call decides which arguments exist
@@ -366,6 +372,7 @@ func (r *Runner) checkAll() error {
 			if err != nil {
 				wrong.add(run.wrapArg(err))
 			} else {
+				wrong.add(r.checkInvariants(run.Prog, c))
 				c.Leave()
 			}
 			r.m.Restore(r.base)

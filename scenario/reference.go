@@ -37,7 +37,7 @@ func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
 	for _, f := range []*form{fileForm, kernelForm, clockForm, networkForm, netDeviceForm, routeForm, neighbourForm, runForm, tracedForm, overrideForm,
-		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm, hidForm, hidDeviceForm, hidEventForm, schedForm, schedTaskForm, qdiscForm, qdiscFlowForm, socketsForm, socketStepForm,
+		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm, hidForm, hidDeviceForm, hidEventForm, schedForm, schedTaskForm, qdiscForm, qdiscFlowForm, socketsForm, socketStepForm, raceForm, raceActorForm,
 		expectForm, expectChainForm, expectFunctionForm, hidExpectForm, expectSchedForm, expectTaskForm, expectFairForm, expectQdiscForm, expectFlowForm, expectFairFlowsForm, expectSocketForm} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n|key|value|meaning|\n|---|---|---|\n", f.name, f.doc)
 		for _, m := range f.members {

@@ -87,7 +87,7 @@ func (r *Runner) All(ctx context.Context, done func(*Result)) ([]*Result, error)
 func (r *Runner) Units(ctx context.Context, units []Unit, done func(*Result)) ([]*Result, error) {
 	var out []*Result
 	for _, u := range units {
-		r.m.Restore(r.base)
+		r.Reset()
 		for _, s := range u.steps {
 			if err := ctx.Err(); err != nil {
 				return out, err
@@ -165,7 +165,10 @@ func unitOf(runs []*Run, pick func(*Run) bool) Unit {
 }
 
 // Reset restores the machine to the state before the first run.
-func (r *Runner) Reset() { r.m.Restore(r.base) }
+func (r *Runner) Reset() {
+	r.m.Restore(r.base)
+	r.inv.reset()
+}
 
 // One executes one run on the machine in its current state.
 func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
@@ -177,6 +180,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		res.Result, res.Skipped, res.Err = &machine.Result{Program: run.Prog, Status: machine.StatusDisabled}, true, p.cannot
 		return res, nil
 	}
+	r.inv.begin()
 	var events []machine.Event
 	var trace []string
 	var late *machine.Fault // of a callback while time advanced
@@ -207,6 +211,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	}
 	if run.Sockets != nil {
 		return res, r.moved(ctx, run, res, start, events, trace)
+	}
+	if run.Race != nil {
+		return res, r.raced(ctx, run, res, start)
 	}
 	faults, err := r.cut(ctx, run, p, res)
 	if err != nil {

@@ -41,6 +41,7 @@ type Runner struct {
 	input map[*Run]*prepared
 	// parts are the runs, one for each function, of those that are of several.
 	parts map[*Run][]*Run
+	inv   invariants
 }
 
 // prepared is the input of a run.
@@ -73,6 +74,16 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 		}
 		if r.Sockets != nil && !wrong.add(r.Sockets.choose(r, obj)) {
 			continue
+		}
+		if r.Race != nil && !wrong.add(r.Race.choose(obj)) {
+			continue
+		}
+		if r.Race != nil {
+			for _, a := range r.Race.Actors {
+				if a.Run != nil {
+					load.Also = append(load.Also, a.Run.Prog)
+				}
+			}
 		}
 		load.Also = append(load.Also, r.Chain...)
 		if _, ok := obj.Program(r.Prog); ok {
@@ -137,6 +148,9 @@ func programNames(obj *loader.Object) []string {
 func (f *File) config(opt Options) machine.Config {
 	cfg := opt.Config
 	cfg.Mode, cfg.Random = kernel.ModeScenario, f.Kernel.Random
+	if f.Kernel.Defaults {
+		cfg.Mode = kernel.ModeDefault
+	}
 	cfg.Xattrs = f.Kernel.Xattrs
 	cfg.Schedules = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Sched != nil })
 	cfg.Traffic = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Qdisc != nil })
@@ -145,6 +159,8 @@ func (f *File) config(opt Options) machine.Config {
 	}
 	if f.Kernel.CPUs != 0 {
 		cfg.CPUs = f.Kernel.CPUs
+	} else if n := f.cpus(); n > max(cfg.CPUs, 2) {
+		cfg.CPUs = n
 	}
 	if f.Kernel.Seed != nil && !opt.SeedWins {
 		cfg.Seed = *f.Kernel.Seed
@@ -286,6 +302,7 @@ func (r *Runner) setUp() error {
 		}
 	}
 	wrong.add(r.prepare())
+	wrong.add(r.setInvariants())
 	r.base = r.m.Snapshot()
 	wrong.add(r.checkAll())
 	return wrong.final()

@@ -13,6 +13,8 @@ func Schema() []byte {
 	root := s.form(fileForm)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "bpfrun scenario"
+	delete(root, "required")
+	root["anyOf"] = []any{map[string]any{"required": []string{"runs"}}, map[string]any{"required": []string{"race"}}}
 	var doc strings.Builder
 	doc.WriteString("Values are written in terms of BTF types. Tags:")
 	for _, t := range tags {

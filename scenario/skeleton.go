@@ -335,6 +335,12 @@ func (s *skeleton) run(lp *loader.LinkedProgram, found *search.Found, args []ker
 	if missed := s.unread(lp, res); len(missed) > 0 {
 		fmt.Fprintf(b, "  # fields relocated but not read in the default run: %s\n", strings.Join(missed, ", "))
 	}
+	s.expect(lp, res)
+}
+
+// expect writes the results of a run as expectations.
+func (s *skeleton) expect(lp *loader.LinkedProgram, res *machine.Result) {
+	b := &s.runs
 	b.WriteString("  expect:\n")
 	if res.Fault != nil {
 		fmt.Fprintf(b, "    fault: %s # %s\n", yamlPlain(faultKind(res.Fault)), firstLine(res.Fault.Error()))

@@ -14,6 +14,15 @@ type Staged struct {
 	Input machine.Input
 	// Fields are set in the context before the first instruction, for contexts of the user ABI.
 	Fields map[string]uint64
+	// Others are programs that begin on other CPUs, in a run of several; Turns are the order in which they execute.
+	Others []Staged
+	Turns  []StagedTurn
+}
+
+// StagedTurn is how many instructions the run on a CPU executes before another one does.
+type StagedTurn struct {
+	CPU   int
+	Insns uint64
 }
 
 // File returns the runner's file.
@@ -22,7 +31,8 @@ func (r *Runner) File() *File { return r.file }
 // Stage brings the machine to the start of a run, for a caller that executes the run itself: it executes the preceding runs of a sequence and
 // advances time as the run requires. It returns an error if the run is impossible on this target.
 func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
-	r.m.Restore(r.base)
+	r.m.Observe(nil) // what the caller executes is judged by nobody
+	r.Reset()
 	units := r.file.Units(func(x *Run) bool { return x == run })
 	if len(units) == 0 {
 		return nil, fmt.Errorf("%s: the file has no such run", run.Name)
@@ -32,6 +42,9 @@ func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
 	}
 	if run.Functions != nil {
 		return nil, &Error{Pos: run.Functions.Node.Pos, Text: "a run of several functions cannot be stepped through: choose one with function: NAME"}
+	}
+	if run.Race != nil {
+		return r.stageRace(ctx, run)
 	}
 	for _, s := range units[0].steps {
 		if s.run == run {

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -164,11 +165,11 @@ func (t *Trace) placeOf(addr uint64, size int) Place {
 	m := t.m
 	r := m.Memory().Find(addr)
 	if c := t.ctx; r != nil && c != nil && c.Region == r {
-		name, given, ok := c.NameAt(addr-c.Addr, uint64(size))
+		name, whole := whole(c, addr-c.Addr, uint64(size))
 		switch {
-		case ok && given:
+		case whole && slices.Contains(c.FieldNames(), name):
 			return Place{Input: ContextField, Name: name}
-		case ok:
+		case whole && c.Region.View == nil:
 			p := Place{Input: Argument, Name: name, Off: int(addr - c.Addr)}
 			if a := c.Arg(name); a != nil {
 				p.ptr = a.Object != nil || a.Spec != nil && a.Spec.SkipMods(a.Type).Kind == btf.KindPtr
@@ -206,6 +207,19 @@ func (t *Trace) placeOf(addr uint64, size int) Place {
 		return Place{Name: n.Text}
 	}
 	return Place{Input: Unmapped}
+}
+
+// whole names the argument or field of a context that bytes are the beginning of; for a field of the user ABI they have to be all of it.
+func whole(c *kernel.Context, off, size uint64) (name string, ok bool) {
+	name, in, ok := c.NameAt(off)
+	if !ok || in != 0 {
+		return "", false
+	}
+	if next, _, more := c.NameAt(off + size); c.Region.View != nil && more && next == name {
+		return "", false
+	}
+	last, in, ok := c.NameAt(off + size - 1)
+	return name, ok && last == name && in == size-1
 }
 
 // variable names part of a section of variables.

@@ -151,12 +151,13 @@ func (s *searching) search(ctx context.Context) (best []Override, err error) {
 // run makes one run of the loop; ok is false if the changed input cannot be given, or if the program faults.
 func (s *searching) run(ctx context.Context, changes []Override) (t *Trace, ok bool, err error) {
 	s.runs++
-	s.loop.SetOverrides(overriding(s.in.Overrides, changes))
+	s.loop.Rewind()
 	if len(s.frame) > 0 && s.changesPacket(changes) {
 		if s.loop.SetPacket(framed(s.frame, s.lead, changes)) != nil {
 			return nil, false, nil
 		}
 	}
+	s.loop.SetOverrides(overriding(s.in.Overrides, changes))
 	t = NewTrace(s.m, s.loop.Context(), changes)
 	s.lead = t.lead
 	s.loop.Trace(t)

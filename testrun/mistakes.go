@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
@@ -77,6 +78,18 @@ func (m *Mistakes) Err() error {
 		}
 	}
 	return sorted(all)
+}
+
+// Exit returns the exit code of the mistakes: 3 if all of them are about objects that cannot be loaded, else 2.
+func (m *Mistakes) Exit() int {
+	for _, list := range m.files {
+		for _, f := range list {
+			if code, ok := exitcode.Of(f.err); !ok || code != exitcode.Load {
+				return exitcode.Usage
+			}
+		}
+	}
+	return exitcode.Load
 }
 
 func sorted(list []foundMistake) error {

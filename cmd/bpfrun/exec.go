@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,12 @@ import (
 type execOptions struct {
 	events, log, socket string
 	keep, root, live    bool
+	noWait              bool
+	timeout             time.Duration
 }
+
+// realClock is the value of --clock with which simulated time is the host's.
+const realClock = "real"
 
 // execCommand is bpfrun exec.
 type execCommand struct {
@@ -51,6 +57,8 @@ The lines of --events fire hooks, one step whenever the tool waits ("---" ends a
   pass 10ms                                   advance time; timers that fall due run
   clock                                       simulate the tool's sleeps
 
+Programs see the host's time, as the tool does, unless the events simulate sleeps; --clock TIME simulates it.
+
 When the tool waits again after the last step, it gets SIGINT; --keep leaves it running. See docs/exec.md.
 
 Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
@@ -62,6 +70,8 @@ Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
 	f.SetInterspersed(false)
 	f.StringVar(&c.events, "events", "", "`FILE` with events for the simulated kernel, - for standard input")
 	f.BoolVar(&c.keep, "keep", false, "leave the tool running after the last event")
+	f.DurationVar(&c.timeout, "timeout", 0, "end the tool this `TIME` after the last event, or after its start without events, even if it does not wait (such as 5s)")
+	f.BoolVar(&c.noWait, "no-wait", false, "fire all events of a step at once: buffers overflow if the tool does not read fast enough")
 	f.BoolVar(&c.root, "fake-root", false, "make the tool believe that it runs as root")
 	f.BoolVar(&c.live, "live", false, "let the real system calls of the tool and its children fire the hooks of system calls, forks, execs and exits")
 	f.StringVar(&c.log, "log", "", "log each simulated system call to `FILE`")
@@ -82,13 +92,17 @@ func (c *execCommand) exec(args []string) error {
 	if err != nil {
 		return err
 	}
+	real := c.sim.clock == realClock || !c.sim.clockGiven
+	if c.sim.clock == realClock {
+		c.sim.clock = "1h" // which nobody sees
+	}
 	simulated, err := c.sim.config(false)
 	if err != nil {
 		return err
 	}
 	simulated.Uncovered, simulated.Unwatched = true, true
 	cfg := bpfexec.Config{
-		Args: args, Keep: c.keep, Root: c.root, Live: c.live, Socket: c.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Args: args, Keep: c.keep, NoWait: c.noWait, Timeout: c.timeout, Root: c.root, Live: c.live, Socket: c.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		System: bpfsys.Config{Target: target, Machine: simulated},
 	}
 	if !c.quiet {
@@ -103,6 +117,7 @@ func (c *execCommand) exec(args []string) error {
 			return err
 		}
 	}
+	cfg.RealClock = real && (c.sim.clockGiven || cfg.Events == nil || !cfg.Events.Clock)
 	if c.log != "" {
 		log, err := os.Create(c.log)
 		if err != nil {

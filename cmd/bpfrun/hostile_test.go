@@ -136,6 +136,7 @@ func TestDamagedInputs(t *testing.T) {
 		{"o/tp_btf.bpf.o", "../../examples/tp_btf/tp_btf.bpf.o", []string{"run", "F", "--btf", types}, false},
 		{"sched/schedfifo.yaml", "../../examples/schedfifo/schedfifo.yaml", []string{"test", "F", "--btf", "embedded"}, true},
 		{"qdisc/qdisctbf.yaml", "../../examples/qdisctbf/qdisctbf.yaml", []string{"test", "F", "--btf", "embedded"}, true},
+		{"race/racecount.yaml", "../../examples/racecount/racecount.yaml", []string{"test", "F", "--btf", "embedded"}, true},
 		{"hid/hidmouse.yaml", "../../examples/hidmouse/hidmouse.yaml", []string{"test", "F", "--btf", "embedded"}, true},
 		{"cover/c.json", covered, []string{"cover", "merge", "F", "--cover-out", "json=" + h.path("out/merged.json")}, true},
 		{"k/linux-6.12.1-amd64.btf", types, []string{"kernels", "add", "F"}, false},

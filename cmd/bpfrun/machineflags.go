@@ -11,14 +11,15 @@ import (
 
 // machineFlags configure the simulated machine.
 type machineFlags struct {
-	seed      uint64
-	seedGiven bool
-	clock     string
-	cpu, cpus int
-	maxInsns  uint64
-	engine    string
-	strict    bool
-	noVerify  bool
+	seed       uint64
+	seedGiven  bool
+	clockGiven bool
+	clock      string
+	cpu, cpus  int
+	maxInsns   uint64
+	engine     string
+	strict     bool
+	noVerify   bool
 
 	differ differences // found by --engine both
 }

@@ -33,6 +33,11 @@ func (c *runCommand) traffic(ctx context.Context, doc *report.RunDocument, m *ma
 			return nil, usageError{err}
 		}
 		doc.AddTraffic("", res)
+		for _, prog := range res.Progs {
+			if status, _ := m.ProgramStatus(prog); status != "" {
+				doc.SetStatus(prog, status)
+			}
+		}
 		doc.Exit = exitcode.Worse(doc.Exit, report.TrafficExitCode(res))
 	}
 	return slices.DeleteFunc(names, func(name string) bool {

@@ -59,7 +59,7 @@ func (a *app) rootCommand() *cobra.Command {
 				return usagef("%s has no --json: %s", cmd.CommandPath(), why)
 			}
 			a.kernels.short = shortCommands[cmd.CommandPath()]
-			a.sim.seedGiven = cmd.Flags().Changed("seed")
+			a.sim.seedGiven, a.sim.clockGiven = cmd.Flags().Changed("seed"), cmd.Flags().Changed("clock")
 			return errors.Join(noEmptyFlags(cmd), noIgnoredFlags(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,7 +88,8 @@ func (a *app) rootCommand() *cobra.Command {
 	a.console.add(f)
 	cmd.AddCommand(newRunCommand(a), newInfoCommand(a), newDisasmCommand(a), newReloCommand(a), newConformanceCommand(a), newBenchCommand(a), newVersionCommand(&a.console))
 	cmd.AddCommand(newDebugCommand(a), newDAPCommand(a))
-	cmd.AddCommand(newMatrixCommand(a), newVerifyCommand(a), newBTFCommand(a), newKernelsCommand(a), newTestCommand(a), newScenarioCommand(a))
+	cmd.AddCommand(newMatrixCommand(a), newVerifyCommand(a), newRaceCommand(a), newBTFCommand(a), newKernelsCommand(a), newTestCommand(a), newScenarioCommand(a))
+	cmd.AddCommand(newFuzzCommand(a))
 	cmd.AddCommand(newExecCommand(a), newFireCommand(a))
 	cmd.AddCommand(topicCommands(&a.console)...)
 	cmd.AddCommand(newCoverCommand(a))

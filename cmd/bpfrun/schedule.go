@@ -38,6 +38,11 @@ func (c *runCommand) schedule(ctx context.Context, doc *report.RunDocument, m *m
 			return nil, usageError{err}
 		}
 		doc.AddSchedule("", res)
+		for _, prog := range res.Progs {
+			if status, _ := m.ProgramStatus(prog); status != "" {
+				doc.SetStatus(prog, status)
+			}
+		}
 		doc.Exit = exitcode.Worse(doc.Exit, report.ScheduleExitCode(res))
 	}
 	return slices.DeleteFunc(names, func(name string) bool {

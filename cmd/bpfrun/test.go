@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -105,7 +106,7 @@ func (c *testCommand) test(paths []string) error {
 	}
 	if c.list {
 		if len(mistakes) > 0 {
-			return usageError{testrun.NewMistakes(mistakes).Err()}
+			return mistaken(testrun.NewMistakes(mistakes))
 		}
 		return c.listTests(chosen)
 	}
@@ -193,9 +194,8 @@ func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mista
 		obj := objects[f.Object]
 		if obj == nil {
 			if obj, err = c.scenarioObject(f); err != nil {
-				var load codeError
-				if errors.As(err, &load) {
-					return nil, nil, err
+				if _, coded := exitcode.Of(err); coded { // the object is at fault, of which the file says where it is named
+					err = &scenario.Error{Pos: f.ObjectPos, Text: err.Error(), Err: err}
 				}
 				mistakes[path] = errors.Join(mistakes[path], err)
 				continue

@@ -60,7 +60,7 @@ func (c *testCommand) reportJobs(jobs []*testrun.Job, bad *testrun.Mistakes, r t
 		}
 	}
 	if len(res.targets) == 0 && mistakes != nil {
-		return usageError{mistakes}
+		return mistaken(bad)
 	}
 	if c.json {
 		return errors.Join(report.WriteJSON(c.stdout, res.docs), c.collected.finish(c.console, c.stderr))
@@ -72,9 +72,17 @@ func (c *testCommand) reportJobs(jobs []*testrun.Job, bad *testrun.Mistakes, r t
 		return err
 	}
 	if mistakes != nil {
-		return usageError{mistakes}
+		return mistaken(bad)
 	}
 	return nil
+}
+
+// mistaken returns the error of the files that did not run.
+func mistaken(bad *testrun.Mistakes) error {
+	if code := bad.Exit(); code != exitcode.Usage {
+		return codeError{code, bad.Err()}
+	}
+	return usageError{bad.Err()}
 }
 
 // byFile yields the runs of suites that belong to one file.

@@ -2,8 +2,11 @@ package expr
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 func (vs *Values) binary(op string, x, y *Value) (*Value, error) {
@@ -37,7 +40,21 @@ func (vs *Values) binary(op string, x, y *Value) (*Value, error) {
 		return nil, err
 	}
 	signed := vs.promoted(x, as) && vs.promoted(y, bs)
+	switch { // a header's field is a number as people write it: 53, whatever the order of its bytes
+	case x.Field != nil && y.Field == nil:
+		b = meant(y, b)
+	case y.Field != nil && x.Field == nil:
+		a = meant(x, a)
+	}
 	return vs.arith(op, a, b, signed)
+}
+
+// meant returns the number that a value in network byte order stands for; n for others.
+func meant(v *Value, n uint64) uint64 {
+	if bits := networkBits(v.Type); bits != 0 && int(bits) == 8*len(v.Data) && v.bitSize == 0 {
+		return endian.Uint(binary.BigEndian, v.Data)
+	}
+	return n
 }
 
 func (vs *Values) arith(op string, a, b uint64, signed bool) (*Value, error) {

@@ -10,7 +10,7 @@ import (
 
 // AssignNow makes an assignment and records what it changed. A failed assignment changes nothing.
 func (ev *Evaluator) AssignNow(text string) (*Value, error) {
-	n, err := parseExpr(text, ev.isType)
+	n, err := parseExpr(text, ev.isType, ev.Added)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -77,6 +78,10 @@ func (vs *Values) encode(v *Value, t Type, dst []byte) error {
 	if err != nil {
 		return err
 	}
+	if bits := networkBits(t); v.Field != nil && bits != 0 && bits == uint32(v.Field.Bits) {
+		endian.PutUint(binary.BigEndian, dst, n)
+		return nil
+	}
 	if k := t.Kind(); k.IsEnum() || k == btf.KindInt {
 		if signed && int64(n) < 0 {
 			return t.Spec.EncodeValue(t.ID, int64(n), dst)
@@ -84,6 +89,14 @@ func (vs *Values) encode(v *Value, t Type, dst []byte) error {
 		return t.Spec.EncodeValue(t.ID, n, dst)
 	}
 	return vs.putFitting(dst, n, t)
+}
+
+// networkBits returns the width of a number in network byte order (__be16, __be32, __be64), 0 for other types.
+func networkBits(t Type) uint32 {
+	if t.Spec == nil || t.Ptr > 0 || t.Elems > 0 {
+		return 0
+	}
+	return t.Spec.NetworkBits(t.ID)
 }
 
 func (vs *Values) putFitting(dst []byte, n uint64, t Type) error {

@@ -14,12 +14,16 @@ type Evaluator struct {
 	*Printer
 	Scope  Scope
 	Stored Stored
+	// Added are functions beyond those of every expression, by name.
+	Added map[string]Function
+
+	checking bool // only names matter: elements that do not exist are zero
 }
 
 // Eval evaluates an expression in the selected frame without side effects: it refuses assignments. The errors include *[SyntaxError],
 // *[UnknownError], *[UnavailableError] and *[MemoryError].
 func (ev *Evaluator) Eval(text string) (*Value, error) {
-	n, err := parseExpr(text, ev.isType)
+	n, err := parseExpr(text, ev.isType, ev.Added)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +35,7 @@ func (ev *Evaluator) Eval(text string) (*Value, error) {
 
 // IsAssignment reports whether an expression assigns.
 func (ev *Evaluator) IsAssignment(text string) bool {
-	n, err := parseExpr(text, ev.isType)
+	n, err := parseExpr(text, ev.isType, ev.Added)
 	_, ok := n.(*assignNode)
 	return err == nil && ok
 }
@@ -307,6 +311,9 @@ func (ev *Evaluator) TypeOfText(text string) (t Type, ok bool, err error) {
 }
 
 func (ev *Evaluator) evalCall(n *callNode) (*Value, error) {
+	if f, ok := ev.Added[n.name]; ok {
+		return f.Do(n, n.args)
+	}
 	f, ok := findFunction(n.name)
 	if !ok {
 		return nil, &UnknownError{What: "function", Name: n.name, Nearest: Near(n.name, FunctionNames())}
@@ -389,4 +396,4 @@ func (ev *Evaluator) Inputs(n Node) ([]*Value, error) {
 }
 
 // Parse parses an expression with the known type names. The error is a *[SyntaxError].
-func (ev *Evaluator) Parse(text string) (Node, error) { return parseExpr(text, ev.isType) }
+func (ev *Evaluator) Parse(text string) (Node, error) { return parseExpr(text, ev.isType, ev.Added) }

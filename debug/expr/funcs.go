@@ -24,6 +24,14 @@ type offsetNode struct {
 	member string
 }
 
+// Function is a function that a user of an [Evaluator] adds to expressions.
+type Function struct {
+	// Args is the number of its arguments, of which Optional at the end may be missing; these are names of members.
+	Args, Optional int
+	// Do evaluates a call. The call is the same Node each time the expression is evaluated.
+	Do func(call Node, args []Node) (*Value, error)
+}
+
 // function is a function of expressions; it computes what the macro of the same name in BPF programs does.
 type function struct {
 	typ string // type of the result
@@ -75,21 +83,35 @@ func findFunction(name string) (function, bool) {
 
 // call parses the arguments of a function.
 func (p *parser) call(name string) (Node, error) {
-	if _, ok := findFunction(name); !ok {
+	takes, optional := 1, 0
+	if f, ok := p.added[name]; ok {
+		takes, optional = f.Args, f.Optional
+	} else if _, ok := findFunction(name); !ok {
 		p.at--
-		text := "the debugger cannot call " + name + ": functions in expressions are "
-		if list := Near(name, FunctionNames()); len(list) > 0 {
+		text := "an expression cannot call " + name + ": functions in expressions are "
+		if list := Near(name, append(slices.Sorted(maps.Keys(p.added)), FunctionNames()...)); len(list) > 0 {
 			text = "no function " + name + " in expressions (nearest: " + strings.Join(list, ", ") + "); there are "
+		}
+		for _, f := range slices.Sorted(maps.Keys(p.added)) {
+			text += f + ", "
 		}
 		return nil, p.errorf(text + "ntohs, ntohl and similar, sizeof, offsetof, container_of and list_for_each")
 	}
 	p.next()
 	n := &callNode{name: name}
-	x, err := p.conditional()
-	if err != nil {
-		return nil, err
+	for i := range takes {
+		if i > 0 && !p.op(",") {
+			if i >= takes-optional {
+				break
+			}
+			return nil, p.errorf("want ,")
+		}
+		x, err := p.conditional()
+		if err != nil {
+			return nil, err
+		}
+		n.args = append(n.args, x)
 	}
-	n.args = []Node{x}
 	return n, p.want(")")
 }
 

@@ -18,6 +18,9 @@ type Memory struct {
 	clean *machine.Snapshot // the run's own state, while inspection has added objects to it
 	// changing means that an assignment is in progress, whose effects stay.
 	changing bool
+	// InPlace means that nothing restores the state before inspection: what evaluation makes in the kernel stays, and lookups in maps are those of
+	// user space.
+	InPlace bool
 	// AfterFault reports whether the run ended with a fault. Freed memory is then readable.
 	AfterFault func() bool
 	// Refresh reinstalls the watchpoints on memory after a snapshot replaced it.
@@ -146,7 +149,7 @@ func (mo *Memory) Unlook() {
 
 // Looking records the state if inspection may create objects.
 func (mo *Memory) Looking() {
-	if !mo.changing {
+	if !mo.changing && !mo.InPlace {
 		mo.look()
 	}
 }
@@ -192,8 +195,8 @@ func (mo *Memory) Peek(addr uint64, p []byte) error {
 	m := mo.m.Memory()
 	mo.followed(addr, len(p))
 	// Reading the first page creates nothing, so a null pointer needs no snapshot.
-	if r := m.Find(addr); (r == nil && addr >= nullPage || r != nil && r.View != nil) && !mo.changing {
-		mo.look()
+	if r := m.Find(addr); r == nil && addr >= nullPage || r != nil && r.View != nil {
+		mo.Looking()
 	}
 	var f *mem.Fault
 	mo.m.Quietly(func() {

@@ -72,7 +72,7 @@ func (vs *Values) LayerValue(x *Value, l packet.Layer) (*Value, error) {
 			v.Type = t
 		}
 	}
-	if packet.FieldNames(l.Name) != nil {
+	if packet.IsHeader(l.Name) {
 		v.Layer = &layerRef{l, x.Data}
 	}
 	return v, nil

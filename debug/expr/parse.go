@@ -80,10 +80,12 @@ type parser struct {
 	at     int
 	depth  int
 	isType func(name string) bool
+	added  map[string]Function
 }
 
-// parseExpr parses an expression; isType tells type names from other names. The error is a *[SyntaxError].
-func parseExpr(text string, isType func(string) bool) (Node, error) {
+// parseExpr parses an expression; isType tells type names from other names, added are functions that it may call besides the usual ones. The error is
+// a *[SyntaxError].
+func parseExpr(text string, isType func(string) bool, added map[string]Function) (Node, error) {
 	if len(text) > maxExpr {
 		return nil, &SyntaxError{text, 0, "expression too long"}
 	}
@@ -91,7 +93,7 @@ func parseExpr(text string, isType func(string) bool) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{text: text, toks: toks, isType: isType}
+	p := &parser{text: text, toks: toks, isType: isType, added: added}
 	if p.peek().kind == tokEnd {
 		return nil, &SyntaxError{text, 0, "expression expected"}
 	}

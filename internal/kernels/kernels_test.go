@@ -293,7 +293,7 @@ func TestSystemPlaces(t *testing.T) {
 }
 
 func FuzzNames(f *testing.F) {
-	for _, s := range []string{"6.12", "debian-6.12.107", "linux-image-6.1.0-56-amd64_6.1.192-2_amd64.deb", "v", "-", "6.", "999999999999999999999.1", "linux-image-_-_.deb", "linux-image-x_1%3a-_a.deb"} {
+	for _, s := range []string{"6.12", "debian-6.12.107", "linux-image-6.1.0-56-amd64_6.1.192-2_amd64.deb", "v", "-", "6.", "999999999999999999999.1", "linux-image-_-_.deb", "linux-image-x_1%3a-_a.deb", "linux-image-x_.x5.6_a.deb"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

@@ -116,11 +116,11 @@ func (k *Kernel) debian(release, version, arch string) (Kernel, bool) {
 	}
 	upstream, _, _ := strings.Cut(version, "-")
 	upstream, _, _ = strings.Cut(upstream, "+")
-	_, _, ok := loader.ParseRelease(upstream)
+	numbers, _, ok := loader.ParseRelease(upstream)
 	if !ok {
 		return *k, false
 	}
-	k.Release, k.numbers, k.Arch = release, numbersOf(upstream), archOf(arch)
+	k.Release, k.numbers, k.Arch = release, numbersOf(numbers), archOf(arch)
 	distribution := ""
 	if slices.ContainsFunc(words(release), func(w string) bool { return archOf(w) != "" }) { // Ubuntu's names contain no architecture
 		distribution = "debian"

@@ -406,12 +406,14 @@ func (c *Context) SetField(name string, v uint64) bool {
 		return false
 	}
 	f := &c.view.Fields[i]
-	switch {
-	case f.From != nil && f.To == nil:
+	if !settable(f) {
 		return false
-	case f.Kind == net.PlainField || f.Kind == net.WideField:
-		c.view.SetValue(f, v)
-		return true
 	}
-	return false
+	c.view.SetValue(f, v)
+	return true
+}
+
+// settable reports whether a field has a value of its own.
+func settable(f *net.Field) bool {
+	return (f.From == nil || f.To != nil) && (f.Kind == net.PlainField || f.Kind == net.WideField)
 }

@@ -45,12 +45,19 @@ func (p *Packet) goTo(place int, lo, hi uint64, why string) error {
 	was, _ := from.Extent()
 	base, _ := to.Extent()
 	by := base - was
+	var unwritten []uint64
+	if from.Marked() {
+		unwritten = m.Unwritten(from.Base, from.Size)
+	}
 	if err := m.Wake(to, lo+by, hi+by); err != nil {
 		return fmt.Errorf("kernel: packet: %w", err)
 	}
 	// Bytes past the end are written before they become part of the packet.
 	n := copy(m.ExtentBytes(to)[p.min-was:], p.window(p.min, p.end+uint64(p.after)))
 	m.NoteMoved(uint64(n))
+	for _, addr := range unwritten {
+		m.Unwrite(addr+by, 1)
+	}
 	m.Rest(from, why)
 	p.region, p.place = to, place
 	p.data, p.end, p.meta, p.min, p.max = p.data+by, p.end+by, p.meta+by, p.min+by, p.max+by

@@ -15,8 +15,32 @@ type Kind string
 
 // The kinds of findings of one run.
 const (
+	// Leak: bytes leave that the run never wrote.
+	Leak Kind = "leak"
 	// Packet: a checksum or a length that was right is wrong in a packet that goes on.
 	Packet Kind = "packet"
+	// Fault: a program that the verifier accepts is stopped.
+	Fault Kind = "fault"
+	// Limit: a limit of the kernel is reached.
+	Limit Kind = "limit"
+	// Engine: native code and the interpreter differ.
+	Engine Kind = "engine"
+	// Invariant: what a scenario says of every run does not hold.
+	Invariant Kind = "invariant"
+	// Differs: two builds, or two kernels, do different things with one input.
+	Differs Kind = "differs"
+)
+
+// The kinds of findings of several runs at a time.
+const (
+	// NotSerialisable: the outcome is that of no order of whole runs.
+	NotSerialisable Kind = "not-serialisable"
+	// UseAfterDelete: memory of an element is used after another run deleted the element, and it became another one's.
+	UseAfterDelete Kind = "use-after-delete"
+	// Deadlock: runs wait for each other.
+	Deadlock Kind = "deadlock"
+	// DataRace: plain accesses that nothing orders, without a wrong outcome.
+	DataRace Kind = "data-race"
 )
 
 // A Row describes a kind.
@@ -28,7 +52,13 @@ type Row struct {
 
 // Kinds lists all kinds, in the order in which reports list them.
 var Kinds = []Row{
+	{Leak, "bytes leave the program (in a record, a map value or key, user memory, a packet, a trace, a socket option) that the run never wrote"},
 	{Packet, "a checksum or length of an IP, TCP, UDP, ICMP or SCTP header was right before the run and is wrong in a packet that is passed on, sent back or redirected"},
+	{Fault, "a program that the verifier accepts is stopped by a fault: a bug of the kernel's verifier, or of bpfrun"},
+	{Limit, "a run reaches the limit of instructions"},
+	{Engine, "native code and the interpreter do not do the same: a bug of bpfrun"},
+	{Invariant, "an invariant of the scenario does not hold after a run"},
+	{Differs, "another build of the object, or another kernel, does something else with the same input (fuzz --against, fuzz with --btf twice)"},
 }
 
 // Finding is one thing that a run found.

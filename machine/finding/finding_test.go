@@ -16,7 +16,7 @@ func TestIgnoredFindings(t *testing.T) {
 	}
 	assert.Equal(t, f, Without(f, nil))
 	_, err := ParseIgnore("leek")
-	assert.ErrorContains(t, err, "want packet")
+	assert.ErrorContains(t, err, "want leak, packet")
 }
 
 func TestFindingsAsText(t *testing.T) {

@@ -743,5 +743,22 @@ const (
 	// SplitProbes (Linux 5.7, bpf_tracing_func_proto): s390 has no bpf_probe_read for kernel and user memory alike.
 	SplitProbes
 
+	// Programs that interrupt each other
+
+	// MigrateDisable (Linux 5.15, migrate_disable): programs run with migration disabled: preemptible kernels can switch to another task in the middle of one.
+	MigrateDisable
+	// PreemptLazy (Linux 6.13, preempt_schedule): CONFIG_PREEMPT_LAZY: kernels that prefer throughput are preemptible too.
+	PreemptLazy
+	// TrampolineGuard (Linux 5.12, __bpf_prog_enter_recur): a program at the entry or the return of a function is not entered again on the same CPU, and the event counts as missed.
+	TrampolineGuard
+	// RawTracepointGuard (Linux 6.1, __bpf_trace_run): nor is a program at a raw tracepoint.
+	RawTracepointGuard
+	// LSMUnguarded (Linux 6.2, bpf_prog_check_recur): LSM programs have no such guard.
+	LSMUnguarded
+	// UprobeUnguarded (Linux 6.0, bpf_prog_run_array_uprobe): programs at uprobes have no guard, and can be preempted.
+	UprobeUnguarded
+	// TracepointPreemptible (Linux 7.0, __DECLARE_TRACE): programs at raw tracepoints can be preempted.
+	TracepointPreemptible
+
 	numRules
 )

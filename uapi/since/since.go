@@ -15,6 +15,7 @@ package since
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -90,6 +91,7 @@ var areas = [...]struct {
 	{"Messages of the verifier", wordsRows[:], true},
 	{"bpf(2) and the objects of the kernel", commandsRows[:], false},
 	{"Helpers and kernel objects at run time", runtimeRows[:], false},
+	{"Programs that interrupt each other", contextRows[:], false},
 }
 
 var always = Row{Name: "Always", What: "every release", Kernel: "-"}
@@ -160,13 +162,20 @@ func (v Version) Has(r Rule) bool {
 // Set is the rules of a version, for code that asks often.
 type Set [numRules]bool
 
-// Rules returns the rules of the version.
+// sets holds the rules of the versions that were asked for: objects ask once for each link.
+var sets sync.Map // Version -> *Set
+
+// Rules returns the rules of the version. The set is shared: callers do not write to it.
 func (v Version) Rules() *Set {
+	if s, ok := sets.Load(v); ok {
+		return s.(*Set)
+	}
 	s := new(Set)
 	for i := range s {
 		s[i] = v.Has(Rule(i))
 	}
-	return s
+	shared, _ := sets.LoadOrStore(v, s)
+	return shared.(*Set)
 }
 
 // Has reports whether the rule is in the set.

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/race"
+	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/uapi/since"
+)
+
+// raceOptions are the flags of the race command.
+type raceOptions struct {
+	progs       []string
+	preemptions int
+	time        time.Duration
+	random      int
+	preempt     string
+	keep        string
+	memory      string
+}
+
+// memories are the words of --memory.
+var memories = map[string]race.Memory{"sc": race.Sequential, "x86": race.X86, "arm64": race.ARM64}
+
+// raceCommand is bpfrun race.
+type raceCommand struct {
+	*console
+	linker
+	sim *machineFlags
+
+	raceOptions
+	timed bool // --time was given
+}
+
+// raceInsns limits the instructions of one program in one order.
+const raceInsns = 1 << 20
+
+func newRaceCommand(a *app) *cobra.Command {
+	c := &raceCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
+	cmd := &cobra.Command{
+		Use:   "race OBJECT [--btf KERNEL] [-p PROGRAM]...",
+		Short: "Run programs against each other in every order, and find those with a wrong outcome",
+		Long: `Run programs of an object at the same time, in every order of their accesses to maps and global variables up to a number of
+preemptions, and report orders whose outcome no order of whole programs has: lost updates, values made of two, actions on what has
+changed meanwhile, programs that wait for each other. Each program runs with itself and with every program that shares a map or a
+global variable with it: on two CPUs, and in the middle of it on one CPU where the kernel's release permits that.
+
+Code that works without locks by design (atomic operations, compare-and-exchange loops, BPF_NOEXIST) has no finding.
+
+Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a count fail only with --strict.`,
+		Example: "  bpfrun race prog.o\n  bpfrun race prog.o -p ingress -p egress --preemptions 3 --time 1m\n  bpfrun race prog.o --btf kernel.btf --json",
+		Args:    oneObject,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.timed = cmd.Flags().Changed("time")
+			return c.race(args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&c.progs, "prog", "p", nil, "only `PROGRAM`; repeatable")
+	f.IntVar(&c.preemptions, "preemptions", 2, "at most `N` times in one order a program that could go on is stopped for another")
+	f.DurationVar(&c.time, "time", 10*time.Second, "stop after `TIME`; if it is given, random orders follow those within --preemptions until then")
+	f.StringVar(&c.keep, "keep", "", "write a scenario file for each finding to `DIR`: bpfrun test repeats its order, bpfrun debug -s steps through it")
+	f.StringVar(&c.memory, "memory", "sc", "`MODEL` of memory between CPUs: sc (all see a store at once), x86 (later, in order), arm64 (later, those of different bytes in any order)")
+	f.StringVar(&c.preempt, "preempt", "auto", "whether the kernel switches to another task in the middle of a program: yes, no, or auto: from Linux 6.13 (CONFIG_PREEMPT_LAZY)")
+	f.IntVar(&c.random, "random", 0, "follow `N` random orders after those within --preemptions, for each race")
+	return cmd
+}
+
+func (c *raceCommand) race(path string) error {
+	memory, known := memories[c.memory]
+	switch {
+	case c.preemptions < 0 || c.preemptions > 64:
+		return usagef("--preemptions %d: want 0 to 64", c.preemptions)
+	case c.preempt != "auto" && c.preempt != "yes" && c.preempt != "no":
+		return usagef("--preempt %q: want yes, no or auto", c.preempt)
+	case !known:
+		return usagef("--memory %q: want sc, x86 or arm64", c.memory)
+	case c.time <= 0:
+		return usagef("--time %v: want a duration such as 10s", c.time)
+	case c.random < 0:
+		return usagef("--random %d: want a number of orders", c.random)
+	}
+	cfg, err := c.sim.config(false)
+	if err != nil {
+		return err
+	}
+	table, err := c.table()
+	if err != nil {
+		return err
+	}
+	sources, err := c.kernels.sources()
+	if err != nil {
+		return err
+	}
+	if len(sources) != 1 {
+		return usagef("race works on one kernel, --btf names %d", len(sources))
+	}
+	obj, err := c.objects.open(path)
+	if err != nil {
+		return err
+	}
+	for _, p := range c.progs {
+		if _, ok := obj.Program(p); !ok {
+			return usagef("-p %s: no such program in %s (available: %s)", p, obj.Name, programNames(obj))
+		}
+	}
+	target, err := c.kernels.target(sources[0])
+	if err != nil {
+		return err
+	}
+	linked, err := c.linkTo(obj, target, c.progs...)
+	if err != nil {
+		return err
+	}
+	cfg.Uncovered, cfg.Unwatched, cfg.Restores, cfg.Engine = true, true, true, machine.EngineInterpreter
+	cfg.MaxInsns, cfg.Strict = min(cfg.MaxInsns, raceInsns), false
+	ctx, stop := c.interruptible(context.Background())
+	defer stop()
+	cfg.Verify = c.sim.verdicts(ctx, linked, c.progs).verify
+	m, err := machine.New(linked, cfg)
+	if err != nil {
+		return codeError{exitLoad, err}
+	}
+	defer m.Close()
+	doc := &report.RaceDocument{
+		Schema: report.Schema, Kind: "race", Object: obj.Name, Target: report.NewTarget(target, sources[0].Path), Complete: true, Preemptions: c.preemptions,
+		Races: []report.Race{}, Findings: []report.RaceFinding{}, Left: left(m, linked),
+	}
+	if err := c.meet(ctx, m, doc, memory); err != nil {
+		return err
+	}
+	if err := c.keepFindings(ctx, path, m, doc); err != nil {
+		return err
+	}
+	for i := range doc.Findings {
+		if !doc.Findings[i].Benign || c.sim.strict {
+			doc.Exit = exitExpectation
+		}
+	}
+	c.code = doc.Exit
+	if c.json {
+		return report.WriteJSON(c.stdout, doc)
+	}
+	return report.WriteRace(c.stdout, doc, table)
+}
+
+// meet runs all races of an object. Each gets an equal share of the time that is left.
+func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, memory race.Memory) error {
+	meetings := race.Meetings(m, c.progs, c.kernel(m))
+	began := time.Now()
+	end := began.Add(c.time)
+	for i, meeting := range meetings {
+		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random, Memory: memory}
+		cfg.Until = time.Now().Add(time.Until(end) / time.Duration(len(meetings)-i))
+		if c.timed {
+			cfg.Random = 1 << 62
+		}
+		r, err := race.Explore(ctx, m, meeting, cfg)
+		if err != nil {
+			var not *race.NotRunnableError
+			if errors.As(err, &not) {
+				return codeError{exitLoad, err}
+			}
+			return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+		}
+		doc.Add(meeting, r)
+	}
+	doc.Seconds = time.Since(began).Seconds()
+	return nil
+}
+
+// kernel says whether the kernel is preemptible: as --preempt says, or else from the release on that has CONFIG_PREEMPT_LAZY.
+func (c *raceCommand) kernel(m *machine.Machine) race.Kernel {
+	version := m.Linked().Target.Version
+	k := race.Kernel{Version: version, Preemptible: since.Of(version).Has(since.PreemptLazy)}
+	switch c.preempt {
+	case "yes":
+		k.Preemptible = true
+	case "no":
+		k.Preemptible = false
+	}
+	return k
+}
+
+// left lists the programs that take no part.
+func left(m *machine.Machine, l *loader.Linked) []report.RaceLeft {
+	out := []report.RaceLeft{}
+	for _, lp := range l.Programs {
+		if _, ok := m.ImageOf(lp.Name); ok {
+			continue
+		}
+		status, err := m.ProgramStatus(lp.Name)
+		text := string(status)
+		if err != nil {
+			text += ": " + err.Error()
+		}
+		if status != machine.StatusDisabled {
+			out = append(out, report.RaceLeft{Program: lp.Name, Status: text})
+		}
+	}
+	return out
+}

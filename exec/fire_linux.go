@@ -1,0 +1,149 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+)
+
+// progress is how far a step has come: it is interrupted whenever a buffer becomes full, so that the tool can read.
+type progress struct {
+	line, times int // the next line, and how often it has fired
+	waits       bool
+	read        uint64    // what the tool had read when the step was interrupted
+	since       time.Time // when that was
+	flooded     bool      // the tool does not read, so that the rest of the step does not wait for it
+}
+
+// resume fires the events of a step up to its end, or until a buffer that the tool reads is more than half full. It returns whether the step is at
+// its end.
+func (s *supervisor) resume(step Step, now time.Time) bool {
+	at := &s.progress
+	if at.waits {
+		if p := s.sys.Pressure(); p.Crowded && p.Read == at.read && !s.unreadable(now) {
+			return false
+		} else if p.Crowded && p.Read == at.read {
+			at.flooded = true
+		}
+		at.waits = false
+	}
+	for ; at.line < len(step); at.line, at.times = at.line+1, 0 {
+		l := step[at.line]
+		if l.Pass > 0 {
+			_, _ = s.hit(l)
+			continue
+		}
+		for at.times < l.Repeat {
+			at.times++
+			if _, err := s.once(l); err != nil {
+				break
+			}
+			if s.crowded(now) {
+				if at.times == l.Repeat {
+					at.line, at.times = at.line+1, 0
+				}
+				s.levels()
+				s.quiet.reset(now)
+				return at.line == len(step)
+			}
+		}
+	}
+	s.progress = progress{}
+	s.levels()
+	return true
+}
+
+// crowded reports whether the step has to wait for the tool, and notes that it does.
+func (s *supervisor) crowded(now time.Time) bool {
+	at := &s.progress
+	if s.cfg.NoWait || at.flooded {
+		return false
+	}
+	p := s.sys.Pressure()
+	if p.Crowded {
+		at.waits, at.read, at.since = true, p.Read, now
+	}
+	return p.Crowded
+}
+
+// unreadable reports whether a tool that waits does not read a crowded buffer: not when its timeouts have passed either.
+func (s *supervisor) unreadable(now time.Time) bool {
+	limit := pause
+	if l := s.quiet.last; l != nil && l.longest > 0 {
+		limit += min(2*l.longest, soon)
+	}
+	return now.Sub(s.progress.since) >= limit
+}
+
+// stuck reports whether a tool that was told of a crowded buffer has long not read it: the rest of the step does not wait for it.
+func (s *supervisor) stuck(now time.Time) bool {
+	at := &s.progress
+	if !at.waits || now.Sub(at.since) < stubborn || s.sys.Pressure().Read != at.read {
+		return false
+	}
+	at.waits, at.flooded = false, true
+	return true
+}
+
+// hit fires an event's hook as often as its line says and returns how many programs ran.
+func (s *supervisor) hit(l Line) (int, error) {
+	if l.Pass > 0 {
+		err := s.sys.Pass(l.Pass)
+		if err != nil {
+			s.note(l.Text + ": " + err.Error())
+		}
+		return 0, err
+	}
+	ran := 0
+	for range l.Repeat {
+		n, err := s.once(l)
+		if ran += n; err != nil {
+			return ran, err
+		}
+	}
+	s.levels()
+	return ran, nil
+}
+
+// once fires an event's hook and returns how many programs ran.
+func (s *supervisor) once(l Line) (int, error) {
+	fired, err := s.sys.Fire(l.Event)
+	if err != nil {
+		if errors.Is(err, bpfsys.ErrNoHook) {
+			near := ""
+			if names := s.cfg.System.Target.Misspelt(l.Event.Hook); len(names) > 0 {
+				near = ", which the kernel does not have (nearest: " + strings.Join(names, ", ") + ")"
+			}
+			err = fmt.Errorf("%w%s; programs are attached to %s", err, near, s.hooks())
+		}
+		s.note("event " + err.Error())
+		return 0, err
+	}
+	for _, f := range fired {
+		s.logf("event %s: program %s returned %d", l.Event.Hook, f.Program, int64(f.Ret))
+		if f.Err != nil {
+			s.note("event " + l.Text + ": " + f.Err.Error())
+		}
+	}
+	return len(fired), nil
+}
+
+// sayLosses notes the records that did not fit into the tool's buffers.
+func (s *supervisor) sayLosses() {
+	s.notes = 0 // however much else was said
+	for _, l := range s.sys.Losses() {
+		records, holds := "records", ""
+		if l.Records == 1 {
+			records = "record"
+		}
+		if l.Holds > 0 {
+			holds = fmt.Sprintf(": its buffer of %d bytes was full", l.Holds)
+		}
+		s.note(fmt.Sprintf("%d %s of %s were lost%s", l.Records, records, l.Map, holds))
+	}
+}

@@ -1,0 +1,102 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func init() {
+	tools["count"], tools["unheard"], tools["restless"] = countTool, unheardTool, restlessTool
+}
+
+// countTool counts the records that it reads until it is asked to end.
+func countTool() error {
+	return readRing(func(r *ringbuf.Reader) error {
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, os.Interrupt)
+		go func() {
+			<-asked
+			r.Close()
+		}()
+		n := 0
+		for {
+			_, err := r.Read()
+			if errors.Is(err, ringbuf.ErrClosed) {
+				fmt.Println(n)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			n++
+		}
+	})
+}
+
+// unheardTool has a ring buffer that it never reads.
+func unheardTool() error {
+	return readRing(func(*ringbuf.Reader) error { return sleepLong() })
+}
+
+// restlessTool never waits for long.
+func restlessTool() error {
+	return readRing(func(*ringbuf.Reader) error {
+		for {
+			time.Sleep(100 * time.Microsecond)
+		}
+	})
+}
+
+// TestAStepWaitsForItsReader: a ring of 4,096 bytes holds 255 records of 16 bytes; a tool that reads gets all of a step, however many they are.
+func TestAStepWaitsForItsReader(t *testing.T) {
+	for _, tt := range []struct{ name, events, want string }{
+		{"one line", "sched_switch repeat=5000\n", "5000\n"},
+		{"many lines", strings.Repeat("sched_switch\n", 600), "600\n"},
+		{"just what fits", "sched_switch repeat=255\n", "255\n"},
+		{"several steps", "sched_switch repeat=300\n---\nsched_switch repeat=300\npass 1ms\nsched_switch\n", "601\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := start(t, "count", tt.events)
+			assert.Equal(t, tt.want, r.out, r.notes)
+			assert.NotContains(t, r.notes, "lost")
+		})
+	}
+}
+
+// TestLostRecordsAreSaid: with NoWait, and for a tool that does not read, the number of lost records is what did not fit.
+func TestLostRecordsAreSaid(t *testing.T) {
+	r := start(t, "count", "sched_switch repeat=1000\n", func(c *Config) { c.NoWait = true })
+	var read, lost int
+	_, err := fmt.Sscan(r.out, &read)
+	require.NoError(t, err, r.out)
+	_, note, found := strings.Cut(r.notes, "bpfrun exec: ")
+	require.True(t, found, r.notes)
+	_, err = fmt.Sscanf(note, "%d records", &lost)
+	require.NoError(t, err, r.notes)
+	assert.Equal(t, 1000, read+lost)
+	assert.Contains(t, r.notes, "were lost: its buffer of 4096 bytes was full")
+
+	r = start(t, "unheard", "sched_switch repeat=256\n", func(c *Config) { c.Timeout = 10 * time.Millisecond })
+	assert.Contains(t, r.notes, "1 record of ", r.notes)
+}
+
+// TestTimeoutEndsAToolThatNeverWaits: also one without events.
+func TestTimeoutEndsAToolThatNeverWaits(t *testing.T) {
+	for _, events := range []string{"", "sched_switch\n"} {
+		began := time.Now()
+		r := start(t, "restless", events, func(c *Config) { c.Timeout = 200 * time.Millisecond })
+		assert.Equal(t, 130, r.code, "%s%s", r.out, r.notes)
+		assert.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond)
+	}
+}

@@ -1,0 +1,144 @@
+package fuzz_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/fuzz"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine/finding"
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+const gates = "../testdata/objects/clang-14/gates.o"
+
+func target(t testing.TB) *loader.Target {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	return loader.NewTarget(embedded.Name, spec)
+}
+
+func open(t testing.TB, path string) *loader.Object {
+	obj, err := loader.Open(path)
+	require.NoError(t, err)
+	return obj
+}
+
+// search makes a search with one worker.
+func search(t testing.TB, path string, opt fuzz.Options) *fuzz.Report {
+	f := prepare(t, path, opt)
+	defer f.Close()
+	r, err := f.Run(context.Background())
+	require.NoError(t, err)
+	return r
+}
+
+func prepare(t testing.TB, path string, opt fuzz.Options) *fuzz.Fuzzer {
+	opt.ObjectPath = path
+	if opt.Scenario.Config.Seed == 0 {
+		opt.Scenario.Config.Seed = 1
+	}
+	if opt.Note == nil {
+		opt.Note = func(text string) { t.Errorf("note: %s", text) }
+	}
+	f, err := fuzz.New(context.Background(), open(t, path), target(t), opt)
+	require.NoError(t, err)
+	return f
+}
+
+// inDir returns a copy of an object in a directory of its own.
+func inDir(t testing.TB, path string) string {
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	out := filepath.Join(t.TempDir(), filepath.Base(path))
+	require.NoError(t, os.WriteFile(out, data, 0o600))
+	return out
+}
+
+// failures runs the scenario files that match a pattern and returns the expectations that do not hold, by file.
+func failures(t testing.TB, object, pattern string) map[string][]string {
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	out := map[string][]string{}
+	for _, file := range files {
+		f, err := scenario.ParseFile(file)
+		require.NoError(t, err)
+		r, err := scenario.Open(f, open(t, object), target(t), scenario.Options{})
+		require.NoError(t, err)
+		results, err := r.All(context.Background(), nil)
+		require.NoError(t, err)
+		out[filepath.Base(file)] = nil
+		for _, res := range results {
+			for _, e := range res.Failed() {
+				out[filepath.Base(file)] = append(out[filepath.Base(file)], e.String())
+			}
+		}
+		r.Close()
+	}
+	return out
+}
+
+// TestFindsWhatIsBehindGates: each program of gates has a bug that needs several numbers at once, contents of a map and a constant, or events before.
+func TestFindsWhatIsBehindGates(t *testing.T) {
+	object := inDir(t, gates)
+	keep := filepath.Join(filepath.Dir(object), "found")
+	r := search(t, object, fuzz.Options{Runs: 20_000, Seed: 3, Keep: keep})
+	programs := map[string]bool{}
+	for _, f := range r.Findings {
+		assert.Equal(t, finding.Packet, f.Kind)
+		assert.FileExists(t, f.Scenario)
+		assert.NotZero(t, f.AfterRuns)
+		programs[f.Program] = true
+	}
+	assert.Equal(t, map[string]bool{"layers": true, "settings": true, "again": true}, programs, "and nothing in right")
+	assert.Zero(t, r.Unconfirmed)
+	for file, list := range failures(t, object, keep+"/*.yaml") {
+		require.Len(t, list, 1, file)
+		assert.Contains(t, list[0], "ip.csum is wrong", file)
+	}
+	suite := failures(t, object, keep+"/suite/*.yaml")
+	assert.GreaterOrEqual(t, len(suite), 4)
+	for file, list := range suite {
+		assert.Empty(t, list, file)
+	}
+	for _, p := range r.Programs {
+		if p.Name == "layers" {
+			assert.Equal(t, p.Reachable, p.Reached)
+		}
+	}
+}
+
+// tree returns the files below a directory with their contents.
+func tree(t testing.TB, dir string) map[string]string {
+	out := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		out[strings.TrimPrefix(path, dir)] = string(data)
+		return err
+	}))
+	return out
+}
+
+// TestSameSeedSameFiles: one worker with the same seed and budget writes the same files; another seed may not.
+func TestSameSeedSameFiles(t *testing.T) {
+	object := inDir(t, gates)
+	dir := filepath.Dir(object)
+	var trees [2]map[string]string
+	for i := range trees {
+		keep := filepath.Join(dir, "found"+string(rune('a'+i)))
+		search(t, object, fuzz.Options{Runs: 6000, Seed: 5, Keep: keep, Corpus: keep + "/corpus"})
+		trees[i] = tree(t, keep)
+	}
+	assert.NotEmpty(t, trees[0])
+	assert.Equal(t, trees[0], trees[1])
+}

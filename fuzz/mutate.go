@@ -1,0 +1,240 @@
+package fuzz
+
+import (
+	"slices"
+	"time"
+)
+
+// mutate returns a changed copy of an input.
+func (w *worker) mutate(in *Input) *Input {
+	out := in.clone()
+	for range 1 + w.rnd.IntN(2)*w.rnd.IntN(3) {
+		w.change(out)
+	}
+	return out
+}
+
+// change changes one thing.
+func (w *worker) change(in *Input) {
+	f, r := w.f, w.rnd
+	vary := f.opt.Vary
+	e := &in.Events[len(in.Events)-1]
+	if !w.tail {
+		e = &in.Events[r.IntN(len(in.Events))]
+	}
+	sp := f.space.runs[e.Run]
+	var options []option
+	if !w.tail {
+		options = []option{{1, func() { w.events(in) }}, {1, func() { w.drop(in) }}}
+		options = append(options, w.stateOptions(in, e)...)
+	}
+	if vary[Packet] && sp.packet != nil {
+		options = append(options, option{12, func() { w.packet(e, sp) }})
+	}
+	if vary[Ctx] && len(sp.fields) > 0 {
+		options = append(options, option{2, func() {
+			name := sp.fields[r.IntN(len(sp.fields))]
+			e.Args = setNumber(e.Args, name, uint64(uint32(number(r, valueIn(e.Args, name, 0), f.space.values))))
+		}})
+	}
+	if vary[Args] && len(sp.args) > 0 {
+		options = append(options, option{6, func() {
+			a := sp.args[r.IntN(len(sp.args))]
+			e.Args = setNumber(e.Args, a.Name, a.fit(number(r, valueIn(e.Args, a.Name, a.Value), f.space.values)))
+		}})
+	}
+	if vary[Ctx] && len(sp.ctx) > 0 {
+		options = append(options, option{6, func() {
+			if e.Ctx == nil {
+				e.Ctx = slices.Clone(sp.ctx)
+			}
+			mutateBytes(r, e.Ctx, f.space.values)
+		}})
+	}
+	if vary[Helpers] && len(sp.helpers) > 0 {
+		options = append(options, option{2, func() { e.setAnswer(answer(r, sp.helpers[r.IntN(len(sp.helpers))], f.space.values)) }})
+	}
+	if vary[Time] {
+		options = append(options, option{1, func() {
+			e.After = []time.Duration{0, 1, time.Microsecond, time.Millisecond, time.Second, 5 * time.Second, time.Minute, time.Hour}[r.IntN(8)]
+		}})
+	}
+	if len(options) == 0 {
+		return
+	}
+	total := 0
+	for _, o := range options {
+		total += o.weight
+	}
+	n := r.IntN(total)
+	for _, o := range options {
+		if n -= o.weight; n < 0 {
+			o.do()
+			return
+		}
+	}
+}
+
+// option is a change that may be made, as often as its weight says.
+type option struct {
+	weight int
+	do     func()
+}
+
+// stateOptions are the changes of the state before the events.
+func (w *worker) stateOptions(in *Input, e *Event) (out []option) {
+	f, r := w.f, w.rnd
+	if f.opt.Vary[Kernel] && len(f.space.fields) > 0 {
+		out = append(out, option{3, func() {
+			n := f.space.fields[r.IntN(len(f.space.fields))]
+			in.Fields = setNumber(in.Fields, n.Name, n.fit(number(r, valueIn(in.Fields, n.Name, n.Value), f.space.values)))
+		}})
+	}
+	if f.opt.Vary[Maps] && len(f.space.maps) > 0 {
+		out = append(out, option{4, func() { w.element(in, e) }})
+	}
+	if f.opt.Vary[Globals] && len(f.space.vars) > 0 {
+		out = append(out, option{1, func() { w.global(in) }})
+	}
+	return out
+}
+
+func valueIn(list []Number, name string, or uint64) uint64 {
+	for _, n := range list {
+		if n.Name == name {
+			return n.Value
+		}
+	}
+	return or
+}
+
+// packet changes the packet of an event, or takes that of another input.
+func (w *worker) packet(e *Event, sp *runSpace) {
+	p := []byte(e.Packet)
+	if p == nil {
+		p = sp.packet
+	}
+	if w.rnd.IntN(12) == 0 {
+		if q := w.another(); q != nil && len(q) > 14 {
+			at := w.rnd.IntN(min(len(p), len(q)))
+			p = append(slices.Clone(p[:at]), q[at:]...)
+		}
+	}
+	e.Packet = mutatePacket(w.rnd, p, w.f.space.values, sp.least, sp.most)
+}
+
+// another returns a packet of the corpus.
+func (w *worker) another() []byte {
+	f := w.f
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	in := f.corpus[w.rnd.IntN(len(f.corpus))].in
+	return in.Events[w.rnd.IntN(len(in.Events))].Packet
+}
+
+// element stores an element in a map that only user space writes.
+func (w *worker) element(in *Input, e *Event) {
+	f, r := w.f, w.rnd
+	def := f.space.maps[r.IntN(len(f.space.maps))]
+	b, ok := f.first.fast.Machine().Map(def)
+	if !ok || !f.isInput(def.Name) {
+		return
+	}
+	key := make([]byte, b.Spec().KeySize)
+	value := make([]byte, b.Spec().ValueSize)
+	switch {
+	case len(in.Maps) > 0 && r.IntN(2) == 0: // another value of an element that exists
+		m := &in.Maps[r.IntN(len(in.Maps))]
+		if r.IntN(8) == 0 {
+			in.Maps = slices.DeleteFunc(in.Maps, func(x Element) bool { return x.Map == m.Map && string(x.Key) == string(m.Key) })
+			return
+		}
+		if len(m.Value) > 0 {
+			mutateBytes(r, m.Value, f.space.values)
+		}
+		return
+	case isArray(b.Spec().Type):
+		f.first.fast.Machine().Memory().ByteOrder().PutUint32(key, uint32(r.IntN(int(min(max(b.Spec().MaxEntries, 1), 1<<uint(r.IntN(9)))))))
+	case len(e.Packet) > len(key) && r.IntN(2) == 0:
+		copy(key, e.Packet[r.IntN(len(e.Packet)-len(key)):])
+	default:
+		for range 1 + r.IntN(2) {
+			mutateBytes(r, key, f.space.values)
+		}
+	}
+	if len(value) > 0 {
+		for range 1 + r.IntN(3) {
+			mutateBytes(r, value, f.space.values)
+		}
+	}
+	in.setElement(def.Name, key, value)
+}
+
+// global changes a variable that only user space writes.
+func (w *worker) global(in *Input) {
+	f, r := w.f, w.rnd
+	v := f.space.vars[r.IntN(len(f.space.vars))]
+	if !f.isInput(v.Name) {
+		return
+	}
+	if f.frozen[v.Name] && r.IntN(64) != 0 { // each needs machines of its own
+		return
+	}
+	b := slices.Clone([]byte(v.Value))
+	for i := range in.Globals {
+		if in.Globals[i].Name == v.Name {
+			b = slices.Clone([]byte(in.Globals[i].Value))
+		}
+	}
+	if len(b) == 1 {
+		b[0] ^= 1
+	} else {
+		mutateBytes(r, b, f.space.values)
+	}
+	in.setGlobal(v.Name, b)
+}
+
+// events adds an event of a program that shares a map with another one, takes one away, repeats one, or moves one to another CPU.
+func (w *worker) events(in *Input) {
+	f, r := w.f, w.rnd
+	i := r.IntN(len(in.Events))
+	switch n := r.IntN(6); {
+	case n < 3 && len(in.Events) < maxEvents:
+		list := f.space.shares[in.Events[i].Run]
+		if len(list) == 0 {
+			return
+		}
+		e := Event{Run: list[r.IntN(len(list))]}
+		if e.Run == in.Events[i].Run && r.IntN(2) == 0 { // the same event again
+			e = in.clone().Events[i]
+		}
+		in.Events = slices.Insert(in.Events, i+r.IntN(2), e)
+	case n < 5 && len(in.Events) > 1:
+		in.Events = slices.Delete(in.Events, i, i+1)
+	case n == 5 && f.opt.Vary[Ctx] && len(in.Events) > 1:
+		in.Events[i].CPU = r.IntN(3)
+	}
+}
+
+// drop takes something out of an input.
+func (w *worker) drop(in *Input) {
+	r := w.rnd
+	e := &in.Events[r.IntN(len(in.Events))]
+	switch n := r.IntN(5); {
+	case n == 0 && len(in.Maps) > 0:
+		i := r.IntN(len(in.Maps))
+		in.Maps = slices.Delete(in.Maps, i, i+1)
+	case n == 1 && len(in.Fields) > 0:
+		i := r.IntN(len(in.Fields))
+		in.Fields = slices.Delete(in.Fields, i, i+1)
+	case n == 2 && len(in.Globals) > 0:
+		i := r.IntN(len(in.Globals))
+		in.Globals = slices.Delete(in.Globals, i, i+1)
+	case n == 3 && len(e.Helpers) > 0:
+		i := r.IntN(len(e.Helpers))
+		e.Helpers = slices.Delete(e.Helpers, i, i+1)
+	case n == 4 && len(e.Args) > 0:
+		i := r.IntN(len(e.Args))
+		e.Args = slices.Delete(e.Args, i, i+1)
+	}
+}

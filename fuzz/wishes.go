@@ -1,0 +1,465 @@
+package fuzz
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/packet"
+	"github.com/bpfrun/bpfrun/search"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// spot is where a comparison's operand came from, in terms of inputs.
+type spot struct {
+	part Part
+	name string // of an argument, a variable, a field, a helper, a map
+	key  []byte // of a map's element
+	off  int    // of the bytes in the packet, the value, the context
+	text string // for people
+	// length means that the packet's length decides; add is how much longer it should be.
+	length bool
+	fixed  bool // text says everything
+	add    int
+}
+
+// explore runs an input once more, one instruction after the other, and tries inputs with which its comparisons go the other way.
+func (w *worker) explore(ctx context.Context, in *Input) error {
+	list, err := w.sides(in)
+	if err != nil {
+		return nil //nolint:nilerr // it has been run before
+	}
+	for at := range in.Events {
+		cut := in.clone()
+		cut.Events = cut.Events[:at+1]
+		tries, err := w.wishes(ctx, list[0], cut)
+		if err != nil {
+			return err
+		}
+		for _, change := range tries {
+			if ctx.Err() != nil || w.f.spent() {
+				return nil
+			}
+			next := cut.clone()
+			change(list[0], next)
+			next.Events = append(next.Events, in.clone().Events[at+1:]...)
+			if err := w.try(ctx, next); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wishes lists changes of an input with which its last event takes branches that no run took.
+func (w *worker) wishes(ctx context.Context, s *side, in *Input) ([]func(*side, *Input), error) {
+	f, m := w.f, s.whole.Machine()
+	if m.Memory().ByteOrder() != binary.LittleEndian {
+		return nil, nil
+	}
+	c := search.NewComparing(m)
+	c.Copied = func(id uapi.FuncID, before, _ *[11]uint64) (to, from, n uint64) { return s.copied(id, before) }
+	if _, err := s.examine(ctx, in, len(in.Events)-1, c); err != nil {
+		return nil, err
+	}
+	var out []func(*side, *Input)
+	for _, cmp := range c.Comparisons() {
+		want := edge{cmp.Program.Name, cmp.PC, !cmp.Taken}
+		f.mu.Lock()
+		known := f.reached[want]
+		f.mu.Unlock()
+		if known {
+			continue
+		}
+		var needs []string
+		for _, wish := range cmp.Wishes {
+			sp, ok := s.locate(in, wish)
+			if !ok {
+				continue
+			}
+			if wish.Kind == search.Element && !f.isInput(sp.name) {
+				needs = append(needs, sp.text)
+				out = append(out, f.makers(in, sp.name)...)
+				continue
+			}
+			if !f.varied(sp) {
+				continue
+			}
+			needs = append(needs, need(cmp, sp, wish, true))
+			out = append(out, func(s *side, in *Input) { f.grant(s, in, sp, wish) })
+		}
+		for _, from := range cmp.From {
+			if len(needs) > 0 {
+				break
+			}
+			if sp, ok := s.locate(in, from); ok {
+				needs = append(needs, need(cmp, sp, from, false))
+			}
+		}
+		f.mu.Lock()
+		if len(needs) > 0 && !f.reached[want] {
+			f.needs[want] = strings.Join(needs, " or ")
+		}
+		f.mu.Unlock()
+	}
+	return out, nil
+}
+
+// makers lists changes that add an event before the last one, of a program that makes elements of a map: an entry, before its return.
+func (f *Fuzzer) makers(in *Input, name string) (out []func(*side, *Input)) {
+	if len(in.Events) >= maxEvents {
+		return nil
+	}
+	const most = 4
+	for _, run := range f.order {
+		if len(out) < most && slices.Contains(f.space.writers.makers[name], f.first.runs[run].Prog) {
+			out = append(out, func(_ *side, in *Input) {
+				in.Events = slices.Insert(in.Events, len(in.Events)-1, Event{Run: run})
+			})
+		}
+	}
+	return out
+}
+
+// copied says where a helper that package search does not know took the bytes from that it stored.
+func (s *side) copied(id uapi.FuncID, before *[11]uint64) (to, from, n uint64) {
+	c := s.watch.ctx
+	if id == uapi.FuncGetCurrentComm {
+		if o := s.whole.Machine().Kernel().Current(); o != nil {
+			if addr, err := o.FieldAddr("comm"); err == nil {
+				return before[1], addr, min(before[2]&0xffffffff, 16)
+			}
+		}
+		return 0, 0, 0
+	}
+	switch {
+	case c == nil || c.Packet == nil:
+	case id == uapi.FuncSkbLoadBytes, id == uapi.FuncXDPLoadBytes:
+		if int64(before[2]) >= 0 && before[2] < maxPacket {
+			return before[3], s.watch.data + before[2]&0xffffffff, before[4] & 0xffffffff
+		}
+	}
+	return 0, 0, 0
+}
+
+// varied reports whether an input may be changed there.
+func (f *Fuzzer) varied(sp spot) bool {
+	switch sp.part {
+	case Maps, Globals:
+		return f.opt.Vary[sp.part] && f.isInput(sp.name)
+	}
+	return sp.part != User && f.opt.Vary[sp.part]
+}
+
+// locate finds the input that a comparison's operand came from. The machine is as the run left it.
+func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
+	m := s.whole.Machine()
+	switch w.Kind {
+	case search.Result:
+		if w.Map != 0 {
+			return s.found(w)
+		}
+		return spot{part: Helpers, name: w.Helper, text: w.Helper + "()"}, true
+	case search.Element:
+		for _, def := range m.Linked().Maps {
+			if b, ok := m.Map(def); ok && b.Addr() == w.Map && settable(b.Spec().Type) {
+				return spot{part: Maps, name: def.Name, key: w.Key, off: -1, text: "an element in " + def.Name + " with key " + s.keyText(def, w.Key)}, true
+			}
+		}
+		return spot{}, false
+	}
+	if sp, ok := s.inContext(in, w); ok {
+		return sp, true
+	}
+	for _, def := range m.Linked().Maps {
+		if b, ok := m.Map(def); ok {
+			if sp, ok := s.inMap(def, b, w); ok {
+				return sp, true
+			}
+		}
+	}
+	if o, _, path, ok := m.Kernel().Resolve(w.Addr); ok && path != "" {
+		path, _, _ = strings.Cut(path, ",")
+		for _, p := range s.f.file.Objects {
+			if s.whole.Object(p.Key.Text) == o {
+				name := p.Key.Text + "." + path
+				return spot{part: Kernel, name: name, text: name}, true
+			}
+		}
+		return spot{part: User, text: o.Role() + "." + path}, true
+	}
+	if n, ok := m.NameAddr(w.Addr); ok {
+		return spot{part: User, text: n.Text}, true // not changed: the report names it
+	}
+	return spot{}, false
+}
+
+// found names what a lookup found. No input takes it away: what user space stored is needed elsewhere, and arrays have all their elements.
+func (s *side) found(w search.Wish) (spot, bool) {
+	m := s.whole.Machine()
+	for _, def := range m.Linked().Maps {
+		if b, ok := m.Map(def); ok && b.Addr() == w.Map {
+			if isArray(b.Spec().Type) {
+				return spot{part: User, fixed: true, text: "an element that " + def.Name + " lacks, and arrays have all below their size"}, true
+			}
+			return spot{part: User, fixed: true, text: "no element with that key in " + def.Name}, true
+		}
+	}
+	return spot{}, false
+}
+
+// inContext finds an operand in the packet or in the context of the last run.
+func (s *side) inContext(in *Input, w search.Wish) (spot, bool) {
+	c := s.watch.ctx
+	if c == nil {
+		return spot{}, false
+	}
+	p := s.packetOf(in)
+	if at := int(w.Addr-s.watch.data) + s.watch.lead; s.watch.data != 0 && w.Addr >= s.watch.data && at+w.Size <= len(p) {
+		return spot{part: Packet, off: at, text: packetName(p, at, w.Size)}, true
+	}
+	if w.Addr < c.Addr || w.Addr >= c.Addr+uint64(c.Size) {
+		return spot{}, false
+	}
+	name, off, ok := c.NameAt(w.Addr - c.Addr)
+	switch {
+	case !ok && p == nil && s.f.space.runs[in.Events[len(in.Events)-1].Run].ctx != nil:
+		at := int(w.Addr - c.Addr)
+		return spot{part: Ctx, off: at, text: fmt.Sprintf("ctx[%d:%d]", at, at+w.Size)}, true
+	case !ok:
+		return spot{}, false
+	case p != nil && (name == "data_end" || name == "len"):
+		add := int(int32(uint32(w.Value) - uint32(w.Was)))
+		text := fmt.Sprintf("a packet of %d bytes", len(p)+add)
+		if least := s.f.space.runs[in.Events[len(in.Events)-1].Run].least; len(p)+add < least {
+			text = fmt.Sprintf("a packet of less than %d bytes, which the hook never gets", least)
+		}
+		return spot{part: Packet, length: true, add: add, text: text}, true
+	case p != nil && name == "protocol" && len(p) >= 14:
+		return spot{part: Packet, off: 12, text: "eth.type"}, true
+	}
+	part := User // not changed: the report names it
+	switch sp := s.f.space.runs[in.Events[len(in.Events)-1].Run]; {
+	case find(sp.args, name) != nil:
+		part = Args
+	case slices.Contains(sp.fields, name):
+		part = Ctx
+	}
+	return spot{part: part, name: name, off: int(off), text: name}, true
+}
+
+// packetOf is the packet that the last event begins with.
+func (s *side) packetOf(in *Input) []byte {
+	e := &in.Events[len(in.Events)-1]
+	if e.Packet != nil {
+		return e.Packet
+	}
+	if sp := s.f.space.runs[e.Run]; sp.packet != nil {
+		return sp.packet
+	}
+	return nil
+}
+
+// packetName names bytes of a packet by the field they are in.
+func packetName(p []byte, at, size int) string {
+	for _, l := range packet.Decode(p, packet.Ethernet).Layers {
+		for _, f := range l.Fields(p) {
+			if f.Off <= at && at+size <= f.Off+f.Size() || size > f.Size() && f.Off == at {
+				return f.Path()
+			}
+		}
+	}
+	return fmt.Sprintf("packet[%d:%d]", at, at+size)
+}
+
+// inMap finds an operand in the value of an element, or in a variable.
+func (s *side) inMap(def *loader.Map, b maps.Map, w search.Wish) (spot, bool) {
+	if def.DataKind != loader.DataNone {
+		direct, ok := b.(maps.ValueBase)
+		if !ok || def.DataKind == loader.DataArena {
+			return spot{}, false
+		}
+		base, errno := direct.DirectValue(0)
+		if errno != 0 || w.Addr < base || w.Addr >= base+uint64(b.Spec().ValueSize) {
+			return spot{}, false
+		}
+		for _, v := range def.Vars {
+			if off := w.Addr - base; off >= uint64(v.Off) && off < uint64(v.Off)+uint64(v.Size) {
+				in := int(off - uint64(v.Off))
+				return spot{part: Globals, name: v.Name, off: in, text: v.Name + s.member(v.Type, in, w.Size)}, true
+			}
+		}
+		return spot{}, false
+	}
+	find, ok := b.(maps.KeyFinder)
+	if !ok || !settable(b.Spec().Type) {
+		return spot{}, false
+	}
+	key, cpu, ok := find.KeyOf(w.Addr)
+	if !ok {
+		return spot{}, false
+	}
+	base, errno := b.Lookup(max(cpu, 0), key)
+	if errno != 0 || w.Addr < base || w.Addr >= base+uint64(b.Spec().ValueSize) {
+		return spot{}, false
+	}
+	off := int(w.Addr - base)
+	return spot{part: Maps, name: def.Name, key: slices.Clone(key), off: off, text: def.Name + "[" + s.keyText(def, key) + "]" + s.member(b.Spec().ValueType, off, w.Size)}, true
+}
+
+// member is the path to some bytes of a value, with the dot before it.
+func (s *side) member(id btf.ID, off, size int) string {
+	spec := s.whole.Machine().Linked().Object.BTF
+	if spec == nil || id == 0 {
+		if off == 0 {
+			return ""
+		}
+		return fmt.Sprintf("+%d", off)
+	}
+	path, _, _ := spec.FieldAt(id, uint32(off), size)
+	if path == "" || path[0] == '[' {
+		return path
+	}
+	return "." + path
+}
+
+func (s *side) keyText(def *loader.Map, key []byte) string {
+	n := s.whole.KeyNode(def.Name, key)
+	if n.Tag != "" {
+		return fmt.Sprintf("%x", key)
+	}
+	return n.Text
+}
+
+// need says what an input would have to be.
+func need(cmp search.Comparison, sp spot, w search.Wish, solved bool) string {
+	if sp.length || sp.fixed || w.Kind == search.Element {
+		return sp.text
+	}
+	if solved {
+		switch op := cmp.Program.Insns[cmp.PC].Op(); {
+		case isEqual(op) && !cmp.Taken, isUnequal(op) && cmp.Taken:
+			return fmt.Sprintf("%s == %d", sp.text, shown(sp, w))
+		case isEqual(op), isUnequal(op):
+			return fmt.Sprintf("%s != %d", sp.text, shownWas(sp, w))
+		}
+		return fmt.Sprintf("%s such as %d", sp.text, shown(sp, w))
+	}
+	return "another value of " + sp.text
+}
+
+func isEqual(op decode.Op) bool {
+	return op == decode.OpJeq64Imm || op == decode.OpJeq64Reg || op == decode.OpJeq32Imm || op == decode.OpJeq32Reg
+}
+
+func isUnequal(op decode.Op) bool {
+	return op == decode.OpJne64Imm || op == decode.OpJne64Reg || op == decode.OpJne32Imm || op == decode.OpJne32Reg
+}
+
+// shown is a value as people write it: numbers in packets are in network byte order.
+func shown(sp spot, w search.Wish) uint64 { return inOrder(sp, w, w.Value) }
+
+func shownWas(sp spot, w search.Wish) uint64 { return inOrder(sp, w, w.Was) }
+
+func inOrder(sp spot, w search.Wish, v uint64) uint64 {
+	if sp.part != Packet || w.Size == 0 {
+		return v
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	out := uint64(0)
+	for _, c := range b[:min(w.Size, 8)] {
+		out = out<<8 | uint64(c)
+	}
+	return out
+}
+
+// grant changes an input to what a comparison wishes.
+func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
+	e := &in.Events[len(in.Events)-1]
+	var data [8]byte
+	binary.LittleEndian.PutUint64(data[:], w.Value)
+	bytes := data[:min(max(w.Size, 0), 8)]
+	switch sp.part {
+	case Packet:
+		p := slices.Clone(s.packetOf(in))
+		run := f.space.runs[e.Run]
+		if sp.length {
+			n := min(max(len(p)+sp.add, run.least), min(run.most, maxPacket))
+			for len(p) < n {
+				p = append(p, 0)
+			}
+			p = p[:n]
+		} else if sp.off+len(bytes) <= len(p) {
+			copy(p[sp.off:], bytes)
+		}
+		e.Packet = p
+		repaired := slices.Clone(p)
+		packet.Repair(repaired, packet.Ethernet)
+		if sp.length || sp.off+len(bytes) <= len(p) && string(repaired[sp.off:sp.off+len(bytes)]) == string(bytes) {
+			e.Packet = repaired
+		}
+	case Ctx, Args:
+		if sp.name == "" {
+			if e.Ctx == nil {
+				e.Ctx = slices.Clone(f.space.runs[e.Run].ctx)
+			}
+			if sp.off+len(bytes) <= len(e.Ctx) {
+				copy(e.Ctx[sp.off:], bytes)
+			}
+			return
+		}
+		v := w.Value
+		if sp.off != 0 {
+			was := uint64(0)
+			if a := find(f.space.runs[e.Run].args, sp.name); a != nil {
+				was = a.Value
+			}
+			was = valueIn(e.Args, sp.name, was)
+			mask := (uint64(1)<<(8*uint(w.Size)) - 1) << (8 * uint(sp.off))
+			v = was&^mask | v<<(8*uint(sp.off))&mask
+		}
+		if a := find(f.space.runs[e.Run].args, sp.name); a != nil {
+			v = a.fit(v)
+		}
+		e.Args = setNumber(e.Args, sp.name, v)
+	case Helpers:
+		e.setAnswer(Answer{Helper: sp.name, Returns: []uint64{w.Value}})
+	case Kernel:
+		in.Fields = setNumber(in.Fields, sp.name, w.Value)
+	case Maps:
+		f.grantElement(s, in, sp, bytes)
+	case Globals:
+		v, err := s.whole.Machine().ReadVariable(sp.name)
+		if err != nil {
+			return
+		}
+		for _, g := range in.Globals {
+			if g.Name == sp.name {
+				v = slices.Clone([]byte(g.Value))
+			}
+		}
+		if sp.off+len(bytes) <= len(v) {
+			copy(v[sp.off:], bytes)
+			in.setGlobal(sp.name, v)
+		}
+	}
+}
+
+// grantElement changes an element, or makes it.
+func (f *Fuzzer) grantElement(s *side, in *Input, sp spot, bytes []byte) {
+	v, err := f.valueOf(s, in, sp.name, sp.key)
+	if err != nil {
+		return
+	}
+	if sp.off >= 0 && sp.off+len(bytes) <= len(v) {
+		copy(v[sp.off:], bytes)
+	}
+	in.setElement(sp.name, sp.key, v)
+}

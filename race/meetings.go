@@ -1,0 +1,95 @@
+package race
+
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Meeting is a set of actors that can run at the same time.
+type Meeting struct {
+	// Name says who meets: "count and count on two CPUs".
+	Name   string
+	Actors []Actor
+	// Why says why the kernel permits it; empty for two CPUs.
+	Why string
+}
+
+// Meetings lists the pairs of an object's programs that share a map or a global variable which one of them may write: on two CPUs and, as the release
+// permits, one in the middle of the other. Only programs of the list take part; all do if it is empty. Programs that cannot run are left out.
+func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
+	var out []Meeting
+	progs := slices.DeleteFunc(slices.Clone(m.Linked().Programs), func(lp *loader.LinkedProgram) bool {
+		_, ok := m.ImageOf(lp.Name)
+		return !ok || len(only) > 0 && !slices.Contains(only, lp.Name)
+	})
+	second := SecondTask(m)
+	for i, a := range progs {
+		for _, b := range progs[i:] {
+			if !share(a, b) {
+				continue
+			}
+			if m.Kernel().CPUs() > 1 {
+				out = append(out, Meeting{Name: a.Name + " and " + b.Name + " on two CPUs", Actors: []Actor{
+					{Program: a.Name, Over: -1}, {Program: b.Name, Over: -1, Input: machine.Input{CPU: 1, Current: second}},
+				}})
+			}
+			out = append(out, nested(m, a, b, k)...)
+			if a != b {
+				out = append(out, nested(m, b, a, k)...)
+			}
+		}
+	}
+	return out
+}
+
+// SecondTask is what runs on the second CPU: another thread of the process that runs on the first, so that both have the same keys where programs use
+// the process, and none in common where they use the thread. It is nil if the kernel's types have no tasks.
+func SecondTask(m *machine.Machine) *kernel.Object {
+	first := m.Kernel().CurrentOn(0)
+	if first == nil {
+		return nil
+	}
+	task, err := m.Kernel().NewTask("thread on CPU 1")
+	if err != nil {
+		return nil
+	}
+	tgid := first.Num("tgid")
+	if task.SetUint("tgid", tgid) != nil || task.SetUint("pid", tgid+1) != nil {
+		return nil
+	}
+	if name, err := first.GetBytes("comm"); err == nil {
+		_ = task.SetBytes("comm", name) // a kernel without names of tasks
+	}
+	return task
+}
+
+// share reports whether two programs refer to the same map or variable, other than read-only ones.
+func share(a, b *loader.LinkedProgram) bool {
+	mine := shared(a)
+	for _, def := range shared(b) {
+		if slices.Contains(mine, def) {
+			return true
+		}
+	}
+	return false
+}
+
+// shared lists the maps that a program refers to and whose contents programs can change.
+func shared(lp *loader.LinkedProgram) []*loader.Map {
+	var out []*loader.Map
+	for _, r := range lp.Refs {
+		if r.Map == nil || r.Kind != loader.RefMap && r.Kind != loader.RefMapValue || r.Map.DataKind == loader.DataRodata {
+			continue
+		}
+		switch r.Map.Type {
+		case uapi.MapTypeRingbuf, uapi.MapTypePerfEventArray, uapi.MapTypeProgArray, uapi.MapTypeStackTrace, uapi.MapTypeDevmap, uapi.MapTypeCpumap, uapi.MapTypeXskmap:
+			continue // records and references: their order is no one's concern
+		}
+		out = append(out, r.Map)
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+package race
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi/since"
+)
+
+// Kernel is what decides which programs can interrupt each other.
+type Kernel struct {
+	Version uint32
+	// Preemptible: the kernel switches to another task in the middle of what runs in it.
+	Preemptible bool
+}
+
+// Entry is how a program gets to run in the middle of another one.
+type Entry uint8
+
+const (
+	// ByTask: the kernel switches to another task.
+	ByTask Entry = iota
+	// ByInterrupt: an interrupt, or what the kernel does at the end of one.
+	ByInterrupt
+	// ByNMI: an interrupt that cannot be disabled.
+	ByNMI
+)
+
+// String says how, as words: "by another task".
+func (e Entry) String() string {
+	return [...]string{"by another task", "in an interrupt", "in an NMI"}[e]
+}
+
+// placeOf returns where a program runs.
+func placeOf(lp *loader.LinkedProgram) (progtype.Place, bool) {
+	return progtype.PlaceOf(lp.Type, lp.Attach, lp.Section)
+}
+
+// Word is the entry as one word: "task", "interrupt", "nmi".
+func (e Entry) Word() string { return entryWords[e] }
+
+var entryWords = []string{ByTask: "task", ByInterrupt: "interrupt", ByNMI: "nmi"}
+
+// ParseEntry reads a word that [Entry.Word] returns.
+func ParseEntry(word string) (Entry, bool) {
+	i := slices.Index(entryWords, word)
+	return Entry(max(i, 0)), i >= 0
+}
+
+// EntryWords lists the words.
+func EntryWords() []string { return slices.Clone(entryWords) }
+
+// interrupted returns how a program gets to run in the middle of another one on the same CPU; false if it cannot.
+func interrupted(over, by *loader.LinkedProgram, k Kernel) (Entry, bool) {
+	o, ok1 := placeOf(over)
+	b, ok2 := placeOf(by)
+	if !ok1 || !ok2 {
+		return 0, false
+	}
+	v := since.Of(k.Version)
+	if g := o.Guards(v); g == progtype.AllTracing && b.Guards(v) == progtype.AllTracing || g == progtype.OwnGuard && over == by {
+		return 0, false
+	}
+	switch {
+	case b.NMI && !o.NMI:
+		return ByNMI, true
+	case b.HardIRQ && !o.NMI, b.SoftIRQ && o.Task:
+		return ByInterrupt, true
+	case b.Task && o.Task && k.Preemptible && o.Preemptible(v):
+		return ByTask, true
+	}
+	return 0, false
+}
+
+// nested lists how one program runs in the middle of another.
+func nested(m *machine.Machine, over, by *loader.LinkedProgram, k Kernel) []Meeting {
+	entry, ok := interrupted(over, by, k)
+	if !ok {
+		return nil
+	}
+	a, b := Actor{Program: over.Name, Over: -1}, Actor{Program: by.Name, Over: 0, Enters: entry}
+	if entry == ByTask {
+		b.Input.Current = SecondTask(m)
+	}
+	o, _ := placeOf(over)
+	p, _ := placeOf(by)
+	return []Meeting{{
+		Name: fmt.Sprintf("%s in the middle of %s, %v", by.Name, over.Name, entry), Actors: []Actor{a, b},
+		Why: fmt.Sprintf("%s runs it while %s runs the other", p.Kernel, o.Kernel),
+	}}
+}

@@ -1,0 +1,52 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/kernel/qdisc"
+	"github.com/bpfrun/bpfrun/kernel/sched"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/matrix"
+	"github.com/bpfrun/bpfrun/scenario"
+	"github.com/bpfrun/bpfrun/schedule"
+	"github.com/bpfrun/bpfrun/traffic"
+)
+
+// TestEveryCommandHasTheSameOutcomes: the exit code of an outcome is the table's, whichever command has it: run, a scenario, a schedule, traffic, and a
+// matrix. A hook that the kernel lacks leaves nothing to run in all of them.
+func TestEveryCommandHasTheSameOutcomes(t *testing.T) {
+	cells := map[machine.Status]*matrix.Cell{
+		machine.StatusOK:           {Load: matrix.LoadOK, Result: matrix.RunOK},
+		machine.StatusUnknownHook:  {Load: matrix.LoadUnknown, Result: matrix.RunOK},
+		machine.StatusDisabled:     {Load: matrix.LoadOK, Result: matrix.RunNone, Disabled: true},
+		machine.StatusAbsent:       {Load: matrix.LoadAbsent, Result: matrix.RunNone},
+		machine.StatusNotSimulated: {Load: matrix.LoadOK, Result: matrix.RunNotSimulated},
+		machine.StatusFault:        {Load: matrix.LoadOK, Result: matrix.RunFault},
+		machine.StatusRefused:      {Load: matrix.LoadError, Result: matrix.RunNone},
+	}
+	for _, row := range machine.Statuses {
+		want := row.Exit
+		assert.Equal(t, want, row.Status.Exit())
+		assert.NotEmpty(t, row.Meaning)
+		if row.Status == machine.StatusAbsent {
+			want = exitcode.Load
+		}
+		got := map[string]int{
+			"run":      RunExit(&RunDocument{Programs: []Program{{Name: "p", Status: string(row.Status)}, {Name: "other", Status: "ok"}}}, row.Status == machine.StatusAbsent, false),
+			"schedule": ScheduleExitCode(&schedule.Result{Result: &sched.Result{}, Status: row.Status}),
+			"traffic":  TrafficExitCode(&traffic.Result{Result: &qdisc.Result{}, Status: row.Status}),
+			"matrix":   MatrixExit(&matrix.Matrix{Rows: []matrix.Row{{Program: "p", Cells: []*matrix.Cell{cells[row.Status]}}}}, false, false),
+		}
+		if row.Exit != exitcode.OK {
+			failed := &scenario.Result{Run: &scenario.Run{}, Result: &machine.Result{Status: row.Status}, Expectations: []scenario.Expectation{{What: "status"}}}
+			got["test"] = ScenarioExit(failed)
+		}
+		for command, code := range got {
+			assert.Equal(t, want, code, "%s: %s", command, row.Status)
+		}
+	}
+	assert.Equal(t, exitcode.Bug, machine.Status("of no row").Exit())
+}
