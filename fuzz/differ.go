@@ -7,8 +7,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // difference says in what the results of two builds or kernels differ, "" if in nothing. Addresses are no results.
@@ -19,9 +17,8 @@ func difference(a, b *machine.Result) string {
 	if !a.Ran || a.Fault != nil {
 		return ""
 	}
-	lp := func(r *machine.Result, v uint64) string { return fmt.Sprint(int32(uint32(v))) }
 	if uint32(a.Ret) != uint32(b.Ret) {
-		return fmt.Sprintf("the return value is %s, but %s", lp(a, a.Ret), lp(b, b.Ret))
+		return fmt.Sprintf("the return value is %d, but %d", int32(uint32(a.Ret)), int32(uint32(b.Ret)))
 	}
 	if !bytes.Equal(a.PacketOut, b.PacketOut) {
 		return "the packet differs (" + packet.Summary(packet.Diff(b.PacketOut, a.PacketOut, packet.Ethernet)) + ")"
@@ -88,12 +85,4 @@ func firstDifference(a, b string) string {
 		}
 	}
 	return ""
-}
-
-// verdict names a return value.
-func verdict(t uapi.ProgType, ret uint64) string {
-	if name := progtype.VerdictName(t, int32(uint32(ret))); name != "" {
-		return name
-	}
-	return fmt.Sprint(int32(uint32(ret)))
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,11 +168,7 @@ func (f *Fuzzer) choose() error {
 			continue
 		}
 		if st, err := m.ProgramStatus(run.Prog); st != machine.StatusOK && st != machine.StatusUnknownHook {
-			why := string(st)
-			if err != nil {
-				why += ": " + err.Error()
-			}
-			f.skip = append(f.skip, Skipped{run.Name, why})
+			f.skip = append(f.skip, Skipped{run.Name, because(st, err)})
 			continue
 		}
 		if _, err := s.fast.Start(run); err != nil {
@@ -180,6 +177,7 @@ func (f *Fuzzer) choose() error {
 		}
 		f.order = append(f.order, run.Name)
 	}
+	f.skipWithoutRuns(m)
 	for _, def := range m.Linked().Maps {
 		if def.DataKind == loader.DataRodata {
 			for _, v := range def.Vars {
@@ -190,6 +188,35 @@ func (f *Fuzzer) choose() error {
 	f.jumps = jumpsOf(m)
 	f.space = f.findSpace(s)
 	return nil
+}
+
+// because says why a program cannot run.
+func because(st machine.Status, err error) string {
+	why := string(st)
+	if err != nil {
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		why += ": " + text
+	}
+	return why
+}
+
+// skipWithoutRuns notes the programs that have no default run.
+func (f *Fuzzer) skipWithoutRuns(m *machine.Machine) {
+	if f.opt.Text != nil {
+		return // the file chooses
+	}
+	for _, name := range m.Names() {
+		has := slices.ContainsFunc(f.file.Runs, func(r *scenario.Run) bool { return r.Prog == name })
+		if has || len(f.opt.Programs) > 0 && !slices.Contains(f.opt.Programs, name) {
+			continue
+		}
+		st, err := m.ProgramStatus(name)
+		why := because(st, err)
+		if st == machine.StatusOK {
+			why = "it has no run of its own"
+		}
+		f.skip = append(f.skip, Skipped{name, why})
+	}
 }
 
 // ErrNothing means that no program of the object can be searched.

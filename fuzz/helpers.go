@@ -27,20 +27,22 @@ var fails = sync.OnceValue(func() map[string][]uint64 {
 })
 
 // numbers are helpers that return what the world outside decides.
-var numbers = map[string]bool{
-	"bpf_get_prandom_u32": true, "bpf_get_current_pid_tgid": true, "bpf_get_current_uid_gid": true, "bpf_get_current_cgroup_id": true, "bpf_get_current_ancestor_cgroup_id": true,
-	"bpf_get_socket_cookie": true, "bpf_get_netns_cookie": true, "bpf_get_socket_uid": true, "bpf_skb_cgroup_id": true, "bpf_get_cgroup_classid": true, "bpf_get_attach_cookie": true,
-	"bpf_current_task_under_cgroup": true, "bpf_get_route_realm": true, "bpf_get_hash_recalc": true,
-}
+var numbers = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{
+		"bpf_get_prandom_u32": true, "bpf_get_current_pid_tgid": true, "bpf_get_current_uid_gid": true, "bpf_get_current_cgroup_id": true, "bpf_get_current_ancestor_cgroup_id": true,
+		"bpf_get_socket_cookie": true, "bpf_get_netns_cookie": true, "bpf_get_socket_uid": true, "bpf_skb_cgroup_id": true, "bpf_get_cgroup_classid": true, "bpf_get_attach_cookie": true,
+		"bpf_current_task_under_cgroup": true, "bpf_get_route_realm": true, "bpf_get_hash_recalc": true,
+	}
+})
 
 // answerable selects the helpers of a program whose results are input.
 func answerable(calls []string) []string {
-	return slices.DeleteFunc(slices.Clone(calls), func(name string) bool { return fails()[name] == nil && !numbers[name] })
+	return slices.DeleteFunc(slices.Clone(calls), func(name string) bool { return fails()[name] == nil && !numbers()[name] })
 }
 
 // answer makes up what a helper returns.
 func answer(r *rand.Rand, name string, values []uint64) Answer {
-	if numbers[name] {
+	if numbers()[name] {
 		a := Answer{Helper: name}
 		for range 1 + r.IntN(2) {
 			v := number(r, r.Uint64(), values)

@@ -115,7 +115,7 @@ func (w *worker) packet(e *Event, sp *runSpace) {
 		p = sp.packet
 	}
 	if w.rnd.IntN(12) == 0 {
-		if q := w.another(); q != nil && len(q) > 14 {
+		if q := w.another(); len(q) > 14 {
 			at := w.rnd.IntN(min(len(p), len(q)))
 			p = append(slices.Clone(p[:at]), q[at:]...)
 		}

@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
@@ -93,7 +94,7 @@ func (w *writers) call(id uapi.FuncID, regs *[11]origin) {
 		return
 	default:
 		for _, r := range regs[1:6] {
-			if !onlyReads[id] {
+			if !onlyReads()[id] {
 				w.stored(r)
 			}
 		}
@@ -102,10 +103,12 @@ func (w *writers) call(id uapi.FuncID, regs *[11]origin) {
 }
 
 // onlyReads are helpers that read the memory they get.
-var onlyReads = map[uapi.FuncID]bool{
-	uapi.FuncTracePrintk: true, uapi.FuncTraceVprintk: true, uapi.FuncRingbufOutput: true, uapi.FuncPerfEventOutput: true, uapi.FuncSkbStoreBytes: true, uapi.FuncStrncmp: true,
-	uapi.FuncCsumDiff: true, uapi.FuncXDPStoreBytes: true, uapi.FuncProbeWriteUser: true, uapi.FuncRedirectMap: true, uapi.FuncTailCall: true,
-}
+var onlyReads = sync.OnceValue(func() map[uapi.FuncID]bool {
+	return map[uapi.FuncID]bool{
+		uapi.FuncTracePrintk: true, uapi.FuncTraceVprintk: true, uapi.FuncRingbufOutput: true, uapi.FuncPerfEventOutput: true, uapi.FuncSkbStoreBytes: true, uapi.FuncStrncmp: true,
+		uapi.FuncCsumDiff: true, uapi.FuncXDPStoreBytes: true, uapi.FuncProbeWriteUser: true, uapi.FuncRedirectMap: true, uapi.FuncTailCall: true,
+	}
+})
 
 // stored notes that memory at an origin is written.
 func (w *writers) stored(r origin) {

@@ -310,7 +310,7 @@ func (c *counting) Step(*loader.LinkedProgram, int, int, *[11]uint64, *[11]uint6
 
 // TestLoopsAreTraced: a tracer sees every instruction of a loop's run, which is the run without it; overrides answer the helpers of the next one.
 func TestLoopsAreTraced(t *testing.T) {
-	linked := load(t, "../testdata/objects/clang-14/stops.o", target(t, embedded.Name))
+	linked := load(t, "../testdata/objects/clang-14/barriers.o", target(t, embedded.Name))
 	m := compose(t, linked, machine.Config{Engine: machine.EngineJIT})
 	l, _, err := m.Loop("from_root", machine.Input{})
 	require.NoError(t, err)

@@ -132,6 +132,9 @@ func (c *benchCommand) bench(path string) error {
 	for _, w := range res.First.Warnings {
 		visible.Fprintf(c.stderr, "bpfrun: warning: %s\n", w)
 	}
+	for _, f := range res.First.Findings {
+		visible.Fprintf(c.stderr, "bpfrun: finding: %s\n", f)
+	}
 	doc.Ret, doc.Insns, doc.CompileNS = report.Hex64(res.First.Ret), res.First.Insns, res.Compile.Nanoseconds()
 	doc.Min, doc.Median, doc.Native = round(res.Min), round(res.Median), math.Round(1000*res.Native)/1000
 	if doc.Engine == "jit" && doc.Native < 0.5 {

@@ -165,8 +165,7 @@ func (c *fuzzCommand) fuzz(path string) error {
 	if err != nil {
 		return err
 	}
-	table, err := c.table()
-	if err != nil {
+	if _, err := c.table(); err != nil { // a mistake is told before the search
 		return err
 	}
 	files, err := outputs(c.output, "junit")
@@ -223,24 +222,30 @@ func (c *fuzzCommand) fuzz(path string) error {
 	if r == nil {
 		return fuzzError(ctx, failed)
 	}
-	doc := fuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r)
-	doc.Path = path
-	doc.Keep, doc.Interrupted = opt.Keep, c.interrupted.Load()
+	return c.tell(ctx, fuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r), path, opt.Keep, files["junit"], failed)
+}
+
+// tell prints what a search found, and after it the error that ended the search.
+func (c *fuzzCommand) tell(ctx context.Context, doc *report.FuzzDocument, path, keep, junit string, failed error) error {
+	table, err := c.table()
+	if err != nil {
+		return err
+	}
+	doc.Path, doc.Keep, doc.Interrupted = path, keep, c.interrupted.Load()
 	if len(doc.Findings) > 0 {
 		doc.Exit = exitExpectation
 	}
 	if doc.Interrupted {
 		doc.Exit = exitInterrupted
 	}
-	c.code = doc.Exit
-	if failed != nil { // what was found is shown, and the error after it
+	if failed != nil {
 		c.warn("%v", failed)
-		c.code = exitCode(fuzzError(ctx, failed))
-		doc.Exit, doc.Error = c.code, report.NewError(failed)
+		doc.Exit, doc.Error = exitCode(fuzzError(ctx, failed)), report.NewError(failed)
 	}
+	c.code = doc.Exit
 	var wrong error
-	if file := files["junit"]; file != "" {
-		wrong = writeText(file, func(w io.Writer) error { return report.WriteJUnit(w, []*report.Suite{doc.Suite()}) })
+	if junit != "" {
+		wrong = writeText(junit, func(w io.Writer) error { return report.WriteJUnit(w, []*report.Suite{doc.Suite()}) })
 	}
 	if c.json {
 		return errors.Join(report.WriteJSON(c.stdout, doc), wrong)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// stops: programs that stop at a gate, each at another kind of input: a packet's protocol, port and length, an empty map, a variable, an argument,
+// barriers: programs that stop at a gate, each at another kind of input: a packet's protocol, port and length, an empty map, a variable, an argument,
 // a field of a kernel object, a field of the context, the result of a helper.
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
