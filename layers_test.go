@@ -91,7 +91,7 @@ var layers = []struct {
 	{"helpers", []string{"uapi/since", "uapi", "progtype", "decode", "btf", "mem", "vm", "maps", "kernel", "kernel/hid", "kernel/sched", "kernel/qdisc", "helpers/proto", "helpers/held", "helpers/printf", "helpers/guest", "helpers/owned", "helpers/deferred"}},
 	{"machine/finding", nil},
 	{"machine", []string{"internal/exitcode", "packet", "machine/finding", "internal/ordered", "internal/endian", "internal/usdt", "uapi", "progtype", "decode", "btf", "corerelo", "loader", "offsets", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/deferred", "helpers", "uapi/since"}},
-	{"search", []string{"internal/endian", "uapi", "decode", "loader", "maps", "machine", "btf", "packet", "mem", "kernel"}},
+	{"search", []string{"internal/endian", "uapi", "decode", "btf", "packet", "loader", "mem", "maps", "kernel", "machine/finding", "machine"}},
 	{"race/order", nil},
 	{"race", []string{"uapi", "uapi/since", "progtype", "decode", "btf", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers/held", "machine/finding", "machine", "race/order"}},
 	{"traffic", []string{"internal/endian", "uapi", "btf", "mem", "loader", "kernel", "kernel/object", "kernel/net", "kernel/qdisc", "helpers", "machine", "uapi/since"}},

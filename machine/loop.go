@@ -220,15 +220,6 @@ func (l *Loop) Record(on bool) {
 // Trace makes further runs report every instruction to a tracer, which costs far more than the instructions do; nil ends that.
 func (l *Loop) Trace(t Tracer) { l.tracer = t }
 
-// SetLastingOverrides replaces calls of helpers and kfuncs by name in all further runs. It rewinds.
-func (l *Loop) SetLastingOverrides(o map[string]Override) {
-	l.in.Overrides, l.start.in.Overrides, l.start.overrides = o, o, o
-	if l.usual != nil {
-		l.usual.in.Overrides, l.usual.start.in.Overrides, l.usual.start.overrides = o, o, o
-	}
-	l.Rewind()
-}
-
 // Context returns what r1 of the program points to. Its Bytes and SetArg change it for the next run. It may be another one after SetInput, SetPacket and
 // Rewind.
 func (l *Loop) Context() *kernel.Context { return l.s.ctx }

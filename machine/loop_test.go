@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
@@ -300,4 +301,33 @@ func TestLoopGoesOnWithOtherPrograms(t *testing.T) {
 		l.Close()
 		require.Equal(t, machine.StatusOK, run(t, m, "enter").Status, "the machine goes on without the loop")
 	}
+}
+
+// counting counts instructions.
+type counting struct{ n uint64 }
+
+func (c *counting) Step(*loader.LinkedProgram, int, int, *[11]uint64, *[11]uint64) { c.n++ }
+
+// TestLoopsAreTraced: a tracer sees every instruction of a loop's run, which is the run without it; overrides answer the helpers of the next one.
+func TestLoopsAreTraced(t *testing.T) {
+	linked := load(t, "../testdata/objects/clang-14/barriers.o", target(t, embedded.Name))
+	m := compose(t, linked, machine.Config{Engine: machine.EngineJIT})
+	l, _, err := m.Loop("from_root", machine.Input{})
+	require.NoError(t, err)
+	run := func() machine.LoopOutcome {
+		out, err := l.Run(context.Background())
+		require.NoError(t, err)
+		got := *out
+		got.New = false // of the first of equal runs alone
+		return got
+	}
+	plain := run()
+	c := &counting{}
+	l.Trace(c)
+	assert.Equal(t, plain, run())
+	assert.Equal(t, plain.Insns, c.n)
+	l.SetOverrides(map[string]machine.Override{"bpf_get_current_uid_gid": {Returns: []uint64{0}}})
+	assert.Greater(t, run().Insns, plain.Insns)
+	l.Trace(nil)
+	assert.Equal(t, plain, run())
 }

@@ -38,6 +38,18 @@ func (h Headers) Sum(p []byte, i int) (state SumState, want uint64) {
 	return SumWrong, want
 }
 
+// Mend makes the checksums of a packet right that are wrong and can be computed, from the inside out. keep reports whether the bytes from..to stay.
+func Mend(p []byte, start Start, keep func(from, to int) bool) {
+	h := Decode(p, start)
+	for i := len(h.Layers) - 1; i >= 0; i-- {
+		if state, want := h.Sum(p, i); state == SumWrong {
+			if f, ok := h.Layers[i].Field(p, "csum"); ok && !keep(f.Off, f.Off+f.Size()) {
+				f.Put(p, want)
+			}
+		}
+	}
+}
+
 // sumOf computes the checksum for the header of l, which follows the layers in below; ok is false if that is not
 // possible.
 func sumOf(p []byte, below []Layer, l Layer) (sum uint64, ok bool) {

@@ -123,7 +123,7 @@ func (s *skeleton) reached(found *search.Found) {
 			}
 		case o.Place.Input == search.ContextField:
 			fields = append(fields, yamlKey(o.Place.Name)+": "+o.Text)
-		case o.Place.Input == search.User || o.Place.Input == search.Unnamed && o.Kind == search.Memory:
+		case o.Kind == search.Memory && slices.Contains([]search.Input{search.User, search.Unnamed, search.Context}, o.Place.Input):
 			missing = append(missing, o.String())
 		}
 	}
@@ -141,14 +141,15 @@ func (s *skeleton) reached(found *search.Found) {
 // reachedElement adds an element to the contents of maps.
 func (s *skeleton) reachedElement(o search.Override, changed []search.Override) bool {
 	def, ok := s.m.Linked().Map(o.Place.Name)
-	if !ok {
+	mp, simulated := s.m.MapByName(o.Place.Name)
+	if !ok || !simulated {
 		return false
 	}
 	note, key := s.key(def, o.Place.Key)
 	if note != "" || strings.Contains(key, "!any") {
 		return false
 	}
-	value := s.typed(def.ValueType, search.Contents(int(def.ValueSize), def.Name, o.Place.Key, changed))
+	value := s.typed(def.ValueType, search.Contents(mp, def.Name, o.Place.Key, changed))
 	return !strings.Contains(value, "!any") && s.given.element(def.Name, assigned{key, value})
 }
 

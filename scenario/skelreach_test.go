@@ -15,7 +15,7 @@ import (
 
 // TestSkeletonsOfReachedRuns: what was changed to get further is in the file by the keys that its places have, and the file's run gets as far.
 func TestSkeletonsOfReachedRuns(t *testing.T) {
-	obj, err := loader.Open("../testdata/objects/clang-14/gates.o")
+	obj, err := loader.Open("../testdata/objects/clang-14/barriers.o")
 	require.NoError(t, err)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

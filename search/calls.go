@@ -114,7 +114,17 @@ func (t *Trace) insert(p *loader.LinkedProgram) {
 		}
 		key := make([]byte, mp.Spec().KeySize)
 		if t.m.Memory().Read(regs[2], key) == nil {
-			mp.Update(maps.AllCPUs, key, make([]byte, maps.UserValueSize(mp)), 0)
+			mp.Update(maps.AllCPUs, key, fresh(mp), 0)
 		}
 	}
+}
+
+// fresh is the value of a new element: zeros, or the first device or the smallest queue where a map takes only those.
+func fresh(mp maps.Map) []byte {
+	value := make([]byte, maps.UserValueSize(mp))
+	switch mp.Spec().Type {
+	case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap:
+		value[0] = 1
+	}
+	return value
 }

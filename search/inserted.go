@@ -18,7 +18,7 @@ func (s *searching) inserted(res *machine.Result, changes []Override) {
 		if mp == nil || mp.Spec().Type.PerCPU() || len(o.Key) != int(mp.Spec().KeySize) {
 			continue
 		}
-		was := Contents(int(mp.Spec().ValueSize), o.Map, o.Key, changes)
+		was := Contents(mp, o.Map, o.Key, changes)
 		i := slices.IndexFunc(res.Changes, func(c machine.Change) bool { return c.Map == o.Map && bytes.Equal(c.Key, o.Key) })
 		switch {
 		case i < 0:
@@ -33,9 +33,9 @@ func (s *searching) inserted(res *machine.Result, changes []Override) {
 	}
 }
 
-// Contents returns the value of an element as changes make it, before the program changes it: zeros, and what they put into it.
-func Contents(size int, name string, key []byte, changes []Override) []byte {
-	out := make([]byte, size)
+// Contents returns the value of an element as changes make it, before the program changes it: that of a new element, and what they put into it.
+func Contents(mp maps.Map, name string, key []byte, changes []Override) []byte {
+	out := fresh(mp)[:mp.Spec().ValueSize]
 	for _, o := range changes {
 		p := o.Place
 		if o.Kind == Memory && p.Input == MapValue && p.Name == name && bytes.Equal(p.Key, key) && p.Off+len(o.Data) <= len(out) {

@@ -2,9 +2,11 @@ package search
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/packet"
 )
 
 // Kind says what an override changes.
@@ -88,8 +90,7 @@ func (t *Trace) Override(s *Source, x uint64) Override {
 	case Length:
 		return Override{Kind: Length, Value: x}
 	}
-	o := Override{Kind: Memory, Addr: s.Addr, Place: s.Place, Data: make([]byte, s.Size)}
-	endian.PutUint(t.m.Memory().ByteOrder(), o.Data, x)
+	o := Override{Kind: Memory, Addr: s.Addr, Place: s.Place, Data: t.bytes(x, s.Size)}
 	if s.Place.Input == Packet {
 		o.Text = t.packetText(&o.Place, o.Data)
 	} else {
@@ -112,7 +113,8 @@ func overriding(base map[string]machine.Override, changes []Override) map[string
 	return out
 }
 
-// framed returns a packet with a list of overrides; lead is the number of bytes before those that the program sees.
+// framed returns a packet with a list of overrides; lead is the number of bytes before those that the program sees. Its checksums are right, as a
+// packet's that arrives are, unless they are what is changed.
 func framed(frame []byte, lead int, changes []Override) []byte {
 	out := append([]byte(nil), frame...)
 	for _, o := range changes {
@@ -125,6 +127,12 @@ func framed(frame []byte, lead int, changes []Override) []byte {
 			copy(out[lead+o.Place.Off:], o.Data)
 		}
 	}
+	packet.Mend(out, packet.Ethernet, func(from, to int) bool {
+		return slices.ContainsFunc(changes, func(o Override) bool {
+			at := lead + o.Place.Off
+			return o.Kind == Memory && o.Place.Input == Packet && at < to && from < at+len(o.Data)
+		})
+	})
 	return out
 }
 

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -34,13 +35,17 @@ const (
 	Argument
 	// ContextField is a field of a context of the user ABI, such as mark of a __sk_buff.
 	ContextField
+	// Context is another part of the context, such as a register.
+	Context
 	// Field is a field of a kernel object.
 	Field
 	// User is memory of user space.
 	User
+	// Unmapped is memory that does not exist, such as behind a null pointer.
+	Unmapped
 )
 
-var inputNames = [...]string{"memory", "packet", "map", "global", "global", "argument", "ctx", "object", "user memory"}
+var inputNames = [...]string{"memory", "packet", "map", "global", "global", "argument", "ctx", "ctx", "object", "user memory", "unmapped memory"}
 
 // String names the kind as output does.
 func (i Input) String() string { return inputNames[i] }
@@ -61,11 +66,12 @@ type Place struct {
 	spec  *btf.Spec
 	field btf.Field // whose Type and bits tell how to show the value
 	typed bool
+	ptr   bool
 }
 
 // String names the place: "packet ip.protocol", "map config[0].mode", "global target_uid", "argument ret", "object sk.sk_state".
 func (p Place) String() string {
-	text := p.Input.String() + " " + p.Name
+	text := strings.TrimSuffix(p.Input.String()+" "+p.Name, " ")
 	if p.Input == Packet {
 		return "packet " + p.Path
 	}
@@ -111,8 +117,8 @@ func (p *Place) typeOf(spec *btf.Spec, id btf.ID, size int) {
 		return
 	}
 	if n, err := spec.Sizeof(id); err == nil && p.Off == 0 && int(n) == size {
-		p.spec, p.field, p.typed = spec, btf.Field{Type: id}, scalar(spec, id)
-		if p.typed {
+		p.spec, p.field, p.typed, p.ptr = spec, btf.Field{Type: id}, scalar(spec, id), spec.SkipMods(id).Kind == btf.KindPtr
+		if p.typed || p.ptr {
 			return
 		}
 	}
@@ -128,7 +134,7 @@ func (p *Place) typeOf(spec *btf.Spec, id btf.ID, size int) {
 		}
 		return
 	}
-	p.spec, p.field, p.typed = spec, f, exact && scalar(spec, f.Type)
+	p.spec, p.field, p.typed, p.ptr = spec, f, exact && scalar(spec, f.Type), spec.SkipMods(f.Type).Kind == btf.KindPtr
 }
 
 func offset(n int) string {
@@ -146,22 +152,37 @@ func scalar(spec *btf.Spec, id btf.ID) bool {
 	return false
 }
 
-// placeOf names memory as it is now.
+// named names the memory that a value came from.
+func (t *Trace) named(s *Source) Place {
+	if s.packet >= 0 && t.packet != nil {
+		return t.packetPlace(s.packet, s.Size)
+	}
+	return t.placeOf(s.Addr, s.Size)
+}
+
+// placeOf names memory other than the packet as it is now.
 func (t *Trace) placeOf(addr uint64, size int) Place {
 	m := t.m
 	r := m.Memory().Find(addr)
 	if c := t.ctx; r != nil && c != nil && c.Region == r {
-		name, given, ok := c.FieldAt(addr-c.Addr, uint64(size))
+		name, whole := whole(c, addr-c.Addr, uint64(size))
 		switch {
-		case ok && given:
+		case whole && slices.Contains(c.FieldNames(), name):
 			return Place{Input: ContextField, Name: name}
-		case ok:
-			return Place{Input: Argument, Name: name, Off: int(addr - c.Addr)}
+		case whole && c.Region.View == nil:
+			p := Place{Input: Argument, Name: name, Off: int(addr - c.Addr)}
+			if a := c.Arg(name); a != nil {
+				p.ptr = a.Object != nil || a.Spec != nil && a.Spec.SkipMods(a.Type).Kind == btf.KindPtr
+			}
+			return p
 		}
-		return Place{Name: "context" + offset(int(addr-c.Addr)), Off: int(addr - c.Addr)}
-	}
-	if r != nil && r == t.packet && addr >= t.data {
-		return t.packetPlace(int(addr-t.data), size)
+		p := Place{Input: Context, Name: c.Type, Off: int(addr - c.Addr)}
+		if l := m.Kernel().LayoutNamed(c.Type); l != nil {
+			p.typeOf(l.Spec, l.Type.ID, size)
+		} else {
+			p.Path = offset(p.Off)
+		}
+		return p
 	}
 	if o, _, path, ok := m.Kernel().Resolve(addr); ok {
 		p := Place{Input: Field, Name: o.Role(), Path: path, Object: o, Off: int(addr - o.Addr())}
@@ -185,7 +206,20 @@ func (t *Trace) placeOf(addr uint64, size int) Place {
 	if n, ok := m.NameAddr(addr); ok {
 		return Place{Name: n.Text}
 	}
-	return Place{Name: "that no one named"}
+	return Place{Input: Unmapped}
+}
+
+// whole names the argument or field of a context that bytes are the beginning of; for a field of the user ABI they have to be all of it.
+func whole(c *kernel.Context, off, size uint64) (name string, ok bool) {
+	name, in, ok := c.NameAt(off)
+	if !ok || in != 0 {
+		return "", false
+	}
+	if next, _, more := c.NameAt(off + size); c.Region.View != nil && more && next == name {
+		return "", false
+	}
+	last, in, ok := c.NameAt(off + size - 1)
+	return name, ok && last == name && in == size-1
 }
 
 // variable names part of a section of variables.

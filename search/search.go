@@ -3,9 +3,11 @@ package search
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/machine/finding"
 )
 
 // What a search may cost if its options do not say it: on a machine of 2024 at most 50 ms.
@@ -149,12 +151,13 @@ func (s *searching) search(ctx context.Context) (best []Override, err error) {
 // run makes one run of the loop; ok is false if the changed input cannot be given, or if the program faults.
 func (s *searching) run(ctx context.Context, changes []Override) (t *Trace, ok bool, err error) {
 	s.runs++
-	s.loop.SetLastingOverrides(overriding(s.in.Overrides, changes))
+	s.loop.Rewind()
 	if len(s.frame) > 0 && s.changesPacket(changes) {
 		if s.loop.SetPacket(framed(s.frame, s.lead, changes)) != nil {
 			return nil, false, nil
 		}
 	}
+	s.loop.SetOverrides(overriding(s.in.Overrides, changes))
 	t = NewTrace(s.m, s.loop.Context(), changes)
 	s.lead = t.lead
 	s.loop.Trace(t)
@@ -208,28 +211,42 @@ func (t *Trace) Flip(b *Branch) []Override {
 		if !ok {
 			x, ok = v.Solve(b.Op, b.Sides[1-i], i == 1, !b.Taken)
 		}
-		if ok && t.changeable(v.From, x) {
+		if ok && t.changeable(v, x) {
 			out = append(out, t.Override(v.From, x))
 		}
 	}
 	return out
 }
 
-// changeable reports whether a source can have a value. What the kernel takes for constant when it verifies the program is no input, nor is memory
-// that the program moved.
-func (t *Trace) changeable(s *Source, x uint64) bool {
+// changeable reports whether the source of a value can have another one. What the kernel takes for constant when it verifies the program is no input.
+// Pointers are not changed to numbers: arguments stay, those in kernel objects and in memory may be null.
+func (t *Trace) changeable(v *Value, x uint64) bool {
+	s := v.From
 	switch s.Kind {
 	case Length:
-		return x > uint64(t.ctx.Packet.Len()) && x <= longest
+		return x > uint64(t.length) && x <= longest
 	case Memory:
-		s.Place = t.placeOf(s.Addr, s.Size)
-		p := s.Place
-		if p.Input == Packet && p.Off+s.Size > int(t.ctx.Packet.DataEnd()-t.data) {
+		s.Place = t.named(s)
+		switch p := s.Place; p.Input {
+		case Constant, Unmapped:
 			return false
+		case Packet:
+			return p.Off+s.Size <= t.length
+		case ContextField:
+			return x <= math.MaxUint64>>(64-8*s.Size)
+		case Argument:
+			return !p.ptr && !t.address(v)
+		case Field, Global, Context, Unnamed:
+			return x == 0 || !p.ptr && !t.address(v)
 		}
-		return p.Input != Constant && (p.Input != ContextField || x <= math.MaxUint64>>(64-8*s.Size))
 	}
 	return true
+}
+
+// address reports whether a source held an address of the machine.
+func (t *Trace) address(v *Value) bool {
+	_, ok := t.m.NameAddr(v.Was)
+	return ok && v.From.Size == t.m.Memory().PointerSize()
 }
 
 // final makes the run that is reported, with everything that a run records. The result is nil if the input cannot be given.
@@ -264,5 +281,19 @@ func (s *searching) final(ctx context.Context, changes []Override) (*machine.Res
 	}
 	res = run.Finish()
 	s.inserted(res, changes)
+	if !consistent(changes) {
+		res.Findings = slices.DeleteFunc(res.Findings, func(f finding.Finding) bool { return f.Kind == finding.Packet })
+	}
 	return res, nil
+}
+
+// consistent reports whether changes leave packets and state as events make them: a packet that the search made up, or that is rewritten by the
+// contents of a map that no event wrote, may be wrong.
+func consistent(changes []Override) bool {
+	for _, o := range changes {
+		if o.Place.Input != ContextField && o.Place.Input != Argument {
+			return false
+		}
+	}
+	return true
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// gates has programs that stop at one kind of input each.
-const gates = "../testdata/objects/clang-14/barriers.o"
+// barriers has programs that stop at one kind of input each.
+const barriers = "../testdata/objects/clang-14/barriers.o"
 
 func open(t testing.TB, path string) *machine.Machine {
 	spec, err := embedded.Spec()
@@ -77,19 +77,19 @@ func TestGetsFurther(t *testing.T) {
 		{"../examples/connect/connect.bpf.o", "connect4", "[map services[{ip = 198.51.100.2, port = 80}] inserted]"},
 		{"../examples/firewall/firewall.bpf.o", "open_port_check", "[packet [0:4] = 0x03000000]"},
 		{"../examples/xdp/xdp.bpf.o", "filter", "[]"},
-		{gates, "protocol", "[packet ip.proto = udp]"},
-		{gates, "port", "[packet tcp.dport = 8443 packet tcp.flags = F]"},
-		{gates, "length", "[packet of 200 bytes]"},
-		{gates, "version", "[packet ip.version = 6]"},
-		{gates, "mark", "[ctx mark = 7424]"},
-		{gates, "configured", "[map config[0].mode = 3 map config[0].flags = 256]"},
-		{gates, "known", "[map flows[7] inserted map flows[7].port = 13568]"},
-		{gates, "switched", "[global enabled = 2]"},
-		{gates, "counted", "[argument count = 4096]"},
-		{gates, "family", "[object sk.__sk_common.skc_family = 10]"},
-		{gates, "failed", "[argument ret = -2]"},
-		{gates, "from_root", "[bpf_get_current_uid_gid() = 0]"},
-		{gates, "never", "[]"},
+		{barriers, "protocol", "[packet ip.proto = udp]"},
+		{barriers, "port", "[packet tcp.dport = 8443 packet tcp.flags = F]"},
+		{barriers, "length", "[packet of 200 bytes]"},
+		{barriers, "version", "[packet ip.version = 6]"},
+		{barriers, "mark", "[ctx mark = 7424]"},
+		{barriers, "configured", "[map config[0].mode = 3 map config[0].flags = 256]"},
+		{barriers, "known", "[map flows[7] inserted map flows[7].port = 13568]"},
+		{barriers, "switched", "[global enabled = 2]"},
+		{barriers, "counted", "[argument count = 4096]"},
+		{barriers, "family", "[object sk.__sk_common.skc_family = 10]"},
+		{barriers, "failed", "[argument ret = -2]"},
+		{barriers, "from_root", "[bpf_get_current_uid_gid() = 0]"},
+		{barriers, "never", "[]"},
 	} {
 		t.Run(c.program, func(t *testing.T) {
 			found, err := Furthest(context.Background(), open(t, c.object), c.program, machine.Input{}, Options{})
@@ -110,8 +110,8 @@ func TestTheSameAgain(t *testing.T) {
 	var first []string
 	for range 2 {
 		var all []string
-		for _, name := range open(t, gates).Names() {
-			m := open(t, gates)
+		for _, name := range open(t, barriers).Names() {
+			m := open(t, barriers)
 			found, err := Furthest(context.Background(), m, name, machine.Input{}, Options{})
 			require.NoError(t, err)
 			all = append(all, fmt.Sprint(name, found.Changed, found.Runs, found.Ret, found.Insns, found.Coverage, found.Changes))
@@ -136,7 +136,7 @@ func TestWhatIsKeptStays(t *testing.T) {
 		{"counted", Argument, "907 (argument count) against 4096: 7 more instructions follow if they are equal"},
 	} {
 		keep := func(o Override) bool { return o.Place.Input == c.keep }
-		found, err := Furthest(context.Background(), open(t, gates), c.program, machine.Input{}, Options{Keep: keep})
+		found, err := Furthest(context.Background(), open(t, barriers), c.program, machine.Input{}, Options{Keep: keep})
 		require.NoError(t, err)
 		assert.Empty(t, found.Changed, c.program)
 		require.NotNil(t, found.Stop, c.program)
@@ -145,7 +145,7 @@ func TestWhatIsKeptStays(t *testing.T) {
 		assert.Equal(t, c.why, lines[1], c.program)
 
 		// A plain run is explained in the same words.
-		m := open(t, gates)
+		m := open(t, barriers)
 		start := m.Snapshot()
 		res, err := m.Run(context.Background(), c.program, machine.Input{})
 		require.NoError(t, err)
@@ -159,11 +159,11 @@ func TestWhatIsKeptStays(t *testing.T) {
 
 // TestTheBudgetHolds: no more runs are made than allowed, and none of a program that is longer than what they may take.
 func TestTheBudgetHolds(t *testing.T) {
-	found, err := Furthest(context.Background(), open(t, gates), "configured", machine.Input{}, Options{Runs: 2})
+	found, err := Furthest(context.Background(), open(t, barriers), "configured", machine.Input{}, Options{Runs: 2})
 	require.NoError(t, err)
 	assert.Equal(t, 3, found.Runs)
 	assert.Len(t, found.Changed, 1)
-	found, err = Furthest(context.Background(), open(t, gates), "configured", machine.Input{}, Options{Insns: 4})
+	found, err = Furthest(context.Background(), open(t, barriers), "configured", machine.Input{}, Options{Insns: 4})
 	require.NoError(t, err)
 	assert.Equal(t, 1, found.Runs)
 }
@@ -226,6 +226,9 @@ func TestMeasure(t *testing.T) {
 			b, a := float64(plain.Coverage.Executed)/float64(plain.Coverage.Reachable), float64(found.Coverage.Executed)/float64(found.Coverage.Reachable)
 			before, after = append(before, b), append(after, a)
 			t.Logf("%5.1f %% -> %5.1f %% %s %s in %d runs: %v", 100*b, 100*a, filepath.Base(path), name, found.Runs, found.Changed)
+			if found.Stop != nil && a < 0.5 {
+				t.Logf("  stopped: %s", strings.Join(found.Stop.Lines(), " | "))
+			}
 		}
 		m.Close()
 	}

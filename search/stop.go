@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -17,6 +18,8 @@ type Stop struct {
 	Behind int
 	// Names are what the operands came from, "" for what is not known.
 	Names [2]string
+	// Flag is the flag of a command line that makes the comparison come out otherwise, "" if none does.
+	Flag string
 }
 
 // mostSites limits the branches of a run that are compared.
@@ -45,9 +48,34 @@ func (t *Trace) Stopped() (s Stop, ok bool) {
 	if ok {
 		for i, v := range s.From {
 			s.Names[i] = t.originOf(v)
+			if s.Flag == "" {
+				s.Flag = t.flag(&s.Branch, i)
+			}
 		}
 	}
 	return s, ok
+}
+
+// flag returns the flag with which side i of a comparison, a variable, has a value that changes the outcome.
+func (t *Trace) flag(b *Branch, i int) string {
+	v := b.From[i]
+	if v == nil || v.From.Kind != Memory {
+		return ""
+	}
+	def, _ := variablesAt(t.m, v.From.Addr)
+	p := t.named(v.From)
+	x, ok := v.Solve(b.Op, b.Sides[1-i], i == 1, !b.Taken)
+	if !ok || def == nil || def.DataKind == loader.DataKconfig || p.Path != "" || !p.typed {
+		return ""
+	}
+	return "--global " + p.Name + "=" + p.value(t.m, t.bytes(x, v.From.Size))
+}
+
+// bytes are a number as memory has it.
+func (t *Trace) bytes(x uint64, size int) []byte {
+	out := make([]byte, size)
+	endian.PutUint(t.m.Memory().ByteOrder(), out, x)
+	return out
 }
 
 // originOf names where a value came from.
@@ -64,7 +92,7 @@ func (t *Trace) originOf(v *Value) string {
 	case Length:
 		return "the packet's length"
 	default:
-		return t.placeOf(s.Addr, s.Size).String()
+		return t.named(s).String()
 	}
 }
 
@@ -133,7 +161,11 @@ func (s Stop) Lines() []string {
 	if s.Behind == 1 {
 		more = "instruction follows"
 	}
-	return []string{first, fmt.Sprintf("%s against %s: %d more %s if %s", text[0], text[1], s.Behind, more, outcome(s.Op, !s.Taken))}
+	lines := []string{first, fmt.Sprintf("%s against %s: %d more %s if %s", text[0], text[1], s.Behind, more, outcome(s.Op, !s.Taken))}
+	if s.Flag != "" {
+		lines = append(lines, "to change it: "+s.Flag)
+	}
+	return lines
 }
 
 // outcome says in words when a comparison holds, or when it does not.

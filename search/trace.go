@@ -40,6 +40,7 @@ type Trace struct {
 	ctx      *kernel.Context
 	packet   *mem.Region // at the start, nil without one
 	data     uint64      // of the packet's first byte then
+	length   int         // of the packet then
 	lead     int         // bytes of the frame before it
 	pending  []Override
 	elements []Override
@@ -54,7 +55,7 @@ type Trace struct {
 func NewTrace(m *machine.Machine, ctx *kernel.Context, changes []Override) *Trace {
 	t := &Trace{m: m, ctx: ctx, depth: -1, memory: map[uint64]cell{}, lookups: map[uint64]int{}}
 	if ctx != nil && ctx.Packet != nil {
-		t.packet, t.data = ctx.Packet.Region(), ctx.Packet.Data()
+		t.packet, t.data, t.length = ctx.Packet.Region(), ctx.Packet.Data(), ctx.Packet.Len()
 		t.lead = max(len(ctx.FrameIn())-ctx.Packet.Len(), 0)
 	}
 	for _, o := range changes {
@@ -255,7 +256,16 @@ func (t *Trace) read(addr uint64, size int, loaded uint64) *Value {
 
 // source is memory as an input, or the packet's length where a context shows that.
 func (t *Trace) source(addr uint64, size int) *Source {
-	s := &Source{Kind: Memory, Addr: addr, Size: size}
+	s := &Source{Kind: Memory, Addr: addr, Size: size, packet: -1}
+	if p := t.packet; p != nil {
+		now := t.ctx.Packet
+		switch {
+		case p.Contains(addr) && addr >= t.data:
+			s.packet = int(addr - t.data)
+		case now.Region() != p && now.Region().Contains(addr) && addr >= now.Data() && now.Len() == t.length: // it was moved
+			s.packet = int(addr - now.Data())
+		}
+	}
 	if c := t.ctx; c != nil && c.Packet != nil && c.Region != nil && c.Region.View != nil && c.Region.Contains(addr) {
 		if c.LengthAt(addr - c.Addr) {
 			s.Kind = Length

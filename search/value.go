@@ -13,6 +13,8 @@ type Source struct {
 	Addr  uint64
 	Size  int
 	Place Place
+	// packet is the offset in the packet as it was at the start, -1 for other memory.
+	packet int
 	// Map is the address of the map in which a lookup, the Nth from 0, did not find Key.
 	Map uint64
 	Nth int
@@ -104,22 +106,34 @@ func (s Step) before(result, were uint64) uint64 {
 func (v *Value) Solve(op decode.Op, other uint64, right, want bool) (uint64, bool) {
 	for _, target := range []uint64{other, other + 1, other - 1, 0, 1, math.MaxUint64, other | 1, ^other, 1 << 31, math.MaxUint32} {
 		x, ok := v.reach(target)
-		if !ok || x == v.Was {
-			continue
-		}
-		got, ok := v.At(x)
 		if !ok {
 			continue
 		}
-		left, r := got, other
-		if right {
-			left, r = other, got
+		short := x & math.MaxUint32 // if the upper half does not matter
+		if n := int64(x); n < 0 && n >= -4095 {
+			short = x // an error
 		}
-		if taken, ok := op.Holds(left, r); ok && taken == want {
-			return x, true
+		for _, x := range [...]uint64{short, x} {
+			if x != v.Was && v.makes(x, op, other, right, want) {
+				return x, true
+			}
 		}
 	}
 	return 0, false
+}
+
+// makes reports whether a comparison has an outcome for another value of the source.
+func (v *Value) makes(x uint64, op decode.Op, other uint64, right, want bool) bool {
+	left, ok := v.At(x)
+	if !ok {
+		return false
+	}
+	r := other
+	if right {
+		left, r = other, left
+	}
+	taken, ok := op.Holds(left, r)
+	return ok && taken == want
 }
 
 // reach inverts the steps from a target. The result fits the source; whether it leads to the target is for the caller to check.

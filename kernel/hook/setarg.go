@@ -94,27 +94,6 @@ func (c *Context) fieldPlace(name string, i int, argument bool) (bytesAt, bool) 
 	return bytesAt{f.Off, f.Size}, true
 }
 
-// FieldAt names the argument, field of a trace record or field of a user ABI context that the size bytes at an offset of the context are, as
-// [ContextSpec] takes it. given reports whether it is a field of a user ABI context; ok is false for anything else, such as a part of a value, and
-// for what [Context.SetArg] and [Context.SetField] do not change.
-func (c *Context) FieldAt(off, size uint64) (name string, given, ok bool) {
-	if c.view != nil {
-		for i := range c.view.Fields {
-			f := &c.view.Fields[i]
-			if uint64(f.Off) == off && uint64(f.Size) == size && (f.From == nil || f.To != nil) && (f.Kind == net.PlainField || f.Kind == net.WideField) {
-				return f.Name, true, true
-			}
-		}
-		return "", true, false
-	}
-	for _, name := range c.ArgNames() {
-		if p, ok := c.placeOf(name); ok && p.off == off && size <= p.size {
-			return name, false, true
-		}
-	}
-	return "", false, false
-}
-
 // LengthAt reports whether the bytes at an offset of the context are the packet's length.
 func (c *Context) LengthAt(off uint64) bool {
 	if c.view == nil {
