@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -160,7 +161,7 @@ func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.
 		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random, Memory: memory}
 		cfg.Until = time.Now().Add(time.Until(end) / time.Duration(len(meetings)-i))
 		if c.timed {
-			cfg.Random = 1 << 62
+			cfg.Random = math.MaxInt
 		}
 		r, err := race.Explore(ctx, m, meeting, cfg)
 		if err != nil {
