@@ -148,19 +148,6 @@ func (d *RaceDocument) Add(m race.Meeting, r *race.Report) {
 	}
 }
 
-// sameAs reports whether two findings are about the same lines, in another race.
-func (f *RaceFinding) sameAs(o *RaceFinding) bool {
-	if f.Kind != o.Kind || len(f.Sides) != len(o.Sides) {
-		return false
-	}
-	for i := range f.Sides {
-		if f.Sides[i].Program != o.Sides[i].Program || f.Sides[i].Source != o.Sides[i].Source || f.Sides[i].Source == "" {
-			return false
-		}
-	}
-	return true
-}
-
 // WriteRace writes the document as text.
 func WriteRace(w io.Writer, d *RaceDocument, o TableOptions) error {
 	st := style{o.Color}
