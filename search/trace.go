@@ -17,8 +17,6 @@ type Branch struct {
 	// Sides are the operands; From is where they came from, nil for constants and for what is not followed.
 	Sides [2]uint64
 	From  [2]*Value
-	// step is the number of instructions before it.
-	step int
 }
 
 // cell is what a byte of memory holds: byte i of a value, a copy of the byte at an address, or, if neither, something unknown.
@@ -279,7 +277,7 @@ const longest = 1500
 
 // jump notes a comparison whose outcome depends on inputs.
 func (t *Trace) jump(p *loader.LinkedProgram, pc int, in decode.Insn, op decode.Op, before *[11]uint64) {
-	b := Branch{At: Site{p, pc}, Op: op, Sides: [2]uint64{before[in.Dst], uint64(int64(in.Imm))}, From: [2]*Value{t.regs[in.Dst], nil}, step: t.Insns}
+	b := Branch{At: Site{p, pc}, Op: op, Sides: [2]uint64{before[in.Dst], uint64(int64(in.Imm))}, From: [2]*Value{t.regs[in.Dst], nil}}
 	if usesSrc(op) {
 		b.Sides[1], b.From[1] = before[in.Src], t.regs[in.Src]
 	}
