@@ -135,7 +135,9 @@ func (s *supervisor) once(l Line) (int, error) {
 
 // sayLosses notes the records that did not fit into the tool's buffers.
 func (s *supervisor) sayLosses() {
-	s.notes = 0 // however much else was said
+	s.logMu.Lock() // calls of a thread that outlived the tool are still served
+	s.notes = 0    // however much else was said
+	s.logMu.Unlock()
 	for _, l := range s.sys.Losses() {
 		records, holds := "records", ""
 		if l.Records == 1 {
