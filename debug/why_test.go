@@ -71,20 +71,20 @@ func TestWhy(t *testing.T) {
 // TestWhyOfChanges: what the user set is an origin of its own.
 func TestWhyOfChanges(t *testing.T) {
 	s := started(t, "examples/exec/exec.bpf.o", "on_exec")
-	_, err := s.GoTo(bg, 20)
+	_, err := s.GoTo(bg, 18)
 	require.NoError(t, err)
 	_, err = s.Assign("current->real_parent->tgid = 4711")
 	require.NoError(t, err)
-	_, err = s.Assign("$r9 = 5")
+	_, err = s.Assign("$r1 = 5")
 	require.NoError(t, err)
 	_, err = s.Continue(bg)
 	require.NoError(t, err)
 	o, err := s.Why(bg, "events[0].ppid")
 	require.NoError(t, err)
-	assert.Contains(t, steps(o), "set by you after 20 instructions: current->real_parent->tgid = 4711")
+	assert.Contains(t, steps(o), "set by you after 18 instructions: current->real_parent->tgid = 4711")
 	o, err = s.Why(bg, "events[0].uid")
 	require.NoError(t, err)
-	assert.Contains(t, steps(o), "set by you after 20 instructions: $r9 = 5")
+	assert.Contains(t, steps(o), "set by you after 18 instructions: $r1 = 5")
 }
 
 // TestWhyInLoops: a long run is followed to a bounded number of steps.

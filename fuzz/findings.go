@@ -77,7 +77,7 @@ func damaged(text string) string {
 func (w *worker) report(ctx context.Context, in *Input, rec *record, p *problem) error {
 	f := w.f
 	for _, i := range f.opt.Ignore {
-		if i.Silences(p.Finding) {
+		if i.Silences(p.Finding.Kind, p.Finding.Program) {
 			return nil
 		}
 	}

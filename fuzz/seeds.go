@@ -42,6 +42,9 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 	if f.file, err = scenario.Parse(path, text); err != nil {
 		return err
 	}
+	for _, i := range f.file.Ignored {
+		f.opt.Ignore = append(f.opt.Ignore, i.Ignore)
+	}
 	return nil
 }
 

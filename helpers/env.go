@@ -29,6 +29,8 @@ type Config struct {
 	// Otherwise Warn is called; it may be nil.
 	Strict bool
 	Warn   func(text string)
+	// Overread is called in place of Warn for a read past the end of an object of the kernel; it may be nil.
+	Overread func(text string)
 	// Local is the object's own BTF, whose type ids programs use to allocate objects; if it is nil, allocations are
 	// refused.
 	Local *btf.Spec
@@ -67,7 +69,7 @@ func New(cfg Config) *Env {
 	e.guest = guest.NewMemory(cfg.Mem)
 	e.finder = finder{mem: cfg.Mem, kernel: cfg.Kernel}
 	e.mapTable = mapTable{at: cfg.MapAt}
-	e.probe = guest.Prober{Mem: cfg.Mem, World: cfg.Kernel, X86: cfg.Arch == "x86", Strict: cfg.Strict, Warn: cfg.Warn}
+	e.probe = guest.Prober{Mem: cfg.Mem, World: cfg.Kernel, X86: cfg.Arch == "x86", Strict: cfg.Strict, Warn: cfg.Warn, Overread: cfg.Overread}
 	e.heap = owned.New(cfg.Mem, &e.guest)
 	e.heap.OnFree = e.freeFields
 	e.Timers = deferred.New(&e.guest, cfg.MapAt)

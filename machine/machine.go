@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -65,6 +66,8 @@ type Config struct {
 	Schedules bool
 	// Traffic means that traffic calls the programs of queueing disciplines, which cannot run otherwise.
 	Traffic bool
+	// Ignore silences findings, and reads that are not proved (wrong-field).
+	Ignore []finding.Ignore
 	// Verify returns what the verifier of the target's kernel says about a program. If it is nil, there are no verdicts.
 	Verify func(*loader.LinkedProgram) loader.Verified
 }
@@ -193,7 +196,7 @@ func (m *Machine) compose() (err error) {
 	m.kernel.OnSocketFree = m.dropStorage
 	m.env = helpers.New(helpers.Config{
 		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,
-		Strict: m.cfg.Strict, Warn: func(text string) { m.run.warn(text) },
+		Strict: m.cfg.Strict, Warn: func(text string) { m.run.warn(text) }, Overread: m.overread,
 		MapAt: m.mapAt, TailTarget: tailTarget, Local: m.linked.Object.BTF,
 	})
 	m.mapEnv.FreeField = m.env.FreeField

@@ -1,8 +1,11 @@
 package machine
 
 import (
+	"slices"
+
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine/finding"
 )
 
 // An Observer is told of the runs of programs on a machine. It may read the machine, and changes nothing.
@@ -17,6 +20,12 @@ type Observer interface {
 // Observe makes o the observer of all further runs, nil for none. Programs that run because another one does, as those attached to its
 // functions, belong to its run; runs of a [Loop] are not observed.
 func (m *Machine) Observe(o Observer) { m.observer = o }
+
+// Ignore silences findings of all further runs, besides those of [Config.Ignore].
+func (m *Machine) Ignore(list ...finding.Ignore) { m.cfg.Ignore = slices.Concat(m.cfg.Ignore, list) }
+
+// Ignored lists what silences findings.
+func (m *Machine) Ignored() []finding.Ignore { return m.cfg.Ignore }
 
 // begun tells the observer of a run.
 func (s *Session) begun() {

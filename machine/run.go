@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -185,6 +186,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]e
 	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())
 	m.endLeaks(p, c)
 	res.Findings = append(res.Findings, brokenPacket(p, res)...)
+	res.Findings = finding.Without(res.Findings, m.cfg.Ignore)
 	if !m.cfg.Uncovered {
 		res.Coverage = m.coverage.of(p)
 		m.tellCovered()

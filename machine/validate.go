@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/offsets"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -20,6 +21,8 @@ import (
 type Validation struct {
 	Reads, Proved, Baked int
 	Findings             []Finding
+
+	ignore []finding.Ignore
 }
 
 // Finding is a read that is not proved, or that found nothing.
@@ -51,12 +54,12 @@ const (
 )
 
 // Validate examines a run's reads of kernel memory.
-func (reg *registry) Validate(res *Result) Validation {
-	var v Validation
+func (m *Machine) Validate(res *Result) Validation {
+	v := Validation{ignore: m.cfg.Ignore}
 	for i := range res.Reads {
 		a := &res.Reads[i]
 		spec := a.Object.Spec()
-		p, ok := reg.byName[a.Program]
+		p, ok := m.byName[a.Program]
 		if !ok {
 			continue
 		}
@@ -192,10 +195,18 @@ func atPointer(spec *btf.Spec, a *KernelAccess, at *loader.Address) bool {
 	switch {
 	case at.Moved, at.Partial, at.Mixed && inText(spec, a):
 		return true
+	case at.Bare && a.Off == 0 && isWhole(spec, a):
+		return true
 	case !at.Bare || at.Struct:
 		return false
 	}
 	return a.Off != 0 || text(spec, a.TypeID)
+}
+
+// isWhole reports whether a read is of a whole object, whatever its layout is.
+func isWhole(spec *btf.Spec, a *KernelAccess) bool {
+	size, err := spec.Sizeof(a.TypeID)
+	return err == nil && int64(a.Size) == size
 }
 
 // inText reports whether a read is of the characters of an array.
@@ -245,7 +256,13 @@ func (p *program) addressAt(pc int) loader.Address {
 	return at
 }
 
+// WrongField reports whether findings of the kind are of [finding.WrongField].
+func (k FindingKind) WrongField() bool { return k == Baked || k == Differs || k == Straddles }
+
 func (v *Validation) add(lp *loader.LinkedProgram, insn int, kind FindingKind, text string) {
+	if kind.WrongField() && finding.Silenced(v.ignore, finding.WrongField, lp.Name) {
+		return
+	}
 	f := Finding{Kind: kind, Program: lp.Name, Insn: insn, Text: text}
 	if line, ok := lp.LineAt(insn); ok && line.Line != 0 {
 		f.Source = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)

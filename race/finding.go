@@ -46,6 +46,11 @@ type Side struct {
 	What string
 }
 
+// silenced reports whether one of list silences the finding.
+func (f *Finding) silenced(list []finding.Ignore) bool {
+	return finding.Silenced(list, f.Kind, "") || slices.ContainsFunc(f.Sides, func(s Side) bool { return finding.Silenced(list, f.Kind, s.Program) })
+}
+
 // Difference is one thing that an outcome consists of.
 type Difference struct {
 	What string

@@ -29,6 +29,8 @@ type Config struct {
 	Memory Memory
 	// Check is asked at the end of each order; nil for no questions.
 	Check Checker
+	// Ignore silences findings, those of a program if one of its instructions interferes.
+	Ignore []finding.Ignore
 }
 
 // Checker says what must hold at the end of every order. What does not hold at the end of a sequential order either is about single runs, and does not count.
@@ -124,6 +126,7 @@ func (h *hunt) done(ctx context.Context, cfg Config, err error) (*Report, error)
 	}
 	if err == nil {
 		h.addRaces()
+		h.report.Findings = slices.DeleteFunc(h.report.Findings, func(f Finding) bool { return f.silenced(cfg.Ignore) })
 		sortFindings(h.report.Findings)
 	}
 	return h.report, err

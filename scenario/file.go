@@ -41,6 +41,8 @@ type File struct {
 	Sequence []*Run
 	// Invariants are what holds after every run.
 	Invariants []*Invariant
+	// Ignored are the findings that are no mistakes.
+	Ignored []Ignored
 
 	found Errors          // mistakes so far; the file can be checked but not run
 	cut   *cutting        // what was left out because it is not valid YAML
@@ -464,6 +466,7 @@ func (f *File) decodeTables(root *Node) error {
 		func() (err error) { f.Globals, err = root.Get("globals").pairs("globals"); return err },
 		func() (err error) { f.Attach, err = root.Get("attach").pairs("attach"); return err },
 		func() error { return f.decodeInvariants(root.Get("invariants")) },
+		func() error { return f.decodeIgnored(root.Get("ignore")) },
 	)
 }
 

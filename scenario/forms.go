@@ -82,6 +82,13 @@ var fileForm = &form{"scenario", "A scenario file: kernel objects, maps and runs
 	{name: "race", doc: "Programs that run at the same time, each item a run of its own. A file with races needs no runs.", shape: listOf(formOf(raceForm))},
 	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
 	{name: "invariants", doc: "What holds after every run of a program, as expressions in the debugger's language.", shape: listOf(formOf(invariantForm))},
+	{name: "ignore", doc: "Findings that are no mistakes, each with the reason. They are neither reported nor counted.", shape: listOf(formOf(ignoreForm))},
+}}
+
+var ignoreForm = &form{"ignore", "Findings that are no mistakes.", []member{
+	{name: "kind", doc: "The kind of the findings: leak, overread, wrong-field, packet, limit, data-race, ...", shape: text, required: true},
+	{name: "prog", doc: "The program that they are about (default: every program).", shape: text},
+	{name: "reason", doc: "Why they are no mistakes.", shape: text, required: true},
 }}
 
 var invariantForm = &form{"invariant", "What holds after every run of a program. Expressions name maps (flows[{saddr = 1}].packets), global variables, pkt (pkt.ip.ttl), ctx, arguments of the hook, enumerators, $retval (the low 32 bits, signed) and $events (runs so far, this one included). Besides the debugger's functions there are old(E), the number that E was before the run; unchanged(X) of a map, a variable or pkt; has(E), whether an element, record or header exists; sum(MAP) and sum(MAP, MEMBER) over all elements and CPUs; count(MAP), its elements (of an array, those that are not zero); sent(BUFFER), the records of this run.", []member{

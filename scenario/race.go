@@ -411,7 +411,7 @@ func (r *Runner) orders(ctx context.Context, run *Run, actors []race.Actor) (*ra
 	var got *race.Report
 	var err error
 	if run.Race.Schedule == nil {
-		got, err = race.Run(ctx, r.m, actors, race.Config{Preemptions: run.Race.Preemptions, Until: time.Now().Add(raceTime), Check: r.raceChecker(run)})
+		got, err = race.Run(ctx, r.m, actors, race.Config{Preemptions: run.Race.Preemptions, Until: time.Now().Add(raceTime), Check: r.raceChecker(run), Ignore: r.m.Ignored()})
 	} else {
 		var turns []race.Turn
 		for _, t := range run.Race.Schedule {

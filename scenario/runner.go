@@ -303,6 +303,7 @@ func (r *Runner) setUp() error {
 	}
 	wrong.add(r.prepare())
 	wrong.add(r.setInvariants())
+	wrong.add(r.setIgnored())
 	r.base = r.m.Snapshot()
 	wrong.add(r.checkAll())
 	return wrong.final()

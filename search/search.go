@@ -87,11 +87,26 @@ func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.I
 		best = nil
 		again, err = s.final(ctx, nil)
 	}
+	if again != nil {
+		again.Findings = besides(again.Findings, res.Findings)
+	}
 	found.Result, found.Changed, found.Stop = again, best, s.stop
 	if s.changesPacket(best) {
 		found.Packet = framed(s.frame, s.lead, best)
 	}
 	return found, err
+}
+
+// besides adds to the findings of a run those of the plain run in other places: a run that gets further must not hide them.
+func besides(findings, plain []finding.Finding) []finding.Finding {
+	for _, f := range plain {
+		if !slices.ContainsFunc(findings, func(o finding.Finding) bool {
+			return o.Kind == f.Kind && o.Program == f.Program && (o.Insn == f.Insn || f.Source != "" && o.Source == f.Source)
+		}) {
+			findings = append(findings, f)
+		}
+	}
+	return findings
 }
 
 // complete reports whether a run executed everything.

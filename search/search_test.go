@@ -238,3 +238,15 @@ func TestMeasure(t *testing.T) {
 		t.Logf("%d programs: median %.1f %% -> %.1f %%", n, 100*before[n/2], 100*after[n/2])
 	}
 }
+
+// TestFindingsOfThePlainRunStay: a run that gets further does what the plain one leaves out, and must not hide that.
+func TestFindingsOfThePlainRunStay(t *testing.T) {
+	m := open(t, "../testdata/objects/clang-14/leaks.o")
+	plain, err := m.Run(context.Background(), "one_path", machine.Input{})
+	require.NoError(t, err)
+	require.Len(t, plain.Findings, 1)
+	found, err := Furthest(context.Background(), open(t, "../testdata/objects/clang-14/leaks.o"), "one_path", machine.Input{}, Options{})
+	require.NoError(t, err)
+	require.NotEmpty(t, found.Changed)
+	assert.Equal(t, plain.Findings, found.Findings)
+}

@@ -19,7 +19,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -38,7 +37,6 @@ type fuzzOptions struct {
 	keep     string
 	vary     []string
 	fix      []string
-	ignore   []string
 	output   []string
 }
 
@@ -103,7 +101,6 @@ Exit code 1 with findings.`,
 	f.StringVar(&c.keep, "keep", "", "write findings and the suite to `DIR` (default: fuzz beside the object)")
 	f.StringSliceVar(&c.vary, "vary", nil, "change only `WHAT`: packet, maps, ctx, args, kernel, user, globals, helpers, time; repeatable")
 	f.StringSliceVar(&c.fix, "fix", nil, "do not change `WHAT`; repeatable")
-	f.StringArrayVar(&c.ignore, "ignore", nil, "leave out findings of `KIND[:PROGRAM]`; repeatable")
 	f.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: junit=`FILE`, a test for each program that fails with its findings")
 	return cmd
 }
@@ -132,13 +129,7 @@ func (c *fuzzCommand) options(path string) (fuzz.Options, error) {
 	if opt.Vary, err = fuzz.Varied(c.vary, c.fix); err != nil {
 		return opt, usageError{fmt.Errorf("--vary, --fix: %w", err)}
 	}
-	for _, text := range c.ignore {
-		i, err := finding.ParseIgnore(text)
-		if err != nil {
-			return opt, usageError{fmt.Errorf("--ignore: %w", err)}
-		}
-		opt.Ignore = append(opt.Ignore, i)
-	}
+	opt.Ignore = opt.Scenario.Config.Ignore
 	if c.shard != "" {
 		i, n, ok := strings.Cut(c.shard, "/")
 		a, err1 := strconv.Atoi(i)

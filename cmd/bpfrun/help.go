@@ -20,7 +20,7 @@ var flagGroups = []struct {
 }{
 	{"kernel", "The kernel to simulate", []string{"btf", "module-btf", "kernel-version", "kconfig", "kallsyms", "no-cache"}},
 	{"object", "How the object is opened and loaded", []string{"loader", "type", "map-size", "inner-map", "extern", "global", "attach", "attach-prog", "no-load", "optional", "light-skeleton"}},
-	{"run", "The simulated machine", []string{"seed", "clock", "cpu", "cpus", "max-insns", "engine", "strict", "no-verify"}},
+	{"run", "The simulated machine", []string{"seed", "clock", "cpu", "cpus", "max-insns", "engine", "strict", "ignore", "no-verify"}},
 	{"output", "What is printed", []string{"json", "color", "quiet", "verbose"}},
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
@@ -20,6 +22,7 @@ type machineFlags struct {
 	engine     string
 	strict     bool
 	noVerify   bool
+	ignore     []string
 
 	differ differences // found by --engine both
 }
@@ -32,6 +35,7 @@ func (m *machineFlags) add(fs *pflag.FlagSet) {
 	fs.Uint64Var(&m.maxInsns, "max-insns", 100_000_000, "at most `N` instructions in one run")
 	fs.StringVar(&m.engine, "engine", "auto", "execution engine `NAME`: interp, jit (native code), both (run both and compare), auto (native code for --repeat, --pcap and bench)")
 	fs.BoolVar(&m.strict, "strict", false, "treat warnings (never-set fields, may-break relocations) as failures")
+	fs.StringArrayVar(&m.ignore, "ignore", nil, "silence findings of `KIND[:PROGRAM]` (leak, packet:ingress); repeatable")
 	fs.BoolVar(&m.noVerify, "no-verify", false, "run programs even if the verifier of the kernel's release would refuse them")
 }
 
@@ -53,7 +57,24 @@ func (m *machineFlags) config(pays bool) (machine.Config, error) {
 	if err != nil || boot <= 0 {
 		return machine.Config{}, usagef("--clock %q: want a duration such as 1h or 90s", m.clock)
 	}
-	return machine.Config{Seed: m.seed, CPUs: m.cpus, Boot: boot, MaxInsns: m.maxInsns, Strict: m.strict, Engine: engine, OnDifference: m.differ.add}, nil
+	ignore, err := m.ignored()
+	if err != nil {
+		return machine.Config{}, err
+	}
+	return machine.Config{Ignore: ignore, Seed: m.seed, CPUs: m.cpus, Boot: boot, MaxInsns: m.maxInsns, Strict: m.strict, Engine: engine, OnDifference: m.differ.add}, nil
+}
+
+// ignored reads --ignore.
+func (m *machineFlags) ignored() ([]finding.Ignore, error) {
+	var out []finding.Ignore
+	for _, text := range m.ignore {
+		i, err := finding.ParseIgnore(text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--ignore: %w", err)}
+		}
+		out = append(out, i)
+	}
+	return out, nil
 }
 
 // scenarioOptions returns the flags as options of scenarios.

@@ -158,7 +158,7 @@ func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.
 	began := time.Now()
 	end := began.Add(c.time)
 	for i, meeting := range meetings {
-		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random, Memory: memory}
+		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random, Memory: memory, Ignore: m.Ignored()}
 		cfg.Until = time.Now().Add(time.Until(end) / time.Duration(len(meetings)-i))
 		if c.timed {
 			cfg.Random = math.MaxInt

@@ -51,10 +51,10 @@ int on_exec(struct trace_event_raw_sched_process_exec *ctx)
 
 	uid = BPF_CORE_READ(task, cred, uid.val);
 	count(uid);
-
 	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e)
 		return 0;
+	__builtin_memset(e->filename, 0, sizeof(e->filename)); /* what follows the string leaves, too */
 	e->pid = BPF_CORE_READ(task, tgid);
 	e->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	e->uid = uid;

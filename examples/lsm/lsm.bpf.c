@@ -39,6 +39,7 @@ int BPF_PROG(check_exec, struct linux_binprm *bprm, int ret)
 		return 0;
 	d = bpf_ringbuf_reserve(&denials, sizeof(*d), 0);
 	if (d) {
+		__builtin_memset(d->filename, 0, sizeof(d->filename)); /* what follows the string leaves, too */
 		d->pid = bpf_get_current_pid_tgid() >> 32;
 		d->uid = uid;
 		d->ino = bprm->file->f_inode->i_ino;

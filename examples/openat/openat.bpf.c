@@ -58,6 +58,7 @@ int leave(struct trace_event_raw_sys_exit *ctx)
 		return 0;	/* the call began before the programs were attached */
 	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (e) {
+		__builtin_memset(e->filename, 0, sizeof(e->filename)); /* what follows the string leaves, too */
 		e->pid = id >> 32;
 		e->ret = ctx->ret;
 		e->latency = bpf_ktime_get_ns() - p->start;

@@ -21,6 +21,8 @@ type Prober struct {
 	// it may be nil.
 	Strict bool
 	Warn   func(text string)
+	// Overread is called in place of Warn for a read past the end of an object of the kernel; it may be nil.
+	Overread func(text string)
 	// Process reads the memory of the process that a program runs for, where no user memory is simulated; it may be nil.
 	Process func(addr uint64, p []byte) bool
 }
@@ -159,7 +161,12 @@ func (p *Prober) warnPast(r *mem.Region, addr uint64, n int) {
 	if n != 1 {
 		what = strconv.Itoa(n) + " bytes"
 	}
-	p.warnf("reads %s past the end of %s: the bytes there vary", what, r.Describe(addr))
+	text := fmt.Sprintf("reads %s past the end of %s: the bytes there vary", what, r.Describe(addr))
+	if r.Kind != mem.UserMem && p.Overread != nil {
+		p.Overread(text)
+		return
+	}
+	p.warnf("%s", text)
 }
 
 func (p *Prober) warnf(format string, args ...any) {

@@ -7,6 +7,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,10 @@ type Kind string
 const (
 	// Leak: bytes leave that the run never wrote.
 	Leak Kind = "leak"
+	// Overread: a read goes past the end of the object that the pointer means.
+	Overread Kind = "overread"
+	// WrongField: a read of kernel memory is not of the field that the source names, or no relocation adjusts it.
+	WrongField Kind = "wrong-field"
 	// Packet: a checksum or a length that was right is wrong in a packet that goes on.
 	Packet Kind = "packet"
 	// Fault: a program that the verifier accepts is stopped.
@@ -50,15 +55,25 @@ type Row struct {
 	Rule string
 }
 
-// Kinds lists all kinds, in the order in which reports list them.
+// Kinds lists the kinds of findings of one run, in the order in which reports list them.
 var Kinds = []Row{
 	{Leak, "bytes leave the program (in a record, a map value or key, user memory, a packet, a trace, a socket option) that the run never wrote"},
+	{Overread, "a read of kernel memory, as by bpf_probe_read_kernel, goes past the end of the object that the pointer means"},
+	{WrongField, "a load of kernel memory is not of the field that the source names, or of a field at an offset that no relocation adjusts; reported with the CO-RE validation of a run"},
 	{Packet, "a checksum or length of an IP, TCP, UDP, ICMP or SCTP header was right before the run and is wrong in a packet that is passed on, sent back or redirected"},
 	{Fault, "a program that the verifier accepts is stopped by a fault: a bug of the kernel's verifier, or of bpfrun"},
 	{Limit, "a run reaches the limit of instructions"},
 	{Engine, "native code and the interpreter do not do the same: a bug of bpfrun"},
 	{Invariant, "an invariant of the scenario does not hold after a run"},
 	{Differs, "another build of the object, or another kernel, does something else with the same input (fuzz --against, fuzz with --btf twice)"},
+}
+
+// RaceKinds lists the kinds of findings of several runs at a time, the worst first.
+var RaceKinds = []Row{
+	{Deadlock, "runs wait for each other, or one for a lock that it holds"},
+	{UseAfterDelete, "memory of an element is used after another run deleted the element, and it became another one's"},
+	{NotSerialisable, "maps, variables, records and results at the end are those of no order of whole runs"},
+	{DataRace, "plain accesses of the same bytes that nothing orders, without a wrong outcome"},
 }
 
 // Finding is one thing that a run found.
@@ -88,35 +103,45 @@ type Ignore struct {
 	Program string // empty: of every program
 }
 
-// ParseIgnore reads "KIND" or "KIND:PROGRAM".
-func ParseIgnore(text string) (Ignore, error) {
-	kind, program, _ := strings.Cut(text, ":")
-	var names []string
-	for _, r := range Kinds {
-		if string(r.Kind) == kind {
-			return Ignore{r.Kind, program}, nil
-		}
-		names = append(names, string(r.Kind))
+// Names returns the names of all kinds.
+func Names() []string {
+	var out []string
+	for _, r := range slices.Concat(Kinds, RaceKinds) {
+		out = append(out, string(r.Kind))
 	}
-	return Ignore{}, fmt.Errorf("%q is no kind of finding: want %s, or KIND:PROGRAM", kind, strings.Join(names, ", "))
+	return out
 }
 
-// Silences reports whether the finding is ignored.
-func (i Ignore) Silences(f Finding) bool {
-	return i.Kind == f.Kind && (i.Program == "" || i.Program == f.Program)
+// ParseIgnore reads "KIND" or "KIND:PROGRAM".
+func ParseIgnore(text string) (Ignore, error) {
+	kind, program, named := strings.Cut(text, ":")
+	names := Names()
+	if !slices.Contains(names, kind) || named && program == "" {
+		return Ignore{}, fmt.Errorf("%q is no kind of finding: want KIND or KIND:PROGRAM; kinds are %s", text, strings.Join(names, ", "))
+	}
+	return Ignore{Kind(kind), program}, nil
+}
+
+// Silences reports whether a finding of a kind in a program is ignored.
+func (i Ignore) Silences(kind Kind, program string) bool {
+	return i.Kind == kind && (i.Program == "" || i.Program == program)
+}
+
+// Silenced reports whether one of list silences a finding of a kind in a program.
+func Silenced(list []Ignore, kind Kind, program string) bool {
+	return slices.ContainsFunc(list, func(i Ignore) bool { return i.Silences(kind, program) })
 }
 
 // Without returns the findings that none of list silences.
 func Without(findings []Finding, list []Ignore) []Finding {
+	if len(list) == 0 {
+		return findings
+	}
 	var out []Finding
-next:
 	for _, f := range findings {
-		for _, i := range list {
-			if i.Silences(f) {
-				continue next
-			}
+		if !Silenced(list, f.Kind, f.Program) {
+			out = append(out, f)
 		}
-		out = append(out, f)
 	}
 	return out
 }

@@ -15,8 +15,14 @@ func TestIgnoredFindings(t *testing.T) {
 		assert.Equal(t, want, Without(f, []Ignore{i}), text)
 	}
 	assert.Equal(t, f, Without(f, nil))
-	_, err := ParseIgnore("leek")
-	assert.ErrorContains(t, err, "want leak, packet")
+	for _, text := range []string{"leek", "leak:", "", ":a"} {
+		_, err := ParseIgnore(text)
+		assert.ErrorContains(t, err, "kinds are leak, overread", text)
+	}
+	for _, name := range Names() {
+		_, err := ParseIgnore(name + ":prog")
+		assert.NoError(t, err, name)
+	}
 }
 
 func TestFindingsAsText(t *testing.T) {

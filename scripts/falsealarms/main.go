@@ -211,6 +211,9 @@ func (c *checker) judge(d *report.RunDocument) (problems []string) {
 			for _, w := range r.Warnings {
 				problem(p.Name + ": " + w)
 			}
+			for _, f := range r.Findings {
+				problem(fmt.Sprintf("%s: %s: %s at %s", p.Name, f.Kind, f.Text, f.Source))
+			}
 			if r.Validation == nil {
 				continue
 			}
@@ -247,10 +250,13 @@ func (c *checker) judgeMistakes(d *report.RunDocument, marked map[string]bool) (
 	for _, p := range d.Programs {
 		complete = complete && p.Status == "ok"
 		for _, r := range p.Runs {
-			if r.Validation == nil {
-				continue
+			list := r.Findings
+			if r.Validation != nil {
+				for _, f := range r.Validation.Findings {
+					list = append(list, report.RunFinding{Kind: string(f.Kind), Program: f.Program, Source: f.Source, Text: f.Text})
+				}
 			}
-			for _, f := range r.Validation.Findings {
+			for _, f := range list {
 				_, rest, _ := strings.Cut(f.Source, ".c:")
 				line, _, _ := strings.Cut(rest, ":")
 				if !marked[line] {

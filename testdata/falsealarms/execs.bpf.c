@@ -44,6 +44,7 @@ int execs(struct trace_event_raw_sched_process_exec *ctx)
 	e->when = bpf_ktime_get_ns();
 	e->pid = bpf_get_current_pid_tgid() >> 32;
 	e->uid = uid;
+	__builtin_memset(e->filename, 0, sizeof(e->filename));
 #pragma unroll
 	for (int i = 0; i < ANCESTORS; i++) {
 		task = BPF_CORE_READ(task, real_parent);

@@ -162,7 +162,7 @@ int scratch(void *ctx)
 	e->flags = n;
 	e->ts = n;
 	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), (void *)(n ? text + 9 : text));
-	bpf_perf_event_output(ctx, &samples, BPF_F_CURRENT_CPU, e, sizeof(*e)); /* wrong */
+	bpf_perf_event_output(ctx, &samples, BPF_F_CURRENT_CPU, e, sizeof(*e)); /* wrong in later runs */
 	return 0;
 }
 
