@@ -68,6 +68,7 @@ var layers = []struct {
 	{"debug/scopes", []string{"internal/endian", "internal/dwarfloc", "btf", "btf/debuginfo", "loader"}},
 	{"verifier/refusal", []string{"uapi", "uapi/since"}},
 	{"verifier", []string{"internal/lazyre", "internal/endian", "uapi", "progtype", "helpers/proto", "decode", "btf", "loader", "verifier/klog", "verifier/refusal", "uapi/since"}},
+	{"needs", []string{"uapi", "uapi/since", "progtype", "helpers/proto", "decode", "btf", "corerelo", "loader", "verifier", "verifier/refusal"}},
 	{"vm", []string{"decode", "mem"}},
 	{"jit", []string{"internal/keyhash", "decode", "mem", "vm"}},
 	{"maps", []string{"internal/ordered", "internal/endian", "internal/keyhash", "uapi", "btf", "mem", "uapi/since"}},
