@@ -183,6 +183,9 @@ const minEnum = 12
 // tracePrefix is the prefix of the typedefs that represent tracepoints.
 const tracePrefix = "btf_trace_"
 
+// Reduced reports whether the BTF is not a complete kernel's: what it lacks may still exist.
+func (t *Target) Reduced() bool { return t.reduced() }
+
 // reduced reports whether the BTF lists no functions or no tracepoints, as for a BTF reduced to some objects' needs, or
 // a kernel before 5.5. A hook that is missing from it may still exist.
 func (t *Target) reduced() bool {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier"
@@ -45,8 +47,9 @@ type Answer struct {
 	target *loader.Target // the one that refused, or that loads
 }
 
-// targets makes and links the kernels that are asked, each once.
+// targets makes and links the kernels that are asked, each once. It is safe for concurrent use.
 type targets struct {
+	mu    sync.Mutex
 	obj   *loader.Object
 	opts  loader.LoadOptions
 	lent  map[lentKey]*loader.Target
@@ -68,6 +71,8 @@ type link struct {
 
 // as returns a kernel that lends its types to a version.
 func (s *targets) as(t *loader.Target, version uint32) *loader.Target {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	key := lentKey{t, version}
 	if s.lent[key] == nil {
 		s.lent[key] = t.As(version)
@@ -90,6 +95,8 @@ func (s *targets) load(t *loader.Target, only ...string) *link {
 
 // program links program n for a kernel. What refuses another program of the object does not refuse it.
 func (s *targets) program(t *loader.Target, n int) (*link, *loader.LinkedProgram) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	l := s.links[t]
 	if l == nil {
 		l = s.load(t)
@@ -185,6 +192,9 @@ func (s *targets) between(ctx context.Context, older, newer *loader.Target, vers
 		}
 		return s.ask(ctx, s.as(t, version), n, w)
 	}
+	if older != nil && newer != nil && !s.typed(s.as(newer, version), n) {
+		older = nil
+	}
 	a, err := ask(older, w)
 	if err != nil {
 		return nil, err
@@ -208,6 +218,20 @@ func (s *targets) between(ctx context.Context, older, newer *loader.Target, vers
 		}
 	}
 	return both(a, b), nil
+}
+
+// typed reports whether the types of the kernel can matter to a program: it has relocations or symbols for them, or its hook is one of them.
+func (s *targets) typed(t *loader.Target, n int) bool {
+	l, lp := s.program(t, n)
+	if l.err != nil || len(lp.Relocs) > 0 || progtype.Of(lp.Type).TargetOf(lp.Attach) != progtype.NoTarget {
+		return true
+	}
+	for _, r := range lp.Refs {
+		if r.Kind == loader.RefKfunc || r.Kind == loader.RefKsym || r.Kind == loader.RefKsymBTF {
+			return true
+		}
+	}
+	return false
 }
 
 // inRows reports whether the version has the helper or kfunc of a hold.

@@ -3,7 +3,10 @@ package needs
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -20,8 +23,8 @@ type Config struct {
 	Only []string
 	// Unchecked believes the bisection: releases that it skips are not asked.
 	Unchecked bool
-	// Progress is called after each program.
-	Progress func(done int)
+	// Progress, if not nil, is called after each program, by several goroutines at the same time.
+	Progress func()
 }
 
 // Result is what the programs of an object need.
@@ -60,34 +63,65 @@ type Next struct {
 // ErrNoKernels: no kernel's types were given, and without any nothing can be linked.
 var ErrNoKernels = errors.New("no types of any kernel are at hand")
 
-// Find asks which releases load the programs of an object. Kernels whose release is unknown are left out. The error is [ErrNoKernels], that of ctx,
+// Usable reports whether a kernel's types can say what an object needs: its release is known, and its BTF lists what the kernel has.
+func Usable(obj *loader.Object, t *loader.Target) bool {
+	return t.BTF != nil && t.Version != 0 && t.BTF.ByteOrder() == obj.ByteOrder && !t.Reduced()
+}
+
+// Find asks which releases load the programs of an object. Kernels that are not [Usable] are left out. The error is [ErrNoKernels], that of ctx,
 // or a [loader.Error] about the options.
 func Find(ctx context.Context, obj *loader.Object, kernels []*loader.Target, cfg Config) (*Result, error) {
 	kernels = slices.DeleteFunc(slices.Clone(kernels), func(t *loader.Target) bool {
-		return t.BTF == nil || t.Version == 0 || t.BTF.ByteOrder() != obj.ByteOrder
+		return !Usable(obj, t)
 	})
 	if len(kernels) == 0 {
 		return nil, ErrNoKernels
 	}
 	res := &Result{Object: obj.Name, Columns: columns(obj, kernels, cfg.Also)}
 	all := &targets{obj: obj, opts: cfg.Options, lent: map[lentKey]*loader.Target{}, links: map[*loader.Target]*link{}}
+	var numbers []int
 	for n, p := range obj.Programs {
-		if cfg.Options.NoLoad[p.Name] || len(cfg.Only) > 0 && !slices.Contains(cfg.Only, p.Name) {
-			continue
+		if !cfg.Options.NoLoad[p.Name] && (len(cfg.Only) == 0 || slices.Contains(cfg.Only, p.Name)) {
+			numbers = append(numbers, n)
 		}
+	}
+	res.Programs = make([]Program, len(numbers))
+	return res, inParallel(len(numbers), func(i int) error {
+		n := numbers[i]
+		p := obj.Programs[n]
 		s := &search{targets: all, ctx: ctx, n: n, columns: res.Columns, answers: make([]Answer, len(res.Columns))}
 		found, err := s.find(cfg.Unchecked)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		found.Name, found.Section, found.Optional = p.Name, p.Section, !p.Autoload
-		found.Type = p.Type
-		res.Programs = append(res.Programs, *found)
+		found.Name, found.Section, found.Type, found.Optional = p.Name, p.Section, p.Type, !p.Autoload
+		res.Programs[i] = *found
 		if cfg.Progress != nil {
-			cfg.Progress(len(res.Programs))
+			cfg.Progress()
+		}
+		return nil
+	})
+}
+
+// inParallel does n things on all processors, and returns the first error.
+func inParallel(n int, do func(i int) error) error {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	errs := make([]error, n)
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				errs[i] = do(i)
+			}
+		})
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
 		}
 	}
-	return res, nil
+	return nil
 }
 
 // search looks for the oldest release of one program.
