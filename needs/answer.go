@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
@@ -54,6 +55,10 @@ type targets struct {
 	opts  loader.LoadOptions
 	lent  map[lentKey]*loader.Target
 	links map[*loader.Target]*link
+}
+
+func newTargets(obj *loader.Object, opts loader.LoadOptions) *targets {
+	return &targets{obj: obj, opts: opts, lent: map[lentKey]*loader.Target{}, links: map[*loader.Target]*link{}}
 }
 
 type lentKey struct {
@@ -192,7 +197,7 @@ func (s *targets) between(ctx context.Context, older, newer *loader.Target, vers
 		}
 		return s.ask(ctx, s.as(t, version), n, w)
 	}
-	if older != nil && newer != nil && !s.typed(s.as(newer, version), n) {
+	if older != nil && newer != nil && !s.typed(s.as(newer, version), n, true) {
 		older = nil
 	}
 	a, err := ask(older, w)
@@ -203,9 +208,12 @@ func (s *targets) between(ctx context.Context, older, newer *loader.Target, vers
 	if err != nil {
 		return nil, err
 	}
-	// The older kernel's types lack a function that the rows say the release has: they cannot tell.
-	if a != nil && b != nil && a.Outcome == Refused && a.Hold.Kind == Kfunc && a.Hold.types && inRows(a.Hold, version) {
-		a = nil
+	// The older kernel's types lack a function that the rows say the release has: ask them about the rest.
+	for i, own := 0, w; i < maxMisled && a != nil && a.Outcome == Refused && a.Hold.Kind == Kfunc && a.Hold.types && inRows(a.Hold, version); i++ {
+		own, _ = own.with(a.Hold)
+		if a, err = ask(older, own); err != nil {
+			return nil, err
+		}
 	}
 	// The newer kernel's types have a helper or kfunc that the release lacks, and with the older ones the program does without: its test for it fails.
 	for i, own := 0, w; i < maxMisled && a != nil && b != nil && a.Outcome == Loads && b.Outcome == Refused && (b.Hold.Kind == Helper || b.Hold.Kind == Kfunc) && !inRows(b.Hold, version); i++ {
@@ -217,18 +225,42 @@ func (s *targets) between(ctx context.Context, older, newer *loader.Target, vers
 			return nil, err
 		}
 	}
+	switch {
+	case a == nil && b == nil:
+		return &Answer{Outcome: Unknown, ByRules: true, Why: "no types are at hand"}, nil
+	case b == nil:
+		return s.one(a, n), nil
+	case a == nil:
+		return s.one(b, n), nil
+	}
 	return both(a, b), nil
 }
 
-// typed reports whether the types of the kernel can matter to a program: it has relocations or symbols for them, or its hook is one of them.
-func (s *targets) typed(t *loader.Target, n int) bool {
+// typed reports whether the types of the kernel can matter to a program: it has relocations or symbols for them, or its hook is looked up in them.
+// kfuncs says whether those count of which rows know the release.
+func (s *targets) typed(t *loader.Target, n int, kfuncs bool) bool {
 	l, lp := s.program(t, n)
-	if l.err != nil || len(lp.Relocs) > 0 || progtype.Of(lp.Type).TargetOf(lp.Attach) != progtype.NoTarget {
+	if l.err != nil || len(lp.Relocs) > 0 {
 		return true
 	}
-	for _, r := range lp.Refs {
-		if r.Kind == loader.RefKfunc || r.Kind == loader.RefKsym || r.Kind == loader.RefKsymBTF {
+	switch row := progtype.Of(lp.Type); row.TargetOf(lp.Attach) {
+	case progtype.Function, progtype.LSMHook, progtype.Iterator, progtype.OpsMember:
+		return true
+	case progtype.RawEvent:
+		if row.Target != progtype.RawEvent { // a raw tracepoint is looked up when the program is attached
 			return true
+		}
+	case progtype.NoTarget, progtype.Probe, progtype.Functions, progtype.Tracepoint, progtype.OtherProgram:
+	}
+	for _, r := range lp.Refs {
+		switch r.Kind {
+		case loader.RefKsym, loader.RefKsymBTF:
+			return true
+		case loader.RefKfunc:
+			if _, ok := proto.LookupKfunc(btf.EssentialName(r.Name)); kfuncs || !ok {
+				return true
+			}
+		case loader.RefNone, loader.RefMap, loader.RefMapValue, loader.RefFunc, loader.RefInsnArray:
 		}
 	}
 	return false
@@ -245,17 +277,14 @@ func inRows(h *Hold, version uint32) bool {
 	return ok && row.In(release)
 }
 
-// both combines what the types of the kernels before and after a release say about it; nil says nothing.
+// both combines what the types of the kernels before and after a release say about it.
 func both(a, b *Answer) *Answer {
-	switch {
-	case b == nil:
-		return one(a)
-	case a == nil:
-		return one(b)
-	}
 	out := *b
 	out.Types = append(append([]string{}, a.Types...), b.Types...)
 	switch {
+	case a.Outcome == Refused && b.Outcome == Refused && a.Hold.ofTypes() && b.Hold.ofTypes() && !a.Hold.same(b.Hold):
+		out.Outcome = Unknown
+		out.Why = fmt.Sprintf("types decide: those of %s refuse it for another reason than those of %s: %s; %s", a.Types[0], b.Types[0], a.Hold.Text(), b.Hold.Text())
 	case a.Outcome == b.Outcome:
 	case a.Outcome == Unknown || b.Outcome == Unknown:
 		if a.Outcome == Unknown {
@@ -273,17 +302,24 @@ func both(a, b *Answer) *Answer {
 	return &out
 }
 
-// one is the answer if only the types of one other kernel are at hand: they cannot refuse.
-func one(a *Answer) *Answer {
-	if a == nil {
-		return &Answer{Outcome: Unknown, ByRules: true, Why: "no types are at hand"}
+// ofTypes reports whether it may depend on types: no row of the release explains it.
+func (h *Hold) ofTypes() bool { return h.types || h.Kind == Refusal }
+
+// one is the answer if only the types of one other kernel are at hand. They say nothing about a release that may lack what they have, or have what
+// they lack.
+func (s *targets) one(a *Answer, n int) *Answer {
+	why := ""
+	switch {
+	case a.Outcome == Refused && a.Hold.types:
+		why = fmt.Sprintf("types decide, and only those of %s are at hand: %s", a.Types[0], a.Hold.Text())
+	case a.Outcome == Loads && s.typed(a.target, n, false):
+		why = fmt.Sprintf("the rules allow it, but it needs types, and only those of %s are at hand", a.Types[0])
+	default:
+		return a
 	}
-	if a.Outcome == Refused && a.Hold.types {
-		out := *a
-		out.Outcome, out.Why = Unknown, fmt.Sprintf("types decide, and only those of %s are at hand: %s", a.Types[0], a.Hold.Text())
-		return &out
-	}
-	return a
+	out := *a
+	out.Outcome, out.Why = Unknown, why
+	return &out
 }
 
 // Text names what is missing in a few words: "helper bpf_loop", "verifier: invalid read from stack".

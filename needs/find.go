@@ -78,7 +78,7 @@ func Find(ctx context.Context, obj *loader.Object, kernels []*loader.Target, cfg
 		return nil, ErrNoKernels
 	}
 	res := &Result{Object: obj.Name, Columns: columns(obj, kernels, cfg.Also)}
-	all := &targets{obj: obj, opts: cfg.Options, lent: map[lentKey]*loader.Target{}, links: map[*loader.Target]*link{}}
+	all := newTargets(obj, cfg.Options)
 	var numbers []int
 	for n, p := range obj.Programs {
 		if !cfg.Options.NoLoad[p.Name] && (len(cfg.Only) == 0 || slices.Contains(cfg.Only, p.Name)) {
@@ -135,17 +135,17 @@ type search struct {
 
 func (s *search) find(unchecked bool) (*Program, error) {
 	last := len(s.columns) - 1
-	newest, err := s.at(last)
+	newest, err := s.newest()
 	if err != nil {
 		return nil, err
 	}
-	if newest.Outcome == Loads {
-		if _, err := s.bisect(last, s.at); err != nil {
+	if newest >= 0 {
+		if _, err := s.bisect(newest, s.at); err != nil {
 			return nil, err
 		}
 	}
 	for i := range s.columns {
-		if unchecked && newest.Outcome == Loads {
+		if unchecked && newest >= 0 {
 			break // the others are taken to be as their neighbours are
 		}
 		if _, err := s.at(i); err != nil {
@@ -162,6 +162,23 @@ func (s *search) find(unchecked bool) (*Program, error) {
 		p.From = i
 	}
 	return p, s.explain(p)
+}
+
+// newest returns the newest release that loads the program, if it is the last one or one of those with types; else -1.
+func (s *search) newest() (int, error) {
+	for i := len(s.columns) - 1; i >= 0; i-- {
+		if i < len(s.columns)-1 && len(s.columns[i].Kernels) == 0 {
+			continue
+		}
+		a, err := s.at(i)
+		if err != nil {
+			return 0, err
+		}
+		if a.Outcome == Loads {
+			return i, nil
+		}
+	}
+	return -1, nil
 }
 
 // at asks a release, once.

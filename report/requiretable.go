@@ -66,11 +66,11 @@ func (o *RequireObject) evidence() string {
 func (o *RequireObject) summary() string {
 	switch {
 	case o.Oldest == "":
-		return "no release loads all of them"
-	case o.From != o.Oldest && o.From != "":
-		return fmt.Sprintf("all load on Linux %s, and on every release from %s on", o.Oldest, o.From)
+		return "no release is known to load all of them"
 	case o.From == "":
-		return fmt.Sprintf("all load on Linux %s, but not on the newest", o.Oldest)
+		return fmt.Sprintf("all load on Linux %s, but not every later release is known to load them", o.Oldest)
+	case o.From != o.Oldest:
+		return fmt.Sprintf("all load on Linux %s, and on every release from %s on", o.Oldest, o.From)
 	}
 	return fmt.Sprintf("all load on Linux %s and later", o.Oldest)
 }
@@ -172,7 +172,7 @@ func (p *RequireProgram) worksOn() string {
 	case p.Oldest == "":
 		return "no release known"
 	case p.From == "":
-		return "Linux " + byRules(cmp.Or(p.Update, p.Oldest), p.ByRules) + ", not the newest"
+		return "Linux " + byRules(cmp.Or(p.Update, p.Oldest), p.ByRules) + "; not every later release is known"
 	case p.From != p.Oldest:
 		return fmt.Sprintf("Linux %s, and %s and later", byRules(cmp.Or(p.Update, p.Oldest), p.ByRules), p.From)
 	}
