@@ -27,6 +27,7 @@ var published = []Published{
 	{"verify", OneVerifyDocument{}, []string{"schema", "exit", "results"}},
 	{"verify --explain", VerifyExplainDocument{}, nil},
 	{"require", RequireDocument{}, nil},
+	{"diff", DiffDocument{}, nil},
 	{"info", InfoDocument{}, nil},
 	{"disasm", DisasmDocument{}, nil},
 	{"matrix", MatrixDocument{}, nil},
