@@ -122,7 +122,7 @@ func (w *worker) minimise(ctx context.Context, in *Input, p *problem, key string
 	r.still = func(next *Input) bool {
 		rec, e := list[0].examine(ctx, next, -1, nil)
 		if e == nil && p.Kind == finding.Differs {
-			e = w.compare(ctx, next, rec, list[1:])
+			e = w.compare(ctx, next, rec, list)
 		}
 		if e != nil {
 			err = e

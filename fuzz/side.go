@@ -155,6 +155,9 @@ func (s *side) loopFor(ctx context.Context, run *scenario.Run, in *Input) (*mach
 	return l, l.Warm(ctx)
 }
 
+// linked is the object on the side's kernel.
+func (s *side) linked() *loader.Linked { return s.whole.Machine().Linked() }
+
 func (s *side) program(run *scenario.Run) *loader.LinkedProgram {
 	lp, _ := s.fast.Machine().Linked().Program(run.Prog)
 	return lp

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/machine/differ"
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -261,7 +262,7 @@ func (w *worker) try(ctx context.Context, in *Input) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.compare(ctx, in, rec, list[1:]); err != nil {
+	if err := w.compare(ctx, in, rec, list); err != nil {
 		return err
 	}
 	return w.judge(ctx, in, rec)
@@ -291,15 +292,15 @@ func (w *worker) judge(ctx context.Context, in *Input, rec *record) error {
 	return nil
 }
 
-// compare adds what the others do differently.
-func (w *worker) compare(ctx context.Context, in *Input, rec *record, others []*side) error {
-	for _, o := range others {
+// compare adds what the other sides do differently from the first, whose record it is.
+func (w *worker) compare(ctx context.Context, in *Input, rec *record, sides []*side) error {
+	for _, o := range sides[1:] {
 		other, err := o.examine(ctx, in, -1, nil)
 		if err != nil {
 			return err
 		}
 		for i := range min(len(rec.results), len(other.results)) {
-			if text := difference(rec.results[i], other.results[i]); text != "" {
+			if text := differ.Between(differ.Run{Result: rec.results[i], Linked: sides[0].linked()}, differ.Run{Result: other.results[i], Linked: o.linked()}); text != "" {
 				rec.problems = append(rec.problems, problem{
 					Finding: finding.Finding{Kind: finding.Differs, Program: rec.results[i].Program, Insn: -1, Text: text + " with " + o.name},
 					event:   i, other: other.results[i],

@@ -51,7 +51,7 @@ func (l *loading) resolveExterns() error {
 func (l *loading) resolveKfunc(e *LinkedExtern) *Error {
 	name := btf.EssentialName(e.Name)
 	mod, fn, ok := l.t.find(btf.KindFunc, name, "")
-	if !ok {
+	if !ok || !l.t.hasKfunc(name) {
 		if e.Weak {
 			return nil
 		}

@@ -2,11 +2,13 @@ package loader
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -34,6 +36,9 @@ type Target struct {
 	VersionLow uint32
 	// VersionKnown is the source of Version: "given", "name", or "enumerators (5.19-6.0)"; "" if it is unknown.
 	VersionKnown string
+	// Lent means that BTF and Modules are those of another release than Version, see [Target.As]: whether the kernel knows a helper, a kfunc or a
+	// type of programs, maps or attachments is then what the tables of releases say.
+	Lent bool
 	// Arch is "x86", "arm64", "arm", "riscv", "s390", "powerpc", "loongarch", "mips", or "" if struct pt_regs matches
 	// none of these.
 	Arch string
@@ -107,6 +112,24 @@ func NewTarget(name string, spec *btf.Spec, opts ...TargetOption) *Target {
 	return t
 }
 
+// As returns a kernel of another version that has the types of this one, for a release whose types are not at hand. What BTF has no release for,
+// such as fields, functions and tracepoints, stays that of t; its symbols and the flags that its image declares for kfuncs do not.
+func (t *Target) As(version uint32) *Target {
+	return &Target{
+		Name: t.Name, BTF: t.BTF, Modules: t.undeclared(), Version: version, VersionLow: version, VersionKnown: "given", Lent: true,
+		Arch: t.Arch, Kconfig: t.Kconfig, KconfigWhole: t.KconfigWhole,
+	}
+}
+
+// undeclared returns the modules without what their files declare.
+func (t *Target) undeclared() []Module {
+	out := slices.Clone(t.Modules)
+	for i := range out {
+		out[i].Kfuncs = nil
+	}
+	return out
+}
+
 // specs returns the BTF of the kernel and of its modules.
 func (t *Target) specs() []Module {
 	if t.BTF == nil {
@@ -160,6 +183,9 @@ const minEnum = 12
 // tracePrefix is the prefix of the typedefs that represent tracepoints.
 const tracePrefix = "btf_trace_"
 
+// Reduced reports whether the BTF is not a complete kernel's: what it lacks may still exist.
+func (t *Target) Reduced() bool { return t.reduced() }
+
 // reduced reports whether the BTF lists no functions or no tracepoints, as for a BTF reduced to some objects' needs, or
 // a kernel before 5.5. A hook that is missing from it may still exist.
 func (t *Target) reduced() bool {
@@ -211,18 +237,46 @@ func (t *Target) has(enum string, n uint64) bool {
 }
 
 // HasHelper reports whether the kernel knows the helper (enum bpf_func_id).
-func (t *Target) HasHelper(id uapi.FuncID) bool { return t.has(enumHelpers, uint64(uint32(id))) }
+func (t *Target) HasHelper(id uapi.FuncID) bool {
+	if t.Lent {
+		h, ok := proto.Lookup(id)
+		return ok && h.In(uapi.ReleaseOf(t.Version))
+	}
+	return t.has(enumHelpers, uint64(uint32(id)))
+}
 
 // HasMapType reports whether the kernel knows the map type (enum bpf_map_type).
-func (t *Target) HasMapType(m uapi.MapType) bool { return t.has(enumMaps, uint64(m)) }
+func (t *Target) HasMapType(m uapi.MapType) bool {
+	if t.Lent {
+		return m.In(uapi.ReleaseOf(t.Version))
+	}
+	return t.has(enumMaps, uint64(m))
+}
 
 // HasProgType reports whether the kernel knows the program type (enum
 // bpf_prog_type).
-func (t *Target) HasProgType(p uapi.ProgType) bool { return t.has(enumProgs, uint64(p)) }
+func (t *Target) HasProgType(p uapi.ProgType) bool {
+	if t.Lent {
+		return uapi.ReleaseOf(t.Version).Has(progtype.Of(p).Since)
+	}
+	return t.has(enumProgs, uint64(p))
+}
 
 // HasAttachType reports whether the kernel knows the attach type (enum
 // bpf_attach_type).
-func (t *Target) HasAttachType(a uapi.AttachType) bool { return t.has(enumAttach, uint64(a)) }
+func (t *Target) HasAttachType(a uapi.AttachType) bool {
+	if t.Lent {
+		at := progtype.AttachSince(a)
+		return at == 0 || uapi.ReleaseOf(t.Version).Has(at)
+	}
+	return t.has(enumAttach, uint64(a))
+}
+
+// hasKfunc reports whether the kernel may have a kfunc, as far as the release tells; BTF may still lack it.
+func (t *Target) hasKfunc(name string) bool {
+	k, ok := proto.LookupKfunc(btf.EssentialName(name))
+	return !t.Lent || !ok || k.In(uapi.ReleaseOf(t.Version))
+}
 
 // VersionString formats Version as "6.12.107", or a range as "5.19-6.0". Sublevels above 255, which Version cannot
 // hold, come from Release.

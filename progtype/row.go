@@ -212,6 +212,16 @@ func (r *Row) Attached(a uapi.AttachType) *Attach {
 	return nil
 }
 
+// AttachSince returns the release that introduced an attach type, 0 if no row has one.
+func AttachSince(a uapi.AttachType) uapi.Release {
+	for _, r := range rows() {
+		if at := r.Attached(a); at != nil && at.Since != 0 {
+			return at.Since
+		}
+	}
+	return 0
+}
+
 // TargetOf returns the kind of target of programs with an attach type.
 func (r *Row) TargetOf(a uapi.AttachType) Target {
 	if at := r.Attached(a); at != nil && at.Target != NoTarget {

@@ -26,6 +26,8 @@ var published = []Published{
 	{"relo --baked", BakedDocument{}, nil},
 	{"verify", OneVerifyDocument{}, []string{"schema", "exit", "results"}},
 	{"verify --explain", VerifyExplainDocument{}, nil},
+	{"require", RequireDocument{}, nil},
+	{"diff", DiffDocument{}, nil},
 	{"info", InfoDocument{}, nil},
 	{"disasm", DisasmDocument{}, nil},
 	{"matrix", MatrixDocument{}, nil},

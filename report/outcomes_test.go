@@ -10,9 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/matrix"
+	"github.com/bpfrun/bpfrun/needs"
 	"github.com/bpfrun/bpfrun/scenario"
 	"github.com/bpfrun/bpfrun/schedule"
 	"github.com/bpfrun/bpfrun/traffic"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // TestEveryCommandHasTheSameOutcomes: the exit code of an outcome is the table's, whichever command has it: run, a scenario, a schedule, traffic, and a
@@ -38,7 +40,11 @@ func TestEveryCommandHasTheSameOutcomes(t *testing.T) {
 			"run":      RunExit(&RunDocument{Programs: []Program{{Name: "p", Status: string(row.Status)}, {Name: "other", Status: "ok"}}}, row.Status == machine.StatusAbsent, false),
 			"schedule": ScheduleExitCode(&schedule.Result{Result: &sched.Result{}, Status: row.Status}),
 			"traffic":  TrafficExitCode(&traffic.Result{Result: &qdisc.Result{}, Status: row.Status}),
+			"require":  requireExit(row.Status),
 			"matrix":   MatrixExit(&matrix.Matrix{Rows: []matrix.Row{{Program: "p", Cells: []*matrix.Cell{cells[row.Status]}}}}, false, false),
+		}
+		if row.Status == machine.StatusFault {
+			delete(got, "require") // nothing runs
 		}
 		if row.Exit != exitcode.OK {
 			failed := &scenario.Result{Run: &scenario.Run{}, Result: &machine.Result{Status: row.Status}, Expectations: []scenario.Expectation{{What: "status"}}}
@@ -49,4 +55,20 @@ func TestEveryCommandHasTheSameOutcomes(t *testing.T) {
 		}
 	}
 	assert.Equal(t, exitcode.Bug, machine.Status("of no row").Exit())
+}
+
+// requireExit is the exit code of require for a program on the one release that there is: a release that lacks a hook refuses the program, one of which
+// nothing is known has no answer.
+func requireExit(status machine.Status) int {
+	outcome := map[machine.Status]needs.Outcome{
+		machine.StatusOK: needs.Loads, machine.StatusUnknownHook: needs.Loads, machine.StatusDisabled: needs.Loads,
+		machine.StatusAbsent: needs.Refused, machine.StatusRefused: needs.Refused, machine.StatusNotSimulated: needs.Unknown,
+	}[status]
+	p := needs.Program{Answers: []needs.Answer{{Outcome: outcome, Hold: &needs.Hold{}}}, Oldest: -1, From: -1, HeldAt: -1}
+	if outcome == needs.Loads {
+		p.Oldest, p.From = 0, 0
+	}
+	r := &needs.Result{Columns: []needs.Column{{Release: uapi.R(6, 1)}}, Programs: []needs.Program{p}}
+	gate := NewRequireDocument([]*needs.Result{r}, uapi.R(6, 1), false).Exit
+	return exitcode.Worse(gate, NewRequireDocument([]*needs.Result{r}, 0, false).Exit)
 }

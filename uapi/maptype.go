@@ -31,49 +31,50 @@ const (
 	CgroupFields             // locks and reference counts
 )
 
-// mapTypes contains the kernel's struct (map_btf_id) and the properties of each type. The constructors in package maps
+// mapTypes contains the release that introduced each type, the kernel's struct (map_btf_id) and its properties. The constructors in package maps
 // check flags and sizes.
 var mapTypes = [...]struct {
+	since  Release
 	btf    string
 	traits MapTraits
 	fields MapFields
 }{
 	MapTypeUnspec:              {},
-	MapTypeHash:                {btf: "bpf_htab", traits: MapEachElem | MapCounted, fields: AllFields},
-	MapTypeArray:               {btf: "bpf_array", traits: MapEachElem, fields: AllFields},
-	MapTypeProgArray:           {btf: "bpf_array"},
-	MapTypePerfEventArray:      {btf: "bpf_array"},
-	MapTypePercpuHash:          {btf: "bpf_htab", traits: MapPerCPU | MapEachElem | MapCounted, fields: PointerFields},
-	MapTypePercpuArray:         {btf: "bpf_array", traits: MapPerCPU | MapEachElem, fields: PointerFields},
-	MapTypeStackTrace:          {btf: "bpf_stack_map"},
-	MapTypeCgroupArray:         {btf: "bpf_array"},
-	MapTypeLRUHash:             {btf: "bpf_htab", traits: MapEachElem | MapCounted, fields: UnlockedFields},
-	MapTypeLRUPercpuHash:       {btf: "bpf_htab", traits: MapPerCPU | MapEachElem | MapCounted, fields: PointerFields},
-	MapTypeLPMTrie:             {btf: "lpm_trie"},
-	MapTypeArrayOfMaps:         {btf: "bpf_array"},
-	MapTypeHashOfMaps:          {btf: "bpf_htab", traits: MapCounted},
-	MapTypeDevmap:              {btf: "bpf_dtab"},
-	MapTypeSockmap:             {btf: "bpf_stab"},
-	MapTypeCpumap:              {btf: "bpf_cpu_map"},
-	MapTypeXskmap:              {btf: "xsk_map"},
-	MapTypeSockhash:            {btf: "bpf_shtab"},
-	MapTypeCgroupStorage:       {btf: "bpf_cgroup_storage_map", fields: CgroupFields},
-	MapTypeReuseportSockarray:  {btf: "reuseport_array"},
-	MapTypePercpuCgroupStorage: {btf: "bpf_cgroup_storage_map", traits: MapPerCPU},
-	MapTypeQueue:               {btf: "bpf_queue_stack"},
-	MapTypeStack:               {btf: "bpf_queue_stack"},
-	MapTypeSkStorage:           {btf: "bpf_local_storage_map", fields: StorageFields},
-	MapTypeDevmapHash:          {btf: "bpf_dtab"},
-	MapTypeStructOps:           {},
-	MapTypeRingbuf:             {btf: "bpf_ringbuf_map"},
-	MapTypeInodeStorage:        {btf: "bpf_local_storage_map", fields: StorageFields},
-	MapTypeTaskStorage:         {btf: "bpf_local_storage_map", fields: TaskFields},
-	MapTypeBloomFilter:         {btf: "bpf_bloom_filter", traits: MapTakesExtra},
-	MapTypeUserRingbuf:         {btf: "bpf_ringbuf_map"},
-	MapTypeCgrpStorage:         {btf: "bpf_local_storage_map", fields: StorageFields},
-	MapTypeArena:               {btf: "bpf_arena", traits: MapTakesExtra},
-	MapTypeInsnArray:           {},
-	MapTypeRhash:               {btf: "bpf_rhtab", traits: MapEachElem | MapTakesExtra, fields: AllFields},
+	MapTypeHash:                {since: R(3, 19), btf: "bpf_htab", traits: MapEachElem | MapCounted, fields: AllFields},
+	MapTypeArray:               {since: R(3, 19), btf: "bpf_array", traits: MapEachElem, fields: AllFields},
+	MapTypeProgArray:           {since: R(4, 2), btf: "bpf_array"},
+	MapTypePerfEventArray:      {since: R(4, 3), btf: "bpf_array"},
+	MapTypePercpuHash:          {since: R(4, 6), btf: "bpf_htab", traits: MapPerCPU | MapEachElem | MapCounted, fields: PointerFields},
+	MapTypePercpuArray:         {since: R(4, 6), btf: "bpf_array", traits: MapPerCPU | MapEachElem, fields: PointerFields},
+	MapTypeStackTrace:          {since: R(4, 6), btf: "bpf_stack_map"},
+	MapTypeCgroupArray:         {since: R(4, 8), btf: "bpf_array"},
+	MapTypeLRUHash:             {since: R(4, 10), btf: "bpf_htab", traits: MapEachElem | MapCounted, fields: UnlockedFields},
+	MapTypeLRUPercpuHash:       {since: R(4, 10), btf: "bpf_htab", traits: MapPerCPU | MapEachElem | MapCounted, fields: PointerFields},
+	MapTypeLPMTrie:             {since: R(4, 11), btf: "lpm_trie"},
+	MapTypeArrayOfMaps:         {since: R(4, 12), btf: "bpf_array"},
+	MapTypeHashOfMaps:          {since: R(4, 12), btf: "bpf_htab", traits: MapCounted},
+	MapTypeDevmap:              {since: R(4, 14), btf: "bpf_dtab"},
+	MapTypeSockmap:             {since: R(4, 14), btf: "bpf_stab"},
+	MapTypeCpumap:              {since: R(4, 15), btf: "bpf_cpu_map"},
+	MapTypeXskmap:              {since: R(4, 18), btf: "xsk_map"},
+	MapTypeSockhash:            {since: R(4, 18), btf: "bpf_shtab"},
+	MapTypeCgroupStorage:       {since: R(4, 19), btf: "bpf_cgroup_storage_map", fields: CgroupFields},
+	MapTypeReuseportSockarray:  {since: R(4, 19), btf: "reuseport_array"},
+	MapTypePercpuCgroupStorage: {since: R(4, 20), btf: "bpf_cgroup_storage_map", traits: MapPerCPU},
+	MapTypeQueue:               {since: R(4, 20), btf: "bpf_queue_stack"},
+	MapTypeStack:               {since: R(4, 20), btf: "bpf_queue_stack"},
+	MapTypeSkStorage:           {since: R(5, 2), btf: "bpf_local_storage_map", fields: StorageFields},
+	MapTypeDevmapHash:          {since: R(5, 4), btf: "bpf_dtab"},
+	MapTypeStructOps:           {since: R(5, 6)},
+	MapTypeRingbuf:             {since: R(5, 8), btf: "bpf_ringbuf_map"},
+	MapTypeInodeStorage:        {since: R(5, 10), btf: "bpf_local_storage_map", fields: StorageFields},
+	MapTypeTaskStorage:         {since: R(5, 11), btf: "bpf_local_storage_map", fields: TaskFields},
+	MapTypeBloomFilter:         {since: R(5, 16), btf: "bpf_bloom_filter", traits: MapTakesExtra},
+	MapTypeUserRingbuf:         {since: R(6, 1), btf: "bpf_ringbuf_map"},
+	MapTypeCgrpStorage:         {since: R(6, 2), btf: "bpf_local_storage_map", fields: StorageFields},
+	MapTypeArena:               {since: R(6, 9), btf: "bpf_arena", traits: MapTakesExtra},
+	MapTypeInsnArray:           {since: R(6, 19)},
+	MapTypeRhash:               {since: R(7, 2), btf: "bpf_rhtab", traits: MapEachElem | MapTakesExtra, fields: AllFields},
 }
 
 // Compile-time check: every type has a row.
@@ -102,6 +103,17 @@ func ParseMapType(s string) (MapType, bool) {
 
 // Has reports whether the type has all of these traits.
 func (t MapType) Has(traits MapTraits) bool { return t.Known() && mapTypes[t].traits&traits == traits }
+
+// Since returns the release that introduced the type.
+func (t MapType) Since() Release {
+	if !t.Known() {
+		return 0
+	}
+	return mapTypes[t].since
+}
+
+// In reports whether a release has the type. Types that no known kernel defines are in none.
+func (t MapType) In(release Release) bool { return t.Known() && release.Has(t.Since()) }
 
 // PerCPU reports whether each CPU has its own values in maps of the type.
 func (t MapType) PerCPU() bool { return t.Has(MapPerCPU) }

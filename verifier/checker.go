@@ -75,15 +75,11 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	if !c.Knows() {
 		return unknown("%s", c.WhyNot())
 	}
-	if t := lp.AttachProg; t != nil {
-		if v, err := c.Verdict(ctx, t); err != nil {
-			return nil, err
-		} else if v != nil {
-			t.Reliable, t.Untyped = v.Reliable, v.Untyped
-		}
-	}
-	p, err := FromLinked(c.linked, lp)
-	if err != nil {
+	p, err := c.Program(ctx, lp)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return unknown("%v", err)
 	}
 	v, err := c.cache.verify(ctx, c.kernel, p, c.opts)
@@ -97,6 +93,22 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	}
 	return v, err
 }
+
+// Program returns the program that libbpf would pass to the kernel, with what the verdict on the program that it attaches to tells. The error is
+// that of ctx or [ErrProgram].
+func (c *Checker) Program(ctx context.Context, lp *loader.LinkedProgram) (*Program, error) {
+	if t := lp.AttachProg; t != nil {
+		if v, err := c.Verdict(ctx, t); err != nil {
+			return nil, err
+		} else if v != nil {
+			t.Reliable, t.Untyped = v.Reliable, v.Untyped
+		}
+	}
+	return FromLinked(c.linked, lp)
+}
+
+// Kernel returns the target's kernel.
+func (c *Checker) Kernel() *Kernel { return c.kernel }
 
 // Verify returns the verdict on a program for the machine that runs it. An error of ctx gives none.
 func (c *Checker) Verify(ctx context.Context, lp *loader.LinkedProgram) loader.Verified {

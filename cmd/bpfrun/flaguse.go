@@ -20,6 +20,8 @@ var flagUse = map[string]string{
 	"bpfrun matrix":      "kernel object run",
 	"bpfrun race":        "kernel object run -cpu -engine",
 	"bpfrun verify":      "kernel object strict",
+	"bpfrun require":     "kernel object strict -kernel-version -kallsyms",
+	"bpfrun diff":        "kernel object run -cpu -no-verify",
 	"bpfrun relo":        "kernel object strict",
 	"bpfrun info":        "kernel object strict no-verify",
 	"bpfrun disasm":      "kernel object run -cpu -no-verify -ignore",

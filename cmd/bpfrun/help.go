@@ -31,7 +31,7 @@ var commandGroups = []struct {
 }{
 	{"Run and test", []string{"run", "test", "cover", "debug", "dap", "bench"}},
 	{"Run tools", []string{"exec", "fire"}},
-	{"Look at objects on kernels", []string{"matrix", "verify", "relo", "info", "disasm"}},
+	{"Look at objects on kernels", []string{"matrix", "verify", "require", "diff", "relo", "info", "disasm"}},
 	{"Kernel types", []string{"btf", "kernels"}},
 	{"Scenario files", []string{"scenario"}},
 }

@@ -157,6 +157,8 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"verify", []string{"verify", objects + "faults.o", exec, "--btf", "embedded", "--btf", min5}},
 		{"verify", []string{"verify", objects + "faults.o", "--btf", "embedded", "-p", "err_null_lookup"}},
 		{"verify --explain", []string{"verify", objects + "faults.o", "--btf", "embedded", "--explain", "../../verifier/klog/testdata/libbpf-6.18.log"}},
+		{"require", []string{"require", objects + "needs.o", "--btf", "embedded", "--at-least", "6.1"}},
+		{"diff", []string{"diff", objects + "builds_old.o", objects + "builds_new.o", "--btf", "embedded", "--max-insns-growth", "10%"}},
 		{"relo --baked", []string{"relo", "--baked", objects + "baked.o", "--btf", "embedded"}},
 		{"info", []string{"info", exec}},
 		{"info", []string{"info", objects + "maps_all.o", "--btf", "embedded"}},

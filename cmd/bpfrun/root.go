@@ -88,7 +88,7 @@ func (a *app) rootCommand() *cobra.Command {
 	a.console.add(f)
 	cmd.AddCommand(newRunCommand(a), newInfoCommand(a), newDisasmCommand(a), newReloCommand(a), newConformanceCommand(a), newBenchCommand(a), newVersionCommand(&a.console))
 	cmd.AddCommand(newDebugCommand(a), newDAPCommand(a))
-	cmd.AddCommand(newMatrixCommand(a), newVerifyCommand(a), newRaceCommand(a), newBTFCommand(a), newKernelsCommand(a), newTestCommand(a), newScenarioCommand(a))
+	cmd.AddCommand(newMatrixCommand(a), newVerifyCommand(a), newRequireCommand(a), newDiffCommand(a), newRaceCommand(a), newBTFCommand(a), newKernelsCommand(a), newTestCommand(a), newScenarioCommand(a))
 	cmd.AddCommand(newFuzzCommand(a))
 	cmd.AddCommand(newExecCommand(a), newFireCommand(a))
 	cmd.AddCommand(topicCommands(&a.console)...)

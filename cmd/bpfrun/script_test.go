@@ -115,7 +115,7 @@ func TestScripts(t *testing.T) {
 // run without the detector.
 func parallelScripts(t *testing.T) []string {
 	var out []string
-	for _, name := range []string{"btf_gen", "conformance_corpus", "cover", "exit_codes", "hooks", "intest", "optional", "test", "verdict"} {
+	for _, name := range []string{"btf_gen", "conformance_corpus", "cover", "exit_codes", "hooks", "intest", "optional", "require", "test", "verdict"} {
 		path := filepath.Join("testdata", "script", name+".txtar")
 		require.FileExists(t, path)
 		out = append(out, path)

@@ -213,6 +213,34 @@ func (r Rule) Before() Release {
 	return at
 }
 
+// Releases returns the releases whose rules are known, oldest first.
+func Releases() []Release {
+	newest := Oldest
+	for _, r := range All() {
+		newest = max(newest, r.From())
+	}
+	var out []Release
+	for r := newest; Verified(r); r = Previous(r) {
+		out = append(out, r)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Updates returns the patch levels of a release at which a rule of the verifier was added by an update, ascending.
+func Updates(r Release) []int {
+	var out []int
+	for _, rule := range All() {
+		for _, u := range rule.Row().Stable {
+			if u.Release == r && u.Patch > 0 && rule.OfVerifier() {
+				out = append(out, u.Patch)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Previous returns the release before r.
 func Previous(r Release) Release {
 	switch r {

@@ -1,0 +1,193 @@
+// Package differ says in what two runs of the same input differ that were made by two builds of a program or on two kernels.
+//
+// Addresses are no results, and neither is where something is: variables and members of values are compared by name, and only those that both builds
+// have. The package does not make runs. Start from [Between].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package differ
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/packet"
+)
+
+// Run is the result of a run, and the object whose maps it changed.
+type Run struct {
+	*machine.Result
+	Linked *loader.Linked
+}
+
+// Between says in what the results of two runs differ, "" if in nothing.
+func Between(a, b Run) string {
+	if a.Ran != b.Ran || (a.Fault == nil) != (b.Fault == nil) {
+		return fmt.Sprintf("the run ends as %s, but as %s", a.Status, b.Status)
+	}
+	if !a.Ran || a.Fault != nil {
+		return ""
+	}
+	if uint32(a.Ret) != uint32(b.Ret) {
+		return fmt.Sprintf("the return value is %d, but %d", int32(uint32(a.Ret)), int32(uint32(b.Ret)))
+	}
+	if !bytes.Equal(a.PacketOut, b.PacketOut) {
+		return "the packet differs (" + packet.Summary(packet.Diff(b.PacketOut, a.PacketOut, packet.Ethernet)) + ")"
+	}
+	if len(a.Events) != len(b.Events) {
+		return fmt.Sprintf("%d records are sent, but %d", len(a.Events), len(b.Events))
+	}
+	for i := range a.Events {
+		if x, y := &a.Events[i], &b.Events[i]; x.Map != y.Map || !sameBytes(x.Data, y.Data) {
+			return fmt.Sprintf("record %d of %s differs", i, x.Map)
+		}
+	}
+	if text := mapsDiffer(a, b); text != "" {
+		return "maps differ: " + text
+	}
+	if x, y := strings.Join(a.Trace, "\n"), strings.Join(b.Trace, "\n"); x != y {
+		return "lines of bpf_printk differ"
+	}
+	return ""
+}
+
+// sameBytes compares bytes without what may be an address of the kernel.
+func sameBytes(a, b []byte) bool {
+	return bytes.Equal(withoutAddresses(a), withoutAddresses(b))
+}
+
+// withoutAddresses clears aligned words that look like addresses of the kernel.
+func withoutAddresses(p []byte) []byte {
+	out := bytes.Clone(p)
+	for i := 0; i+8 <= len(out); i += 8 {
+		if w := out[i : i+8]; w[7] == 0xff && w[6] == 0xff && !bytes.Equal(w, bytes.Repeat([]byte{0xff}, 8)) || w[7] == 0xff && w[6] >= 0x80 {
+			clear(w)
+		}
+	}
+	return out
+}
+
+// change is a variable, or a member of an element, that a run changed.
+type change struct{ place, value string }
+
+// changes are what a run changed in maps that the other object has too, by place.
+func changes(r Run, other *loader.Linked) []change {
+	var out []change
+	for _, c := range r.Changes {
+		place := fmt.Sprintf("%s[%x]", c.Map, withoutAddresses(c.Key))
+		if c.CPU >= 0 {
+			place += fmt.Sprintf(" on CPU %d", c.CPU)
+		}
+		parts := partsOf(r.Linked, other, c.Map)
+		switch {
+		case c.New == nil:
+			out = append(out, change{place, "deleted"})
+		case parts == nil:
+			out = append(out, change{place, fmt.Sprintf("%x", withoutAddresses(c.New))})
+		}
+		for _, p := range parts {
+			if c.New == nil || int(p.off+p.size) > len(c.New) {
+				continue
+			}
+			value := c.New[p.off : p.off+p.size]
+			if p.variable && len(c.Old) == len(c.New) && bytes.Equal(c.Old[p.off:p.off+p.size], value) {
+				continue // another variable of the section changed
+			}
+			at := place + "." + p.name
+			if p.variable {
+				at = p.name
+			}
+			out = append(out, change{at, fmt.Sprintf("%x", withoutAddresses(value))})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b change) int { return strings.Compare(a.place, b.place) })
+	return out
+}
+
+// part is a variable of a section, or a member of a value.
+type part struct {
+	name      string
+	off, size uint32
+	variable  bool
+}
+
+// partsOf returns the parts of the values of a map that both objects have; nil if values are compared whole. Without objects they are.
+func partsOf(l, other *loader.Linked, name string) []part {
+	if l == nil || other == nil {
+		return nil
+	}
+	own, theirs := parts(l, name), parts(other, name)
+	if own == nil || theirs == nil {
+		return nil
+	}
+	return slices.DeleteFunc(own, func(p part) bool {
+		return !slices.ContainsFunc(theirs, func(q part) bool { return q.name == p.name })
+	})
+}
+
+func parts(l *loader.Linked, name string) []part {
+	m, ok := l.Map(name)
+	if !ok {
+		return nil
+	}
+	if m.DataKind != loader.DataNone {
+		var out []part
+		for _, v := range m.Vars {
+			out = append(out, part{v.Name, v.Off, v.Size, true})
+		}
+		return out
+	}
+	if l.Object.BTF == nil || m.ValueType == 0 {
+		return nil
+	}
+	return members(l.Object.BTF, m.ValueType)
+}
+
+// members returns the members of a struct; nil for other types and for structs with bitfields or members without a name, which are compared whole.
+func members(spec *btf.Spec, id btf.ID) []part {
+	t := spec.SkipMods(id)
+	if t.Kind != btf.KindStruct {
+		return nil
+	}
+	var out []part
+	for i := range t.Members {
+		f := &t.Members[i]
+		size, err := spec.Sizeof(f.Type)
+		if err != nil || f.Name == "" || f.BitfieldSize != 0 {
+			return nil
+		}
+		out = append(out, part{f.Name, f.BitOffset / 8, uint32(size), false})
+	}
+	return out
+}
+
+// mapsDiffer says which place the runs left with different values, "" if none.
+func mapsDiffer(a, b Run) string {
+	x, y := changes(a, b.Linked), changes(b, a.Linked)
+	for len(x)+len(y) > 0 {
+		p, q := "nothing", "nothing"
+		switch {
+		case len(y) == 0 || len(x) > 0 && x[0].place < y[0].place:
+			p, x = x[0].text(), x[1:]
+		case len(x) == 0 || y[0].place < x[0].place:
+			q, y = y[0].text(), y[1:]
+		default:
+			p, q, x, y = x[0].text(), y[0].text(), x[1:], y[1:]
+		}
+		if p != q {
+			return p + ", but " + q
+		}
+	}
+	return ""
+}
+
+func (c change) text() string {
+	if c.value == "deleted" {
+		return c.place + " deleted"
+	}
+	return c.place + " = " + c.value
+}

@@ -1,0 +1,63 @@
+package needs
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// TestRulesAgreeWithTypes: of the programs of the committed objects, a release whose types are not at hand says by rules what it says with them, or
+// it is unknown.
+func TestRulesAgreeWithTypes(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"../testdata/objects/clang-14/*.o", "../testdata/objects/clang-22/*.o", "../examples/*/*.o"} {
+		list, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, list...)
+	}
+	files = slices.DeleteFunc(files, func(f string) bool { return filepath.Base(f) == "senders.o" }) // its programs loop for longer than a test may take
+	require.Greater(t, len(files), 100)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	all := []*loader.Target{loader.NewTarget(embedded.Name, spec)}
+	for _, name := range []string{"linux-5.10.262-amd64-cloud", "linux-6.1.176-arm64-cloud", "linux-7.2.13-amd64"} {
+		spec, err := testbtf.Load("../testdata/btf/" + name + ".btf.xz")
+		require.NoError(t, err)
+		all = append(all, loader.NewTarget(name, spec))
+	}
+	for _, out := range []int{0, 2} { // those with neighbours on both sides
+		release := uapi.ReleaseOf(all[out].Version)
+		counts := map[string]int{}
+		for _, f := range files {
+			obj, err := loader.Open(f)
+			if err != nil || !Usable(obj, all[out]) {
+				continue
+			}
+			with := columns(obj, all, 0)
+			without := columns(obj, slices.Delete(slices.Clone(all), out, out+1), 0)
+			at := slices.IndexFunc(with, func(c Column) bool { return c.Release == release })
+			common := newTargets(obj, loader.LoadOptions{})
+			for n, p := range obj.Programs {
+				own, err := (&search{targets: common, ctx: t.Context(), n: n, columns: with}).column(at, &waiver{})
+				require.NoError(t, err)
+				rules, err := (&search{targets: common, ctx: t.Context(), n: n, columns: without}).column(at, &waiver{})
+				require.NoError(t, err)
+				require.True(t, rules.ByRules)
+				counts[own.Outcome.String()+", by rules "+rules.Outcome.String()]++
+				opposite := own.Outcome == Loads && rules.Outcome == Refused || own.Outcome == Refused && rules.Outcome == Loads && rules.Patch == 0
+				assert.False(t, opposite, "%s %s on %s: %s (%v), by rules %s (%v)", filepath.Base(f), p.Name, release, own.Outcome, own.Hold, rules.Outcome, rules.Hold)
+			}
+		}
+		t.Log(release, counts)
+		assert.Greater(t, counts["loads, by rules loads"], 300)
+		assert.Greater(t, counts["refused, by rules refused"], 60)
+	}
+}
