@@ -15,14 +15,34 @@ import (
 type suspect struct {
 	row                  *Row
 	object, program      int
-	kernel, ref          int
-	onlyHere, onlyAtBase []int // those programs
+	at                   int    // the cell in the row
+	base                 string // the name of the kernel that it is compared with
+	kernel, ref          int    // the first kernels that are equal to the two
+	onlyHere, onlyAtBase []int  // those programs
 }
 
-// rerun is a run of an object for its outcomes only: its cells say less than those of the first run.
+// experiment is a run of an object without some programs. Suspects of one object and the same left-out programs share it.
+type experiment struct {
+	object, kernel int
+	without        string
+}
+
+// without are the programs that ran on only one of the two kernels.
+func (s *suspect) without() []int {
+	return slices.Sorted(slices.Values(slices.Concat(s.onlyHere, s.onlyAtBase)))
+}
+
+// experiments returns the runs on the two kernels.
+func (s *suspect) experiments() [2]experiment {
+	without := fmt.Sprint(s.without())
+	return [2]experiment{{s.object, s.kernel, without}, {s.object, s.ref, without}}
+}
+
+// rerun is a run of an object for some outcomes only: its cells say less than those of the first run.
 type rerun struct {
 	verdicts []*verifier.Verdict // on its programs
 	without  []int               // programs that do not run
+	wanted   map[int]bool        // programs whose outcomes are wanted: nothing runs after the last of them
 }
 
 // suspects returns the differing cells that other programs of the object may explain.
@@ -38,9 +58,9 @@ func (r *runner) suspects(m *Matrix) []suspect {
 				if row.Cells[k].Result != RunDiffers {
 					continue
 				}
-				s := suspect{row: row, object: i, program: p, kernel: k, ref: ref}
+				s := suspect{row: row, object: i, program: p, at: k, kernel: r.targets[k].first().index, ref: r.targets[ref].first().index, base: m.Targets[ref].Name}
 				for q := range o.Programs {
-					here, base := r.results[i][k].outcomes[q] != nil, r.results[i][ref].outcomes[q] != nil
+					here, base := r.result(i, k).outcomes[q] != nil, r.result(i, ref).outcomes[q] != nil
 					if here && !base {
 						s.onlyHere = append(s.onlyHere, q)
 					} else if base && !here {
@@ -68,21 +88,23 @@ func (r *runner) follow(m *Matrix) {
 		}
 		return open[k]
 	}
-	// Suspects of one object and the same left-out programs share an experiment.
-	type experiment struct {
-		object, kernel int
-		without        string
+	suspects := r.suspects(m)
+	wanted := map[experiment]map[int]bool{}
+	for i := range suspects {
+		for _, x := range suspects[i].experiments() {
+			if wanted[x] == nil {
+				wanted[x] = map[int]bool{}
+			}
+			wanted[x][suspects[i].program] = true
+		}
 	}
 	made := map[experiment]*result{}
-	again := func(s *suspect, k int) *result {
-		without := slices.Sorted(slices.Values(slices.Concat(s.onlyHere, s.onlyAtBase)))
-		key := experiment{s.object, k, fmt.Sprint(without)}
-		if made[key] == nil {
-			made[key] = r.runObject(r.objects[s.object], get(k), &rerun{r.results[s.object][k].verdicts(), without})
+	again := func(x experiment, without []int) *result {
+		if made[x] == nil {
+			made[x] = r.runObject(r.objects[x.object], get(x.kernel), &rerun{r.result(x.object, x.kernel).verdicts(), without, wanted[x]})
 		}
-		return made[key]
+		return made[x]
 	}
-	suspects := r.suspects(m)
 	for i := range suspects {
 		s := &suspects[i]
 		if r.ctx.Err() != nil {
@@ -95,17 +117,17 @@ func (r *runner) follow(m *Matrix) {
 		}
 		maps.DeleteFunc(made, func(x experiment, _ *result) bool { return x.kernel != s.kernel && x.kernel != s.ref })
 		o := r.objects[s.object]
-		here, base := again(s, s.kernel), again(s, s.ref)
+		x, without := s.experiments(), s.without()
+		here, base := again(x[0], without), again(x[1], without)
 		a, b := here.outcomes[s.program], base.outcomes[s.program]
 		if a == nil || b == nil {
 			continue
 		}
-		c := *s.row.Cells[s.kernel] // others share it
+		c := *s.row.Cells[s.at] // others share it
 		diffs := a.differences(b)
-		basename := m.Targets[s.ref].Name
 		if len(diffs) > 0 {
-			c.Detail = strings.Replace(c.Detail, c.differs, explainDifferences(basename, diffs), 1)
-			s.row.Cells[s.kernel] = r.kept.cell(&c)
+			c.Detail = strings.Replace(c.Detail, c.differs, explainDifferences(s.base, diffs), 1)
+			s.row.Cells[s.at] = r.kept.cell(&c)
 			continue
 		}
 		var why []string
@@ -118,8 +140,8 @@ func (r *runner) follow(m *Matrix) {
 			}
 		}
 		c.Result, c.Follows = RunOK, true
-		c.Detail = strings.Replace(c.Detail, c.differs, "same result as on "+basename+", except for consequences of "+strings.Join(why, " and ")+": "+strings.TrimPrefix(c.differs, "differs from "+basename+": "), 1)
-		s.row.Cells[s.kernel] = r.kept.cell(&c)
+		c.Detail = strings.Replace(c.Detail, c.differs, "same result as on "+s.base+", except for consequences of "+strings.Join(why, " and ")+": "+strings.TrimPrefix(c.differs, "differs from "+s.base+": "), 1)
+		s.row.Cells[s.at] = r.kept.cell(&c)
 	}
 }
 
@@ -135,7 +157,7 @@ func programNames(o *loader.Object, programs []int) string {
 func (r *runner) outcomes(object, program int) []*outcome {
 	out := make([]*outcome, len(r.targets))
 	for k := range r.targets {
-		out[k] = r.results[object][k].outcomes[program]
+		out[k] = r.result(object, k).outcomes[program]
 	}
 	return out
 }

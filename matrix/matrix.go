@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"hash/maphash"
 	"runtime"
 	"strings"
 	"sync"
@@ -87,13 +88,13 @@ func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, 
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = runtime.GOMAXPROCS(0)
 	}
-	r := &runner{ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct()}
+	r := &runner{ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct(), seed: maphash.MakeSeed(), distinctKernels: map[identity]*target{}}
 	r.results = make([][]*result, len(objects))
 	for i := range objects {
 		r.results[i] = make([]*result, len(kernels))
 	}
 	for i := range kernels {
-		r.targets[i] = target{kernel: kernels[i], left: len(objects)}
+		r.targets[i] = target{kernel: kernels[i], index: i, left: len(objects)}
 	}
 	return r
 }
@@ -104,13 +105,15 @@ type runner struct {
 	cfg     Config
 	objects []*loader.Object
 	targets []target
-	results [][]*result // by object, then kernel
+	results [][]*result // by object, then kernel; nil for kernels that are equal to another one
 
 	kept *distinct
+	seed maphash.Seed // of identities
 
-	mu    sync.Mutex
-	done  int
-	total int
+	mu              sync.Mutex
+	distinctKernels map[identity]*target
+	done            int
+	total           int
 }
 
 // job is one object on one kernel. With object -1 it opens the kernel.
@@ -168,11 +171,13 @@ func (r *runner) boot() time.Duration {
 
 func (r *runner) do(j job) {
 	t := &r.targets[j.kernel]
-	t.open()
+	r.identify(t)
 	if j.object < 0 {
 		return
 	}
-	r.results[j.object][j.kernel] = r.kept.result(r.runObject(r.objects[j.object], t, nil))
+	if t.twin == nil {
+		r.results[j.object][j.kernel] = r.kept.result(r.runObject(r.objects[j.object], t, nil))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done++
@@ -182,6 +187,11 @@ func (r *runner) do(j job) {
 	if r.cfg.Progress != nil {
 		r.cfg.Progress(r.done, r.total)
 	}
+}
+
+// result returns what an object did on a kernel.
+func (r *runner) result(object, kernel int) *result {
+	return r.results[object][r.targets[kernel].first().index]
 }
 
 func (r *runner) matrix() *Matrix {
@@ -195,7 +205,7 @@ func (r *runner) matrix() *Matrix {
 		for p, prog := range o.Programs {
 			row := Row{Object: names[i], Program: prog.Name, Hook: prog.Hook, Optional: !prog.Autoload, Cells: make([]*Cell, len(r.targets))}
 			for k := range r.targets {
-				row.Cells[k] = r.results[i][k].cells[p]
+				row.Cells[k] = r.result(i, k).cells[p]
 			}
 			compareRow(&row, r.outcomes(i, p), r.cfg.Base, m.Targets)
 			for k := range row.Cells {
