@@ -30,6 +30,7 @@ var layers = []struct {
 	{"helpers/proto", []string{"uapi/since", "uapi", "progtype"}},
 	{"internal/keyhash", nil},
 	{"internal/valuehash", nil},
+	{"internal/filecache", nil},
 	{"internal/nearest", nil},
 	{"internal/ordered", nil},
 	{"internal/exitcode", nil},
@@ -51,7 +52,7 @@ var layers = []struct {
 	{"btf", []string{"internal/endian", "internal/nearest"}},
 	{"mem", []string{"internal/endian"}},
 	{"packet", []string{"internal/endian", "internal/nearest"}},
-	{"btf/btffile", []string{"internal/lazyre", "btf"}},
+	{"btf/btffile", []string{"internal/filecache", "internal/lazyre", "btf"}},
 	{"internal/testbtf", []string{"btf", "btf/btffile"}}, // for tests only
 	{"uapi/gen", []string{"btf", "btf/btffile"}},
 	{"btf/check", []string{"uapi/since", "uapi", "btf"}},
