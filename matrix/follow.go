@@ -83,8 +83,7 @@ func (r *runner) follow(m *Matrix) {
 	open := map[int]*target{}
 	get := func(k int) *target {
 		if open[k] == nil {
-			open[k] = &target{kernel: r.targets[k].kernel}
-			open[k].open()
+			open[k] = r.targets[k].again()
 		}
 		return open[k]
 	}
@@ -101,7 +100,7 @@ func (r *runner) follow(m *Matrix) {
 	made := map[experiment]*result{}
 	again := func(x experiment, without []int) *result {
 		if made[x] == nil {
-			made[x] = r.runObject(r.objects[x.object], get(x.kernel), &rerun{r.result(x.object, x.kernel).verdicts(), without, wanted[x]})
+			made[x] = r.runOrRecall(r.objects[x.object], get(x.kernel), &rerun{r.result(x.object, x.kernel).verdicts(), without, wanted[x]})
 		}
 		return made[x]
 	}

@@ -18,8 +18,11 @@ type Kernel struct {
 	Name string
 	// Source describes where its BTF comes from.
 	Source string
-	// Open opens the target. It is called once, from any goroutine.
+	// Open opens the target. It is called from any goroutine, at most twice.
 	Open func() (*loader.Target, error)
+	// Key says all that Open's result depends on, but for the target's name; "" is unknown. With a cache, a kernel whose key is known from an
+	// earlier run is opened only for objects that did not run on it. It may be nil.
+	Key func() string
 }
 
 // Config describes how to run a matrix. The zero value is usable.
@@ -36,6 +39,8 @@ type Config struct {
 	Parallel int
 	// Unverified skips the kernels' verifiers: programs that they would refuse run.
 	Unverified bool
+	// Cache keeps results between runs. It may be nil.
+	Cache *Cache
 	// Progress is called after each object on each kernel, never concurrently. It may be nil.
 	Progress func(done, total int)
 }
@@ -81,14 +86,19 @@ func Run(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Co
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return r.matrix(), nil
+	m := r.matrix()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.session.save()
+	return m, nil
 }
 
 func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Config) *runner {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = runtime.GOMAXPROCS(0)
 	}
-	r := &runner{ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct(), seed: maphash.MakeSeed(), distinctKernels: map[identity]*target{}}
+	r := &runner{session: newSession(cfg.Cache, objects, &cfg), ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct(), seed: maphash.MakeSeed(), distinctKernels: map[identity]*target{}}
 	r.results = make([][]*result, len(objects))
 	for i := range objects {
 		r.results[i] = make([]*result, len(kernels))
@@ -102,6 +112,7 @@ func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, 
 // runner distributes the jobs and collects their results.
 type runner struct {
 	ctx     context.Context
+	session *session
 	cfg     Config
 	objects []*loader.Object
 	targets []target
@@ -176,7 +187,7 @@ func (r *runner) do(j job) {
 		return
 	}
 	if t.twin == nil {
-		r.results[j.object][j.kernel] = r.kept.result(r.runObject(r.objects[j.object], t, nil))
+		r.results[j.object][j.kernel] = r.runOrRecall(r.objects[j.object], t, nil)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,6 +198,20 @@ func (r *runner) do(j job) {
 	if r.cfg.Progress != nil {
 		r.cfg.Progress(r.done, r.total)
 	}
+}
+
+// runOrRecall returns what an object does on a kernel, from an earlier run if it is known.
+func (r *runner) runOrRecall(o *loader.Object, t *target, again *rerun) *result {
+	key := resultKey{t.id, again.key()}
+	if res := r.session.known(o, key); res != nil {
+		return res
+	}
+	t.open()
+	res := r.kept.result(r.runObject(o, t, again))
+	if r.ctx.Err() == nil && t.err == nil && r.sure(t) {
+		r.session.add(o, key, res)
+	}
+	return res
 }
 
 // result returns what an object did on a kernel.
@@ -209,7 +234,9 @@ func (r *runner) matrix() *Matrix {
 			}
 			compareRow(&row, r.outcomes(i, p), r.cfg.Base, m.Targets)
 			for k := range row.Cells {
-				row.Cells[k] = r.kept.cell(row.Cells[k])
+				if c := row.Cells[k]; c != r.result(i, k).cells[p] {
+					row.Cells[k] = r.kept.cell(c)
+				}
 			}
 			m.Rows = append(m.Rows, row)
 		}

@@ -16,15 +16,17 @@ type target struct {
 	index  int
 	left   int // objects that still need the kernel
 
+	key        string // Kernel.Key before anything was read
 	identified sync.Once
 	facts      *Facts
 	err        error
 	id         identity
 	twin       *target // an equal kernel, whose results are those of this one
 
-	opened sync.Once
-	t      *loader.Target
-	types  *kernel.Types
+	opened   sync.Once
+	reopened bool // for an experiment
+	t        *loader.Target
+	types    *kernel.Types
 }
 
 // identity tells kernels apart; that of a kernel that cannot be compared is 0.
@@ -36,10 +38,18 @@ const unnamed = "this kernel"
 // identify finds out which kernel it is.
 func (r *runner) identify(t *target) {
 	t.identified.Do(func() {
-		if t.open(); t.err != nil {
-			return
+		if r.session != nil && t.kernel.Key != nil {
+			t.key = t.kernel.Key()
 		}
-		t.id = r.identity(t.t)
+		known := false
+		if t.facts, t.id, known = r.session.knownKernel(t.key); !known {
+			if t.open(); t.err != nil {
+				return
+			}
+			if t.id = r.identity(t.t); t.steady() {
+				r.session.addKernel(t.key, t.facts, t.id)
+			}
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if t.id == (identity{}) {
@@ -53,8 +63,37 @@ func (r *runner) identify(t *target) {
 	})
 }
 
-// identity hashes a kernel, with a seed of this run, since nothing else has to know it.
+// steady reports whether the kernel is still what it was before it was opened, if it has a key.
+func (t *target) steady() bool { return t.key == "" || t.kernel.Key() == t.key }
+
+// sure reports whether the open kernel is the one of its identity: files change.
+func (r *runner) sure(t *target) bool {
+	if r.session == nil {
+		return false
+	}
+	if t.reopened && t.key == "" {
+		t.reopened = false
+		if r.identity(t.t) != t.id {
+			t.id = identity{}
+		}
+	}
+	return t.id != (identity{}) && t.steady()
+}
+
+// again returns the kernel to be opened again.
+func (t *target) again() *target {
+	return &target{kernel: t.kernel, index: t.index, key: t.key, facts: t.facts, id: t.id, reopened: true}
+}
+
+// identity hashes a kernel: without a cache with a seed of this run, since nothing else has to know it, which takes a fraction of the time.
 func (r *runner) identity(t *loader.Target) (id identity) {
+	if r.session != nil {
+		h := sha256.New()
+		if t.Hash(h) == nil {
+			id = identity(h.Sum(nil))
+		}
+		return id
+	}
 	var h maphash.Hash
 	h.SetSeed(r.seed)
 	if t.Hash(&h) == nil {
@@ -73,7 +112,9 @@ func (t *target) open() {
 			return
 		}
 		t.t, t.types = opened.Called(unnamed), kernel.NewTypes()
-		t.facts = factsOf(t.t)
+		if t.facts == nil {
+			t.facts = factsOf(t.t)
+		}
 	})
 }
 
