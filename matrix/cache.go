@@ -319,12 +319,12 @@ func decodeResults(data []byte, o *loader.Object) (map[resultKey]*result, error)
 	return out, w.err
 }
 
-// experimentKey names a run without some programs.
+// key names a run without some programs, "" the first run.
 func (again *rerun) key() string {
 	if again == nil {
 		return ""
 	}
-	return fmt.Sprint(again.without, slices.Sorted(maps.Keys(again.wanted)))
+	return fmt.Sprint(again.without, again.wanted)
 }
 
 // knownKernel returns what is known of a kernel that is not open; key is the kernel's.

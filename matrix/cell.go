@@ -204,7 +204,7 @@ func (r *runner) runObject(o *loader.Object, t *target, again *rerun) *result {
 				res.outcomes[i] = r.runProgram(m, i, lp, &drafts[i])
 			}
 			drafts[i].finish()
-			if again.wanted[i] {
+			if slices.Contains(again.wanted, i) {
 				if left--; left == 0 {
 					return res
 				}

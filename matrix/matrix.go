@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -98,7 +99,7 @@ func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, 
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = runtime.GOMAXPROCS(0)
 	}
-	r := &runner{session: newSession(cfg.Cache, objects, &cfg), ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct(), seed: maphash.MakeSeed(), distinctKernels: map[identity]*target{}}
+	r := &runner{session: newSession(cfg.Cache, objects, &cfg), ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct(), seed: maphash.MakeSeed(), distinctKernels: map[identity]*target{}, made: map[experiment]*result{}}
 	r.results = make([][]*result, len(objects))
 	for i := range objects {
 		r.results[i] = make([]*result, len(kernels))
@@ -123,6 +124,8 @@ type runner struct {
 
 	mu              sync.Mutex
 	distinctKernels map[identity]*target
+	made            map[experiment]*result
+	waiting         []int // kernels on which all objects ran, before they did on the base
 	done            int
 	total           int
 }
@@ -130,25 +133,36 @@ type runner struct {
 // job is one object on one kernel. With object -1 it opens the kernel.
 type job struct{ object, kernel int }
 
-// jobs lists the jobs kernel by kernel, so that a kernel's types are in memory only while they are used. Each kernel is opened ahead of its
-// objects, so that workers do not wait long for BTF to be parsed.
+// jobs lists the jobs kernel by kernel, the base first, so that a kernel's types are in memory only while they are used. Each kernel is opened
+// ahead of its objects, so that workers do not wait long for BTF to be parsed.
 func (r *runner) jobs() []job {
-	var out []job
+	order := make([]int, 0, len(r.targets))
+	if r.hasBase() {
+		order = append(order, r.cfg.Base)
+	}
 	for k := range r.targets {
-		if k == 0 {
-			for ahead := 0; ahead < min(r.cfg.Parallel, len(r.targets)); ahead++ {
+		if k != r.cfg.Base {
+			order = append(order, k)
+		}
+	}
+	var out []job
+	for i, k := range order {
+		if i == 0 {
+			for _, ahead := range order[:min(r.cfg.Parallel, len(order))] {
 				out = append(out, job{-1, ahead})
 			}
 		}
 		for o := range r.objects {
 			out = append(out, job{o, k})
 		}
-		if next := k + r.cfg.Parallel; next < len(r.targets) {
-			out = append(out, job{-1, next})
+		if next := i + r.cfg.Parallel; next < len(order) {
+			out = append(out, job{-1, order[next]})
 		}
 	}
 	return out
 }
+
+func (r *runner) hasBase() bool { return r.cfg.Base >= 0 && r.cfg.Base < len(r.targets) }
 
 func (r *runner) run() {
 	queue := make(chan job)
@@ -170,6 +184,9 @@ func (r *runner) run() {
 	}
 	close(queue)
 	wg.Wait()
+	for i := range r.targets {
+		r.targets[i].close()
+	}
 }
 
 // boot returns the time since boot at which a machine's first program starts.
@@ -189,15 +206,36 @@ func (r *runner) do(j job) {
 	if t.twin == nil {
 		r.results[j.object][j.kernel] = r.runOrRecall(r.objects[j.object], t, nil)
 	}
+	for _, k := range r.finish(t) {
+		r.tryWhileOpen(k)
+		r.targets[k].close()
+	}
+}
+
+// finish notes that an object ran on a kernel, and returns the kernels that only trials still need: none before all objects ran on the base,
+// which stays open.
+func (r *runner) finish(t *target) []int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done++
-	if t.left--; t.left == 0 {
-		t.close()
-	}
 	if r.cfg.Progress != nil {
 		r.cfg.Progress(r.done, r.total)
 	}
+	if t.left--; t.left > 0 || t.twin != nil {
+		return nil
+	}
+	if !r.hasBase() {
+		t.close()
+		return nil
+	}
+	r.waiting = append(r.waiting, t.index)
+	base := r.targets[r.cfg.Base].first()
+	if base.left > 0 {
+		return nil
+	}
+	ready := slices.DeleteFunc(r.waiting, func(k int) bool { return k == base.index })
+	r.waiting = nil
+	return ready
 }
 
 // runOrRecall returns what an object does on a kernel, from an earlier run if it is known.
