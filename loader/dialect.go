@@ -81,7 +81,7 @@ func (m *Map) LacksFixedSize() bool {
 // fixSizes sets the only sizes that a map's type allows if the definition omits them or gives a type just for generated
 // code. libbpf passes such definitions on unchanged, and the kernel refuses them.
 func (l *loading) fixSizes(m *Map) {
-	d := l.o.dialect
+	d := l.o.opened.dialect
 	if d == DialectLibbpf || d == DialectAya || l.opts.AsDefined || !m.LacksFixedSize() {
 		return
 	}

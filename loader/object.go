@@ -29,7 +29,7 @@ type Object struct {
 	Externs   []*Extern
 	Warnings  []string
 
-	dialect   Dialect
+	opened    openConfig
 	elf       []byte // the file
 	hasDWARF  bool
 	kernelBTF kernelBTF // of KernelBTF and CheckBTF

@@ -136,7 +136,7 @@ func (o *Object) open(data []byte, cfg *openConfig) error {
 	if err != nil {
 		return err
 	}
-	o.ByteOrder, o.elf, o.dialect = f.order, data, cfg.dialect
+	o.ByteOrder, o.elf, o.opened = f.order, data, *cfg
 	o.hasDWARF = f.byName(secDebugInfo) != nil
 	if err := o.readTypes(f); err != nil {
 		return err

@@ -16,7 +16,7 @@ func (o *Object) classify(p *Program, types map[string]uapi.ProgType) {
 		sec = sec[1:]
 	}
 	p.Hook = sec
-	s, target, lenient := o.dialect.section(sec)
+	s, target, lenient := o.opened.dialect.section(sec)
 	if s != nil {
 		p.Known, p.Type, p.Attach, p.Kind, p.SectionFlags = true, s.Type, s.Attach, s.Name, s.Flags
 		if s.Flags.Has(progtype.HasTarget) {
@@ -37,7 +37,7 @@ func (o *Object) classify(p *Program, types map[string]uapi.ProgType) {
 	switch {
 	case ok:
 		p.override(t)
-	case lenient && o.dialect == DialectAuto:
+	case lenient && o.opened.dialect == DialectAuto:
 		o.warnf("program %s: section %q is treated as %q, as cilium/ebpf does; libbpf refuses it (--loader libbpf)", p.Name, p.Section, s.Name)
 	}
 }

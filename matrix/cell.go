@@ -191,6 +191,7 @@ func (r *runner) runObject(o *loader.Object, t *target, again *rerun) *result {
 	}
 	defer m.Close()
 	simulated := r.simulations(m)
+	left := len(again.wanted)
 	// Optional programs run last, so that they do not affect the others.
 	for _, optional := range []bool{false, true} {
 		for i, lp := range linked.Programs {
@@ -203,6 +204,11 @@ func (r *runner) runObject(o *loader.Object, t *target, again *rerun) *result {
 				res.outcomes[i] = r.runProgram(m, i, lp, &drafts[i])
 			}
 			drafts[i].finish()
+			if slices.Contains(again.wanted, i) {
+				if left--; left == 0 {
+					return res
+				}
+			}
 		}
 	}
 	return res

@@ -21,7 +21,7 @@ func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 		if o == nil || k == ref || row.Cells[k].Result != RunOK {
 			continue
 		}
-		if o.untyped && !outcomes[ref].untyped {
+		if !o.comparable(outcomes[ref]) {
 			c := *row.Cells[k] // others share it
 			c.Load = LoadUnknown
 			c.explain("ran with untyped arguments, not compared: the kernel's BTF has no function of the program's name")
@@ -39,6 +39,9 @@ func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 		row.Cells[k] = &c
 	}
 }
+
+// comparable reports whether differences between two outcomes mean something.
+func (o *outcome) comparable(ref *outcome) bool { return !o.untyped || ref.untyped }
 
 // reference returns the index of the kernel that a program's outcomes are compared with: the base, or if the program did not run there, the
 // first on which it did. It returns -1 if there is none.
@@ -59,6 +62,9 @@ func explainDifferences(base string, diffs []string) string {
 
 // differences lists how o differs from ref.
 func (o *outcome) differences(ref *outcome) []string {
+	if o == ref {
+		return nil
+	}
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if o.ret != ref.ret {

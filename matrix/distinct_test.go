@@ -1,11 +1,15 @@
 package matrix
 
 import (
+	"maps"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/verifier"
 )
@@ -87,20 +91,43 @@ func TestDistinctOutcomes(t *testing.T) {
 	}
 }
 
-// On kernels of the same types every program has one cell and one outcome.
+// Equal kernels are one kernel's work, whatever they are called, and whatever they are compared with; what makes a kernel another one makes it
+// one of its own.
 func TestEqualKernelsShareResults(t *testing.T) {
-	objects := open(t, "examples/exec/exec.bpf.o", "examples/tp_btf/tp_btf.bpf.o", "testdata/objects/clang-14/faults.o")
-	all := kernels(k510, k510, k72)
-	all[1].Name = "again"
-	r := newRunner(t.Context(), objects, all, Config{Parallel: 1})
-	r.run()
-	for i, o := range objects {
-		require.NotEmpty(t, o.Programs)
-		assert.Same(t, r.results[i][0], r.results[i][1])
-		assert.NotSame(t, r.results[i][0], r.results[i][2])
+	objects := open(t, "examples/exec/exec.bpf.o", "examples/tp_btf/tp_btf.bpf.o", "testdata/objects/clang-14/faults.o", "testdata/objects/clang-14-eb/isa.o",
+		"testdata/objects/clang-14/follow.o")
+	version := loader.WithVersion(5<<16 | 10<<8 | 1)
+	all := append(kernels(k72), columnsOf(t, k510, map[string][]loader.TargetOption{"a": nil, "b": nil, "other version": {version}, "the other again": {version}})...)
+	for _, base := range []int{0, 1, len(all) - 1} {
+		r := newRunner(t.Context(), objects, all, Config{Parallel: 2, Base: base})
+		r.run()
+		assert.Len(t, r.distinctKernels, 3)
+		m := r.matrix()
+		alone := func(k int) *Matrix {
+			m, err := Run(t.Context(), objects, []Kernel{all[base], all[k]}, Config{})
+			require.NoError(t, err)
+			return m
+		}
+		for k := range all {
+			at := r.targets[k].first().index
+			assert.Equal(t, m.Targets[k].Facts, m.Targets[at].Facts)
+			want := alone(k)
+			for i, row := range m.Rows {
+				assert.Equal(t, want.Rows[i].Cells[1], row.Cells[k], "%s %s on %s", row.Object, row.Program, m.Targets[k].Name)
+			}
+		}
 	}
-	m := r.matrix()
-	for _, row := range m.Rows {
-		assert.Same(t, row.Cells[0], row.Cells[1], "%s %s", row.Object, row.Program)
+}
+
+// columnsOf returns columns of one kernel's types with other options, by name.
+func columnsOf(t *testing.T, kernel string, options map[string][]loader.TargetOption) []Kernel {
+	t.Helper()
+	var out []Kernel
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		out = append(out, Kernel{Name: name, Open: func() (*loader.Target, error) {
+			spec, err := testbtf.Load(filepath.Join("../testdata/btf", kernel+".btf.xz"))
+			return loader.NewTarget(name+" "+kernel, spec, options[name]...), err
+		}})
 	}
+	return out
 }

@@ -11,23 +11,97 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// suspect is a differing cell of an object that had other programs run on only one of the two kernels.
-type suspect struct {
-	row                  *Row
-	object, program      int
-	kernel, ref          int
-	onlyHere, onlyAtBase []int // those programs
+// trial finds out whether programs of an object differ between two kernels only because other programs of it ran on just one of them: it runs
+// the object again on both kernels without those.
+type trial struct {
+	object               int
+	kernel, ref          int   // each the first of the kernels that are equal
+	programs             []int // that differ
+	onlyHere, onlyAtBase []int // programs that ran on only one of the two kernels
 }
 
-// rerun is a run of an object for its outcomes only: its cells say less than those of the first run.
+// rerun is a run of an object for some outcomes only: its cells say less than those of the first run.
 type rerun struct {
 	verdicts []*verifier.Verdict // on its programs
 	without  []int               // programs that do not run
+	wanted   []int               // programs whose outcomes are wanted: nothing runs after the last of them
 }
 
-// suspects returns the differing cells that other programs of the object may explain.
-func (r *runner) suspects(m *Matrix) []suspect {
-	var out []suspect
+// experiment is a rerun of an object on a kernel; several trials may need the same.
+type experiment struct {
+	object, kernel int
+	again          string
+}
+
+// newTrial returns nil if the same programs ran on both kernels.
+func (r *runner) newTrial(object, kernel, ref int, programs []int) *trial {
+	t := &trial{object: object, kernel: kernel, ref: ref, programs: programs}
+	here, base := r.results[object][kernel].outcomes, r.results[object][ref].outcomes
+	for q := range here {
+		switch {
+		case here[q] != nil && base[q] == nil:
+			t.onlyHere = append(t.onlyHere, q)
+		case here[q] == nil && base[q] != nil:
+			t.onlyAtBase = append(t.onlyAtBase, q)
+		}
+	}
+	if len(t.onlyHere)+len(t.onlyAtBase) == 0 {
+		return nil
+	}
+	return t
+}
+
+// make returns the results of the trial on its two kernels; open returns one that can be opened.
+func (r *runner) make(t *trial, open func(kernel int) *target) (here, base *result) {
+	without := slices.Sorted(slices.Values(slices.Concat(t.onlyHere, t.onlyAtBase)))
+	one := func(k int) *result {
+		again := &rerun{r.results[t.object][k].verdicts(), without, t.programs}
+		x := experiment{t.object, k, again.key()}
+		r.mu.Lock()
+		res := r.made[x]
+		r.mu.Unlock()
+		if res == nil {
+			res = r.runOrRecall(r.objects[t.object], open(k), again)
+			r.mu.Lock()
+			r.made[x] = res
+			r.mu.Unlock()
+		}
+		return res
+	}
+	return one(t.kernel), one(t.ref)
+}
+
+// tryWhileOpen makes the trials of a kernel that all objects ran on, while its types and those of the base are in memory.
+func (r *runner) tryWhileOpen(k int) {
+	base := r.targets[r.cfg.Base].first().index
+	for i := range r.objects {
+		var programs []int
+		here, there := r.results[i][k], r.results[i][base]
+		for p, o := range here.outcomes {
+			if ref := there.outcomes[p]; o != nil && ref != nil && here.cells[p].Result == RunOK && o.comparable(ref) && len(o.differences(ref)) > 0 {
+				programs = append(programs, p)
+			}
+		}
+		if len(programs) == 0 || r.ctx.Err() != nil {
+			continue
+		}
+		if t := r.newTrial(i, k, base, programs); t != nil {
+			r.make(t, func(k int) *target { return &r.targets[k] })
+		}
+	}
+}
+
+// suspect is a differing cell.
+type suspect struct {
+	cell **Cell
+	base string // the name of the kernel that it is compared with
+}
+
+// follow finds the differences caused by programs that ran on only one of the two kernels. If a cell no longer differs without those, it names
+// them as the cause; otherwise the remaining differences are its own.
+func (r *runner) follow(m *Matrix) {
+	type pair struct{ object, kernel, ref int }
+	differing := map[pair]map[int][]suspect{} // by program
 	at := 0
 	for i, o := range r.objects {
 		for p := range o.Programs {
@@ -38,89 +112,67 @@ func (r *runner) suspects(m *Matrix) []suspect {
 				if row.Cells[k].Result != RunDiffers {
 					continue
 				}
-				s := suspect{row: row, object: i, program: p, kernel: k, ref: ref}
-				for q := range o.Programs {
-					here, base := r.results[i][k].outcomes[q] != nil, r.results[i][ref].outcomes[q] != nil
-					if here && !base {
-						s.onlyHere = append(s.onlyHere, q)
-					} else if base && !here {
-						s.onlyAtBase = append(s.onlyAtBase, q)
-					}
+				x := pair{i, r.targets[k].first().index, r.targets[ref].first().index}
+				if differing[x] == nil {
+					differing[x] = map[int][]suspect{}
 				}
-				if len(s.onlyHere)+len(s.onlyAtBase) > 0 {
-					out = append(out, s)
-				}
+				differing[x][p] = append(differing[x][p], suspect{&row.Cells[k], m.Targets[ref].Name})
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b suspect) int { return cmp.Or(a.ref-b.ref, a.kernel-b.kernel) })
-	return out
-}
-
-// follow finds the differences caused by programs that ran on only one of the two kernels: it runs the object again on both kernels without
-// those programs. If the cell no longer differs, it names those programs as the cause; otherwise the remaining differences are its own.
-func (r *runner) follow(m *Matrix) {
 	open := map[int]*target{}
-	get := func(k int) *target {
-		if open[k] == nil {
-			open[k] = &target{kernel: r.targets[k].kernel}
-			open[k].open()
-		}
-		return open[k]
-	}
-	// Suspects of one object and the same left-out programs share an experiment.
-	type experiment struct {
-		object, kernel int
-		without        string
-	}
-	made := map[experiment]*result{}
-	again := func(s *suspect, k int) *result {
-		without := slices.Sorted(slices.Values(slices.Concat(s.onlyHere, s.onlyAtBase)))
-		key := experiment{s.object, k, fmt.Sprint(without)}
-		if made[key] == nil {
-			made[key] = r.runObject(r.objects[s.object], get(k), &rerun{r.results[s.object][k].verdicts(), without})
-		}
-		return made[key]
-	}
-	suspects := r.suspects(m)
-	for i := range suspects {
-		s := &suspects[i]
+	pairs := slices.SortedFunc(maps.Keys(differing), func(a, b pair) int {
+		return cmp.Or(a.ref-b.ref, a.kernel-b.kernel, a.object-b.object)
+	})
+	for _, x := range pairs {
 		if r.ctx.Err() != nil {
 			return
 		}
+		t := r.newTrial(x.object, x.kernel, x.ref, slices.Sorted(maps.Keys(differing[x])))
+		if t == nil {
+			continue
+		}
 		for k := range open { // keep the types of at most two kernels in memory
-			if k != s.kernel && k != s.ref {
+			if k != x.kernel && k != x.ref {
 				delete(open, k)
 			}
 		}
-		maps.DeleteFunc(made, func(x experiment, _ *result) bool { return x.kernel != s.kernel && x.kernel != s.ref })
-		o := r.objects[s.object]
-		here, base := again(s, s.kernel), again(s, s.ref)
-		a, b := here.outcomes[s.program], base.outcomes[s.program]
-		if a == nil || b == nil {
-			continue
-		}
-		c := *s.row.Cells[s.kernel] // others share it
-		diffs := a.differences(b)
-		basename := m.Targets[s.ref].Name
-		if len(diffs) > 0 {
-			c.Detail = strings.Replace(c.Detail, c.differs, explainDifferences(basename, diffs), 1)
-			s.row.Cells[s.kernel] = r.kept.cell(&c)
-			continue
-		}
-		var why []string
-		for _, x := range []struct {
-			programs []int
-			where    string
-		}{{s.onlyAtBase, "here"}, {s.onlyHere, "there"}} {
-			if len(x.programs) > 0 {
-				why = append(why, fmt.Sprintf("%s not running %s", programNames(o, x.programs), x.where))
+		here, base := r.make(t, func(k int) *target {
+			if open[k] == nil {
+				open[k] = r.targets[k].again()
+			}
+			return open[k]
+		})
+		for _, p := range t.programs {
+			if a, b := here.outcomes[p], base.outcomes[p]; a != nil && b != nil {
+				for _, s := range differing[x][p] {
+					r.explainAgain(t, s, a.differences(b))
+				}
 			}
 		}
-		c.Result, c.Follows = RunOK, true
-		c.Detail = strings.Replace(c.Detail, c.differs, "same result as on "+basename+", except for consequences of "+strings.Join(why, " and ")+": "+strings.TrimPrefix(c.differs, "differs from "+basename+": "), 1)
-		s.row.Cells[s.kernel] = r.kept.cell(&c)
 	}
+}
+
+// explainAgain replaces the differences in a cell by those that are left in a trial.
+func (r *runner) explainAgain(t *trial, s suspect, diffs []string) {
+	c := **s.cell // others share it
+	if len(diffs) > 0 {
+		c.Detail = strings.Replace(c.Detail, c.differs, explainDifferences(s.base, diffs), 1)
+		*s.cell = r.kept.cell(&c)
+		return
+	}
+	var why []string
+	for _, x := range []struct {
+		programs []int
+		where    string
+	}{{t.onlyAtBase, "here"}, {t.onlyHere, "there"}} {
+		if len(x.programs) > 0 {
+			why = append(why, fmt.Sprintf("%s not running %s", programNames(r.objects[t.object], x.programs), x.where))
+		}
+	}
+	c.Result, c.Follows = RunOK, true
+	c.Detail = strings.Replace(c.Detail, c.differs, "same result as on "+s.base+", except for consequences of "+strings.Join(why, " and ")+": "+strings.TrimPrefix(c.differs, "differs from "+s.base+": "), 1)
+	*s.cell = r.kept.cell(&c)
 }
 
 func programNames(o *loader.Object, programs []int) string {
@@ -135,7 +187,7 @@ func programNames(o *loader.Object, programs []int) string {
 func (r *runner) outcomes(object, program int) []*outcome {
 	out := make([]*outcome, len(r.targets))
 	for k := range r.targets {
-		out[k] = r.results[object][k].outcomes[program]
+		out[k] = r.result(object, k).outcomes[program]
 	}
 	return out
 }

@@ -2,7 +2,9 @@ package matrix
 
 import (
 	"context"
+	"hash/maphash"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,8 +19,11 @@ type Kernel struct {
 	Name string
 	// Source describes where its BTF comes from.
 	Source string
-	// Open opens the target. It is called once, from any goroutine.
+	// Open opens the target. It is called from any goroutine, at most twice.
 	Open func() (*loader.Target, error)
+	// Key says all that Open's result depends on, but for the target's name; "" is unknown. With a cache, a kernel whose key is known from an
+	// earlier run is opened only for objects that did not run on it. It may be nil.
+	Key func() string
 }
 
 // Config describes how to run a matrix. The zero value is usable.
@@ -35,6 +40,8 @@ type Config struct {
 	Parallel int
 	// Unverified skips the kernels' verifiers: programs that they would refuse run.
 	Unverified bool
+	// Cache keeps results between runs. It may be nil.
+	Cache *Cache
 	// Progress is called after each object on each kernel, never concurrently. It may be nil.
 	Progress func(done, total int)
 }
@@ -80,20 +87,25 @@ func Run(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Co
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return r.matrix(), nil
+	m := r.matrix()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.session.save()
+	return m, nil
 }
 
 func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Config) *runner {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = runtime.GOMAXPROCS(0)
 	}
-	r := &runner{ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct()}
+	r := &runner{session: newSession(cfg.Cache, objects, &cfg), ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct(), seed: maphash.MakeSeed(), distinctKernels: map[identity]*target{}, made: map[experiment]*result{}}
 	r.results = make([][]*result, len(objects))
 	for i := range objects {
 		r.results[i] = make([]*result, len(kernels))
 	}
 	for i := range kernels {
-		r.targets[i] = target{kernel: kernels[i], left: len(objects)}
+		r.targets[i] = target{kernel: kernels[i], index: i, left: len(objects)}
 	}
 	return r
 }
@@ -101,40 +113,56 @@ func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, 
 // runner distributes the jobs and collects their results.
 type runner struct {
 	ctx     context.Context
+	session *session
 	cfg     Config
 	objects []*loader.Object
 	targets []target
-	results [][]*result // by object, then kernel
+	results [][]*result // by object, then kernel; nil for kernels that are equal to another one
 
 	kept *distinct
+	seed maphash.Seed // of identities
 
-	mu    sync.Mutex
-	done  int
-	total int
+	mu              sync.Mutex
+	distinctKernels map[identity]*target
+	made            map[experiment]*result
+	waiting         []int // kernels on which all objects ran, before they did on the base
+	done            int
+	total           int
 }
 
 // job is one object on one kernel. With object -1 it opens the kernel.
 type job struct{ object, kernel int }
 
-// jobs lists the jobs kernel by kernel, so that a kernel's types are in memory only while they are used. Each kernel is opened ahead of its
-// objects, so that workers do not wait long for BTF to be parsed.
+// jobs lists the jobs kernel by kernel, the base first, so that a kernel's types are in memory only while they are used. Each kernel is opened
+// ahead of its objects, so that workers do not wait long for BTF to be parsed.
 func (r *runner) jobs() []job {
-	var out []job
+	order := make([]int, 0, len(r.targets))
+	if r.hasBase() {
+		order = append(order, r.cfg.Base)
+	}
 	for k := range r.targets {
-		if k == 0 {
-			for ahead := 0; ahead < min(r.cfg.Parallel, len(r.targets)); ahead++ {
+		if k != r.cfg.Base {
+			order = append(order, k)
+		}
+	}
+	var out []job
+	for i, k := range order {
+		if i == 0 {
+			for _, ahead := range order[:min(r.cfg.Parallel, len(order))] {
 				out = append(out, job{-1, ahead})
 			}
 		}
 		for o := range r.objects {
 			out = append(out, job{o, k})
 		}
-		if next := k + r.cfg.Parallel; next < len(r.targets) {
-			out = append(out, job{-1, next})
+		if next := i + r.cfg.Parallel; next < len(order) {
+			out = append(out, job{-1, order[next]})
 		}
 	}
 	return out
 }
+
+func (r *runner) hasBase() bool { return r.cfg.Base >= 0 && r.cfg.Base < len(r.targets) }
 
 func (r *runner) run() {
 	queue := make(chan job)
@@ -156,6 +184,9 @@ func (r *runner) run() {
 	}
 	close(queue)
 	wg.Wait()
+	for i := range r.targets {
+		r.targets[i].close()
+	}
 }
 
 // boot returns the time since boot at which a machine's first program starts.
@@ -168,20 +199,62 @@ func (r *runner) boot() time.Duration {
 
 func (r *runner) do(j job) {
 	t := &r.targets[j.kernel]
-	t.open()
+	r.identify(t)
 	if j.object < 0 {
 		return
 	}
-	r.results[j.object][j.kernel] = r.kept.result(r.runObject(r.objects[j.object], t, nil))
+	if t.twin == nil {
+		r.results[j.object][j.kernel] = r.runOrRecall(r.objects[j.object], t, nil)
+	}
+	for _, k := range r.finish(t) {
+		r.tryWhileOpen(k)
+		r.targets[k].close()
+	}
+}
+
+// finish notes that an object ran on a kernel, and returns the kernels that only trials still need: none before all objects ran on the base,
+// which stays open.
+func (r *runner) finish(t *target) []int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done++
-	if t.left--; t.left == 0 {
-		t.close()
-	}
 	if r.cfg.Progress != nil {
 		r.cfg.Progress(r.done, r.total)
 	}
+	if t.left--; t.left > 0 || t.twin != nil {
+		return nil
+	}
+	if !r.hasBase() {
+		t.close()
+		return nil
+	}
+	r.waiting = append(r.waiting, t.index)
+	base := r.targets[r.cfg.Base].first()
+	if base.left > 0 {
+		return nil
+	}
+	ready := slices.DeleteFunc(r.waiting, func(k int) bool { return k == base.index })
+	r.waiting = nil
+	return ready
+}
+
+// runOrRecall returns what an object does on a kernel, from an earlier run if it is known.
+func (r *runner) runOrRecall(o *loader.Object, t *target, again *rerun) *result {
+	key := resultKey{t.id, again.key()}
+	if res := r.session.known(o, key); res != nil {
+		return res
+	}
+	t.open()
+	res := r.kept.result(r.runObject(o, t, again))
+	if r.ctx.Err() == nil && t.err == nil && r.sure(t) {
+		r.session.add(o, key, res)
+	}
+	return res
+}
+
+// result returns what an object did on a kernel.
+func (r *runner) result(object, kernel int) *result {
+	return r.results[object][r.targets[kernel].first().index]
 }
 
 func (r *runner) matrix() *Matrix {
@@ -195,11 +268,13 @@ func (r *runner) matrix() *Matrix {
 		for p, prog := range o.Programs {
 			row := Row{Object: names[i], Program: prog.Name, Hook: prog.Hook, Optional: !prog.Autoload, Cells: make([]*Cell, len(r.targets))}
 			for k := range r.targets {
-				row.Cells[k] = r.results[i][k].cells[p]
+				row.Cells[k] = r.result(i, k).cells[p]
 			}
 			compareRow(&row, r.outcomes(i, p), r.cfg.Base, m.Targets)
 			for k := range row.Cells {
-				row.Cells[k] = r.kept.cell(row.Cells[k])
+				if c := row.Cells[k]; c != r.result(i, k).cells[p] {
+					row.Cells[k] = r.kept.cell(c)
+				}
 			}
 			m.Rows = append(m.Rows, row)
 		}

@@ -3,16 +3,13 @@ package verifier
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"hash"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/valuehash"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -33,9 +30,25 @@ func NewCache() *Cache {
 func (c *Cache) key(k *Kernel, p *Program) [sha256.Size]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := digest{Hash: sha256.New(), tables: c.tables, seen: map[uintptr]int{}}
-	d.add(reflect.ValueOf(k))
-	d.add(reflect.ValueOf(p))
+	d := valuehash.New(sha256.New())
+	d.Special = func(v reflect.Value) bool {
+		if t := v.Type(); t != reflect.TypeFor[*btf.Spec]() && t != reflect.TypeFor[*proto.Declared]() || v.IsNil() {
+			return false
+		}
+		table := v.Interface() // immutable and large: its identity counts
+		n, ok := c.tables[table]
+		if !ok {
+			n = len(c.tables)
+			c.tables[table] = n
+		}
+		d.Number(uint64(n) + 1)
+		return true
+	}
+	d.Add(k)
+	d.Add(p)
+	if err := d.Err(); err != nil {
+		panic(fmt.Sprintf("verifier: a verdict depends on what has no content: %v", err))
+	}
 	return [sha256.Size]byte(d.Sum(nil))
 }
 
@@ -77,94 +90,5 @@ func (c *Cache) Each(ctx context.Context) func(*loader.Linked) func(*loader.Link
 		checker := NewChecker(l, Options{})
 		checker.cache = c
 		return func(lp *loader.LinkedProgram) loader.Verified { return checker.Verify(ctx, lp) }
-	}
-}
-
-// digest hashes values. Pointers are followed, except for those to types and tables of kfuncs, which are immutable and large: their identity
-// counts.
-type digest struct {
-	hash.Hash
-	tables map[any]int
-	seen   map[uintptr]int
-}
-
-func (d *digest) number(n uint64) { d.Write(binary.LittleEndian.AppendUint64(nil, n)) }
-
-func (d *digest) add(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		d.pointer(v)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			d.add(v.Field(i))
-		}
-	case reflect.Slice:
-		d.number(uint64(v.Len()))
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			d.Write(v.Bytes())
-			return
-		}
-		for i := range v.Len() {
-			d.add(v.Index(i))
-		}
-	case reflect.Array:
-		for i := range v.Len() {
-			d.add(v.Index(i))
-		}
-	case reflect.Map:
-		d.number(uint64(v.Len()))
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int {
-			if a.Kind() == reflect.String {
-				return strings.Compare(a.String(), b.String())
-			}
-			return int(a.Int() - b.Int())
-		})
-		for _, k := range keys {
-			d.add(k)
-			d.add(v.MapIndex(k))
-		}
-	case reflect.String:
-		d.number(uint64(v.Len()))
-		d.Write([]byte(v.String()))
-	case reflect.Bool:
-		n := uint64(0)
-		if v.Bool() {
-			n = 1
-		}
-		d.number(n)
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		d.number(uint64(v.Int()))
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		d.number(v.Uint())
-	default:
-		panic(fmt.Sprintf("verifier: a verdict depends on a %v", v.Type()))
-	}
-}
-
-// pointer adds what a pointer leads to: once, because maps refer to one another.
-func (d *digest) pointer(v reflect.Value) {
-	if v.IsNil() {
-		d.number(0)
-		return
-	}
-	switch table := v.Interface().(type) {
-	case *btf.Spec, *proto.Declared:
-		n, ok := d.tables[table]
-		if !ok {
-			n = len(d.tables)
-			d.tables[table] = n
-		}
-		d.number(uint64(n) + 1)
-		return
-	}
-	n, ok := d.seen[v.Pointer()]
-	if !ok {
-		n = len(d.seen)
-		d.seen[v.Pointer()] = n
-	}
-	d.number(uint64(n) + 1)
-	if !ok {
-		d.add(v.Elem())
 	}
 }

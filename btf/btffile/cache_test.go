@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,7 @@ func stored(t *testing.T, c *Cache) (path, entry string) {
 	path = filepath.Join(t.TempDir(), "kernel.btf.gz")
 	require.NoError(t, os.WriteFile(path, gzBytes(t, sample(t, binary.LittleEndian)), 0o644))
 	require.True(t, hasTask(t, c, path))
-	list, err := filepath.Glob(filepath.Join(c.dir, "*"))
+	list, err := filepath.Glob(filepath.Join(c.files.Path, "*"))
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	return path, list[0]
@@ -43,7 +42,7 @@ func TestCacheHoldsWhatWasUnpacked(t *testing.T) {
 	b.Struct("other", 8)
 	raw, err := b.Marshal(binary.LittleEndian)
 	require.NoError(t, err)
-	c.put(filepath.Base(entry[:len(entry)-len(entrySuffix)]), raw)
+	c.files.Put(filepath.Base(entry[:len(entry)-len(c.files.Suffix)]), raw)
 	assert.False(t, hasTask(t, c, path))
 	// A file with other content has an entry of its own, whatever its name.
 	require.NoError(t, os.WriteFile(path, xzBytes(t, sample(t, binary.LittleEndian)), 0o644))
@@ -51,12 +50,13 @@ func TestCacheHoldsWhatWasUnpacked(t *testing.T) {
 }
 
 func TestDamagedEntriesAreMadeAgain(t *testing.T) {
+	magic := len(NewCache("", 0).files.Magic)
 	for name, damage := range map[string]func([]byte) []byte{
 		"a bit":        func(b []byte) []byte { b[len(b)-3] ^= 1; return b },
 		"cut off":      func(b []byte) []byte { return b[:len(b)/2] },
-		"header only":  func(b []byte) []byte { return b[:len(entryMagic)+2] },
+		"header only":  func(b []byte) []byte { return b[:magic+2] },
 		"empty":        func([]byte) []byte { return nil },
-		"other format": func(b []byte) []byte { b[len(entryMagic)-1]++; return b },
+		"other format": func(b []byte) []byte { b[magic-1]++; return b },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := NewCache(t.TempDir(), 0)
@@ -88,41 +88,6 @@ func TestEntryThatIsNoFile(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, left, "a link is not written through")
 	}
-}
-
-func TestCacheIsBounded(t *testing.T) {
-	raw := sample(t, binary.LittleEndian)
-	size := int64(len(raw) + len(entryMagic) + 4)
-	c := NewCache(t.TempDir(), 3*size)
-	for i, key := range []string{"a", "b", "c", "d", "e"} {
-		c.put(key, raw)
-		at := time.Now().Add(time.Duration(i-10) * time.Hour)
-		require.NoError(t, os.Chtimes(c.path(key), at, at))
-	}
-	old := time.Now().Add(-2 * stale)
-	left := filepath.Join(c.dir, "new-left")
-	require.NoError(t, os.WriteFile(left, nil, 0o644))
-	require.NoError(t, os.Chtimes(left, old, old))
-	require.NotNil(t, c.get("c"))
-	c.put("f", raw)
-	for key, want := range map[string]bool{"a": false, "b": false, "c": false, "d": true, "e": true, "f": true} {
-		assert.Equal(t, want, c.get(key) != nil, key)
-	}
-	assert.NoFileExists(t, left)
-	NewCache(c.dir, size-10).put("g", raw)
-	assert.Nil(t, c.get("g"), "larger than all of the cache")
-}
-
-func TestUseKeepsAnEntry(t *testing.T) {
-	c := NewCache(t.TempDir(), 0)
-	raw := sample(t, binary.LittleEndian)
-	c.put("a", raw)
-	old := time.Now().Add(-10 * refresh)
-	require.NoError(t, os.Chtimes(c.path("a"), old, old))
-	require.Equal(t, raw, c.get("a"))
-	fi, err := os.Stat(c.path("a"))
-	require.NoError(t, err)
-	assert.Less(t, time.Since(fi.ModTime()), refresh)
 }
 
 func TestCacheThatCannotBeUsed(t *testing.T) {

@@ -70,7 +70,7 @@ func TestMappedEntryIsChecked(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, gzBytes(t, large(t)), 0o644))
 	_, err := c.Load(path, nil)
 	require.NoError(t, err)
-	list, err := filepath.Glob(filepath.Join(c.dir, "*"+entrySuffix))
+	list, err := filepath.Glob(filepath.Join(c.files.Path, "*"+c.files.Suffix))
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	data, err := os.ReadFile(list[0])

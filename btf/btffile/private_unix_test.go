@@ -22,14 +22,14 @@ func TestEntriesOfOthersAreNotRead(t *testing.T) {
 	b.Struct("poison", 8)
 	raw, err := b.Marshal(binary.LittleEndian)
 	require.NoError(t, err)
-	c.put(filepath.Base(entry[:len(entry)-len(entrySuffix)]), raw)
+	c.files.Put(filepath.Base(entry[:len(entry)-len(c.files.Suffix)]), raw)
 	require.False(t, hasTask(t, c, path), "the entry is used while the directory is private")
 	for name, change := range map[string]func() (undo func(), err error){
 		"writable by all": func() (func(), error) {
-			return func() { _ = os.Chmod(c.dir, 0o700) }, os.Chmod(c.dir, 0o777)
+			return func() { _ = os.Chmod(c.files.Path, 0o700) }, os.Chmod(c.files.Path, 0o777)
 		},
 		"owned by another user": func() (func(), error) {
-			return func() { _ = os.Chown(c.dir, os.Geteuid(), -1) }, os.Chown(c.dir, 12345, -1)
+			return func() { _ = os.Chown(c.files.Path, os.Geteuid(), -1) }, os.Chown(c.files.Path, 12345, -1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

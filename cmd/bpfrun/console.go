@@ -22,8 +22,9 @@ type console struct {
 	quiet   bool
 	verbose bool
 
-	interrupted atomic.Bool // by SIGINT
-	notes       sync.Mutex  // held while a note is written
+	interrupted atomic.Bool  // by SIGINT
+	notes       sync.Mutex   // held while a note is written
+	said        atomic.Int64 // notes, those silenced by -q included
 }
 
 func (c *console) add(fs *pflag.FlagSet) {
@@ -40,15 +41,18 @@ func (c *console) table() (report.TableOptions, error) {
 }
 
 func (c *console) note(format string, args ...any) {
-	if !c.quiet {
-		c.warn(format, args...)
+	if c.quiet {
+		c.said.Add(1)
+		return
 	}
+	c.warn(format, args...)
 }
 
 // warn writes a line that -q does not silence. It is safe for concurrent use.
 func (c *console) warn(format string, args ...any) {
 	c.notes.Lock()
 	defer c.notes.Unlock()
+	c.said.Add(1)
 	visible.Fprintf(c.stderr, "bpfrun: "+format+"\n", args...)
 }
 

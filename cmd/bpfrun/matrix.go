@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -38,6 +40,7 @@ type matrixCommand struct {
 	sim *machineFlags
 
 	matrixOptions
+	tell sync.Map // paths of kernels that notes were about
 }
 
 func newMatrixCommand(a *app) *cobra.Command {
@@ -127,13 +130,18 @@ func (c *matrixCommand) matrix(paths []string) error {
 	defer stop()
 	watch := c.progress("objects on kernels", len(objects)*len(kernels))
 	defer watch.end()
+	kept := c.kernels.results()
 	m, err := matrix.Run(ctx, objects, kernels, matrix.Config{
-		Base: base, Options: opts, CPU: c.sim.cpu, Parallel: c.parallel, Progress: watch.set, Unverified: c.sim.noVerify,
+		Cache: matrixCache(kept),
+		Base:  base, Options: opts, CPU: c.sim.cpu, Parallel: c.parallel, Progress: watch.set, Unverified: c.sim.noVerify,
 		Machine: cfg,
 	})
 	watch.end()
 	if err != nil {
 		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+	}
+	if kept != nil {
+		kept.Trim()
 	}
 	doc := report.NewMatrixDocument(m)
 	doc.Exit = report.MatrixExit(m, c.sim.strict, c.objects.optional)
@@ -207,12 +215,30 @@ func (c *matrixCommand) matrixKernels(sources []btfSource) []matrix.Kernel {
 	}
 	kernels := make([]matrix.Kernel, len(sources))
 	for i, s := range sources {
-		kernels[i] = matrix.Kernel{Name: s.Name, Source: s.Path, Open: func() (*loader.Target, error) { return c.kernels.target(s) }}
+		kernels[i] = matrix.Kernel{Name: s.Name, Source: s.Path, Open: func() (*loader.Target, error) { return c.open(s) }, Key: func() string { return c.key(s) }}
 		if count[s.Name] > 1 {
 			kernels[i].Name = s.Path
 		}
 	}
 	return kernels
+}
+
+// open opens a kernel, and notes whether there was something to tell about it.
+func (c *matrixCommand) open(s btfSource) (*loader.Target, error) {
+	before := c.said.Load()
+	t, err := c.kernels.target(s)
+	if c.said.Load() != before { // perhaps about another kernel
+		c.tell.Store(s.Path, true)
+	}
+	return t, err
+}
+
+// key identifies a kernel that need not be opened. One that there is something to tell about is opened each time.
+func (c *matrixCommand) key(s btfSource) string {
+	if _, tell := c.tell.Load(s.Path); tell {
+		return ""
+	}
+	return c.kernels.sourceKey(s, time.Now())
 }
 
 // findBase finds the kernel given by --base: by full name or path, else as the only name that contains the string.

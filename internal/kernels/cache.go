@@ -7,22 +7,36 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 )
 
-// CacheVariable names the environment variable that moves or disables the cache of decompressed BTF.
+// CacheVariable names the environment variable that moves or disables the user's caches.
 const CacheVariable = "BPFRUN_CACHE"
 
-// Cache returns the cache of decompressed BTF: in the directory in BPFRUN_CACHE, otherwise bpfrun/btf in the user's cache directory; nil with
-// BPFRUN_CACHE=off and for users without a cache directory.
-func Cache() *btffile.Cache {
-	dir := os.Getenv(CacheVariable)
-	switch dir {
-	case "off":
-		return nil
+// cacheOff is its value for no caches.
+const cacheOff = "off"
+
+// CacheDir returns the directory of one of the user's caches: below the directory in BPFRUN_CACHE, otherwise below bpfrun in the user's cache
+// directory; "" with BPFRUN_CACHE=off and for users without a cache directory.
+func CacheDir(name string) string {
+	switch dir := os.Getenv(CacheVariable); dir {
+	case cacheOff:
+		return ""
 	case "":
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return nil
+		if user, err := os.UserCacheDir(); err == nil {
+			return filepath.Join(user, "bpfrun", name)
 		}
-		dir = filepath.Join(user, "bpfrun", "btf")
+		return ""
+	default:
+		return filepath.Join(dir, name)
+	}
+}
+
+// Cache returns the cache of decompressed BTF, which is in the directory in BPFRUN_CACHE itself; nil if there is none.
+func Cache() *btffile.Cache {
+	dir := CacheDir("btf")
+	if moved := os.Getenv(CacheVariable); moved != "" && moved != cacheOff {
+		dir = moved
+	}
+	if dir == "" {
+		return nil
 	}
 	return btffile.NewCache(dir, 0)
 }

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // longest is the number of bytes of a name that are compared.
@@ -90,11 +91,15 @@ func within(a, b string, limit int) int {
 // Like is [Names] with a limit that suits most names: a third of their length, at least two edits.
 func Like(name string, names []string) []string { return Names(name, names, max(2, len(name)/3)) }
 
-// Index holds names that are searched more than once, such as the functions of a kernel.
+// Index holds names that are searched more than once, such as the functions of a kernel. All are added before the first search; then it is safe
+// for concurrent use.
 type Index struct {
 	names []string
-	sets  []uint64 // the letters of each name
 	long  []string // the names of more than longest bytes, whose compared part has fewer letters
+
+	once  sync.Once
+	sets  []uint64         // the letters of each name
+	start [longest + 2]int // by length: where the names of this length, or a greater one, begin
 }
 
 // Add adds a name.
@@ -104,20 +109,53 @@ func (x *Index) Add(name string) {
 		return
 	}
 	x.names = append(x.names, name)
-	x.sets = append(x.sets, letters(name))
 }
+
+// arrange sorts the names by length: most lengths are too different to be near.
+func (x *Index) arrange() {
+	x.once.Do(func() {
+		for _, n := range x.names {
+			x.start[len(n)+1]++
+		}
+		for l := range longest + 1 {
+			x.start[l+1] += x.start[l]
+		}
+		next := x.start
+		sorted := make([]string, len(x.names))
+		x.sets = make([]uint64, len(x.names))
+		for _, n := range x.names {
+			at := next[len(n)]
+			next[len(n)]++
+			sorted[at], x.sets[at] = n, letters(n)
+		}
+		x.names = sorted
+	})
+}
+
+// from returns where names of a length, or a greater one, begin.
+func (x *Index) from(length int) int { return x.start[max(0, min(length, longest+1))] }
 
 // Near returns up to three names as [Names] does. Among equally near names, those of similar length come first.
 func (x *Index) Near(name string, limit int) []string {
+	x.arrange()
 	own, cut := allLetters(name), len(name) > longest
 	var near []candidate
-	for i, set := range x.sets {
+	close, longer := x.from(len(name)-limit), x.from(len(name)+limit+1)
+	if cut { // only its beginning counts
+		close, longer = 0, len(x.names)
+	}
+	for i, set := range x.sets[close:longer] {
 		// An edit adds at most one letter and removes at most one. Of two names, one contains the other only if it has all of its letters.
 		missing, more := own&^set, set&^own
 		if missing != 0 && more != 0 && !cut && (bits.OnesCount64(missing) > limit || bits.OnesCount64(more) > limit) {
 			continue
 		}
-		near = appendNear(near, name, x.names[i], limit)
+		near = appendNear(near, name, x.names[close+i], limit)
+	}
+	for i, set := range x.sets[longer:] { // they can only contain it
+		if own&^set == 0 {
+			near = appendNear(near, name, x.names[longer+i], limit)
+		}
 	}
 	for _, n := range x.long {
 		near = appendNear(near, name, n, limit)
@@ -158,11 +196,13 @@ func appendNear(near []candidate, name, n string, limit int) []candidate {
 
 // Prefixed returns up to three names that start with prefix, those whose length is nearest to that of name first.
 func (x *Index) Prefixed(prefix, name string) []string {
+	x.arrange()
 	own := allLetters(prefix)
 	var found []string
-	for i, set := range x.sets {
-		if own&^set == 0 && strings.HasPrefix(x.names[i], prefix) {
-			found = append(found, x.names[i])
+	first := x.from(len(prefix))
+	for i, set := range x.sets[first:] {
+		if n := x.names[first+i]; own&^set == 0 && strings.HasPrefix(n, prefix) {
+			found = append(found, n)
 		}
 	}
 	for _, n := range x.long {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package btffile
+package filecache
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 )
 
 // private reports whether only this user, or root, can put entries into a directory, or make it. An entry's checksum finds damage, not intent:
-// whoever can write to the directory can choose the types that programs run on.
+// whoever can write to the directory can choose what is read from it.
 func private(dir string) bool {
 	fi, err := os.Stat(dir)
 	if err != nil {
