@@ -192,6 +192,7 @@ func (c *call) netlink(g int, ino uint64, b []byte) (int64, unix.Errno) {
 	if len(b) < nlmsgHdrSize {
 		return 0, unix.EINVAL
 	}
+	c.s.drain() // links that were closed hold their devices no more
 	for rest := b; len(rest) >= nlmsgHdrSize; {
 		n := int(le.Uint32(rest))
 		if n < nlmsgHdrSize || n > len(rest) {
