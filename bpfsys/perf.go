@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -168,6 +169,9 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 		}
 		if name == "" || !s.hasFunction(name) {
 			return uapi.ENOENT
+		}
+		if kernel.NotProbed(name) {
+			return uapi.EINVAL
 		}
 		e.ret, e.offset = e.config&1 != 0, off
 		if e.ret && off != 0 {

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
 // getdents lists a simulated directory. The position in it is that of the memfd's open file, which the tool's lseek(2) changes and copies of the descriptor
@@ -62,7 +64,7 @@ func (c *call) entries(f *file, names []string, at int64) (out []byte, n int) {
 			break
 		}
 		typ := byte(unix.DT_REG)
-		if e, ok := c.s.sys.Stat(f.path + "/" + name); slices.Contains([]string{".", ".."}, name) || ok && e.Dir || magicOf(f.path) == magicTracefs && name == "events" {
+		if slices.Contains([]string{".", ".."}, name) || c.s.isDir(f.path+"/"+name) {
 			typ = unix.DT_DIR
 		}
 		b := make([]byte, size)
@@ -77,4 +79,13 @@ func (c *call) entries(f *file, names []string, at int64) (out []byte, n int) {
 		out = append(out, b...)
 	}
 	return out, n
+}
+
+// isDir reports whether a simulated path is a directory.
+func (s *supervisor) isDir(p string) bool {
+	if bpfsys.InBPFFS(p) {
+		e, ok := s.sys.Stat(p)
+		return ok && e.Dir
+	}
+	return s.cgroups[p] != 0 || s.sys.IsDir(p)
 }

@@ -108,7 +108,7 @@ func (c *call) open(at place, flags uint64) {
 			s.reply(c.n, 0, unix.ENOTDIR)
 			return
 		}
-		if name := path.Base(p); name == "kprobe_events" || name == "uprobe_events" {
+		if name := path.Base(p); flags&unix.O_ACCMODE != unix.O_RDONLY && (name == "kprobe_events" || name == "uprobe_events") {
 			c.openProbes(name, flags)
 			return
 		}
