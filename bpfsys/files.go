@@ -51,6 +51,9 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 		}
 		return nil, Absent
 	}
+	if rest, ok := below(path, cpuDir); ok {
+		return s.cpuFile(rest)
+	}
 	if rest, ok := strings.CutPrefix(path, pmuDir); ok {
 		return s.pmu(rest)
 	}
@@ -73,7 +76,8 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 func (s *System) Covers(path string) bool {
 	_, tracing := inTracefs(path)
 	rest, device := strings.CutPrefix(path, pmuDir)
-	return tracing || strings.HasPrefix(path, kprobesDir) || device && IsPMU(rest) || path == "/sys/kernel/btf" || strings.HasPrefix(path, "/sys/kernel/btf/") || s.ofHost(path)
+	_, cpus := below(path, cpuDir)
+	return tracing || cpus || strings.HasPrefix(path, kprobesDir) || device && IsPMU(rest) || path == "/sys/kernel/btf" || strings.HasPrefix(path, "/sys/kernel/btf/") || s.ofHost(path)
 }
 
 // plainDir returns the sorted names in a simulated directory of sysfs or debugfs that is no file system of its own; ok is false for others.
@@ -91,7 +95,11 @@ func (s *System) plainDir(path string) (names []string, ok bool) {
 	case kprobesDir:
 		names = []string{"blacklist", "enabled", "list"}
 	default:
-		return nil, false
+		rest, ok := below(path, cpuDir)
+		if _, found := s.cpuFile(rest); !ok || found != IsDir {
+			return nil, false
+		}
+		names = s.cpuNames(rest)
 	}
 	return names, true
 }
@@ -99,11 +107,23 @@ func (s *System) plainDir(path string) (names []string, ok bool) {
 // inTracefs returns the path below tracefs's mount point.
 func inTracefs(path string) (rest string, ok bool) {
 	for _, dir := range tracingDirs {
-		if path == dir || strings.HasPrefix(path, dir+"/") {
-			return strings.TrimPrefix(path[len(dir):], "/"), true
+		if rest, ok := below(path, dir); ok {
+			return rest, true
 		}
 	}
 	return "", false
+}
+
+// below returns the path below a directory.
+func below(path, dir string) (rest string, ok bool) {
+	if path == dir {
+		return "", true
+	}
+	rest, ok = strings.CutPrefix(path, dir)
+	if !ok || rest[0] != '/' {
+		return "", false
+	}
+	return rest[1:], true
 }
 
 // ofHost reports whether a path is a file about the host's kernel that no simulated kernel has: its configuration, and modules of the simulated release.
@@ -122,13 +142,7 @@ func (s *System) unameRelease() string {
 
 // plainFile returns files with short fixed contents.
 func (s *System) plainFile(path string) []byte {
-	cpus := fmt.Sprintf("0-%d\n", s.cpus()-1)
-	if s.cpus() == 1 {
-		cpus = "0\n"
-	}
 	switch path {
-	case "/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/present":
-		return []byte(cpus)
 	case "/proc/kallsyms":
 		return s.kallsyms()
 	case "/proc/config.gz":

@@ -32,7 +32,7 @@ func (c *call) getdents() {
 		s.reply(c.n, 0, unix.EIO)
 		return
 	}
-	names := append([]string{".", ".."}, s.sys.ReadDir(f.path)...)
+	names := append([]string{".", ".."}, c.names(f.path)...)
 	i := int(min(max(at, 0), int64(len(names))))
 	if at > 2 && at == f.listed { // entries before may have been removed since
 		i = 2
@@ -64,7 +64,7 @@ func (c *call) entries(f *file, names []string, at int64) (out []byte, n int) {
 			break
 		}
 		typ := byte(unix.DT_REG)
-		if slices.Contains([]string{".", ".."}, name) || c.s.isDir(f.path+"/"+name) {
+		if slices.Contains([]string{".", ".."}, name) || c.isDir(f.path+"/"+name) {
 			typ = unix.DT_DIR
 		}
 		b := make([]byte, size)
@@ -82,10 +82,14 @@ func (c *call) entries(f *file, names []string, at int64) (out []byte, n int) {
 }
 
 // isDir reports whether a simulated path is a directory.
-func (s *supervisor) isDir(p string) bool {
+func (c *call) isDir(p string) bool {
+	s := c.s
 	if bpfsys.InBPFFS(p) {
 		e, ok := s.sys.Stat(p)
 		return ok && e.Dir
+	}
+	if kind, _ := c.lookShared(p); kind != hostPath {
+		return kind == directory
 	}
 	return s.cgroups[p] != 0 || s.sys.IsDir(p)
 }
