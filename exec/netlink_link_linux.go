@@ -68,9 +68,12 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 		}
 		out, end := s.withXDP(buf[:n], port)
 		if first && le.Uint16(msg[6:])&unix.NLM_F_DUMP != 0 {
-			if first = false; typ == uapi.RouteGetqdisc {
+			switch first = false; typ {
+			case uapi.RouteGetqdisc:
 				out = s.withQdiscs(0, msg, out, port)
-			} else {
+			case uapi.RouteGetroute, uapi.RouteGetneigh:
+				out = append(s.simulatedRoutes(0, msg, port), out...)
+			default:
 				out = append(s.simulatedLinks(0, msg, port, nil), out...)
 			}
 		}
