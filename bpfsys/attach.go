@@ -15,6 +15,7 @@ type attachGroup struct {
 	list     []groupEntry
 	revision uint64
 	flags    uint32 // flags of a cgroup's list
+	xdp      XDPMode
 }
 
 type groupEntry struct {

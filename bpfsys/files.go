@@ -5,12 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
-
-	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // traceFiles holds the state of the tracefs files.
@@ -20,6 +15,7 @@ type traceFiles struct {
 	pipe   []byte
 	kall   []byte
 	probes map[string]traceProbe // "GROUP/NAME"
+	events map[string][]string   // the kernel's own events by system, sorted; nil until they are listed
 }
 
 // Found is the kind of entry at a path of the simulated kernel's file systems.
@@ -44,6 +40,9 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 	if rest, ok := inTracefs(path); ok {
 		return s.tracefs(rest)
 	}
+	if rest, ok := strings.CutPrefix(path, kprobesDir); ok {
+		return s.kprobeFile(rest)
+	}
 	if name, ok := strings.CutPrefix(path, "/sys/kernel/btf/"); ok {
 		for o := range s.byID[KindBTF].All() {
 			if b := o.(*BTF); b.kernel && b.name == name {
@@ -51,6 +50,9 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 			}
 		}
 		return nil, Absent
+	}
+	if rest, ok := below(path, cpuDir); ok {
+		return s.cpuFile(rest)
 	}
 	if rest, ok := strings.CutPrefix(path, pmuDir); ok {
 		return s.pmu(rest)
@@ -74,17 +76,54 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 func (s *System) Covers(path string) bool {
 	_, tracing := inTracefs(path)
 	rest, device := strings.CutPrefix(path, pmuDir)
-	return tracing || device && IsPMU(rest) || path == "/sys/kernel/btf" || strings.HasPrefix(path, "/sys/kernel/btf/") || s.ofHost(path)
+	_, cpus := below(path, cpuDir)
+	return tracing || cpus || strings.HasPrefix(path, kprobesDir) || device && IsPMU(rest) || path == "/sys/kernel/btf" || strings.HasPrefix(path, "/sys/kernel/btf/") || s.ofHost(path)
+}
+
+// plainDir returns the sorted names in a simulated directory of sysfs or debugfs that is no file system of its own; ok is false for others.
+func (s *System) plainDir(path string) (names []string, ok bool) {
+	switch path {
+	case "/sys/kernel/btf":
+		for o := range s.byID[KindBTF].All() {
+			if b := o.(*BTF); b.kernel {
+				names = append(names, b.name)
+			}
+		}
+		slices.Sort(names)
+	case "/sys/kernel/debug":
+		names = []string{"kprobes", "tracing"}
+	case kprobesDir:
+		names = []string{"blacklist", "enabled", "list"}
+	default:
+		rest, ok := below(path, cpuDir)
+		if _, found := s.cpuFile(rest); !ok || found != IsDir {
+			return nil, false
+		}
+		names = s.cpuNames(rest)
+	}
+	return names, true
 }
 
 // inTracefs returns the path below tracefs's mount point.
 func inTracefs(path string) (rest string, ok bool) {
 	for _, dir := range tracingDirs {
-		if path == dir || strings.HasPrefix(path, dir+"/") {
-			return strings.TrimPrefix(path[len(dir):], "/"), true
+		if rest, ok := below(path, dir); ok {
+			return rest, true
 		}
 	}
 	return "", false
+}
+
+// below returns the path below a directory.
+func below(path, dir string) (rest string, ok bool) {
+	if path == dir {
+		return "", true
+	}
+	rest, ok = strings.CutPrefix(path, dir)
+	if !ok || rest[0] != '/' {
+		return "", false
+	}
+	return rest[1:], true
 }
 
 // ofHost reports whether a path is a file about the host's kernel that no simulated kernel has: its configuration, and modules of the simulated release.
@@ -103,13 +142,7 @@ func (s *System) unameRelease() string {
 
 // plainFile returns files with short fixed contents.
 func (s *System) plainFile(path string) []byte {
-	cpus := fmt.Sprintf("0-%d\n", s.cpus()-1)
-	if s.cpus() == 1 {
-		cpus = "0\n"
-	}
 	switch path {
-	case "/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/present":
-		return []byte(cpus)
 	case "/proc/kallsyms":
 		return s.kallsyms()
 	case "/proc/config.gz":
@@ -180,49 +213,6 @@ func (s *System) pmu(path string) ([]byte, Found) {
 	return nil, Absent
 }
 
-// kallsyms returns /proc/kallsyms: the kernel's symbols and the loaded programs.
-func (s *System) kallsyms() []byte {
-	k := s.machine.Kernel()
-	if s.trace.kall == nil {
-		type symbol struct {
-			addr uint64
-			name string
-		}
-		var list []symbol
-		if s.target.Kallsyms != nil {
-			for name, addr := range s.target.Kallsyms {
-				list = append(list, symbol{addr, name})
-			}
-		} else if s.target.BTF != nil {
-			for _, id := range k.Functions() {
-				if addr, ok := k.FuncAddr(id); ok {
-					list = append(list, symbol{addr, s.target.BTF.Name(id)})
-				}
-			}
-		}
-		// Symbols that appear in stacks but not in BTF.
-		for _, name := range kernel.StackSymbols() {
-			if addr := k.SymbolAddr(name); !slices.ContainsFunc(list, func(x symbol) bool { return x.addr == addr }) {
-				list = append(list, symbol{addr, name})
-			}
-		}
-		sort.Slice(list, func(i, j int) bool {
-			return list[i].addr < list[j].addr || list[i].addr == list[j].addr && list[i].name < list[j].name
-		})
-		var b bytes.Buffer
-		for _, l := range list {
-			fmt.Fprintf(&b, "%016x T %s\n", l.addr, l.name)
-		}
-		s.trace.kall = b.Bytes()
-	}
-	out := slices.Clone(s.trace.kall)
-	for o := range s.byID[KindProg].All() {
-		p := o.(*Prog)
-		out = fmt.Appendf(out, "%016x t bpf_prog_%x_%s\t[bpf]\n", k.SymbolAddr("bpf_prog_"+p.unique), p.tag, p.name)
-	}
-	return out
-}
-
 // kconfig returns /proc/config.gz.
 func (s *System) kconfig() []byte {
 	values := s.target.Config()
@@ -240,209 +230,23 @@ func (s *System) kconfig() []byte {
 	return b.Bytes()
 }
 
-// tracefsFiles are the files in tracefs's root, sorted; events is a directory.
-var tracefsFiles = []string{
-	"available_events", "available_filter_functions", "events", "kprobe_events", "kprobe_profile", "trace", "trace_pipe", "tracing_on", "uprobe_events", "uprobe_profile",
-}
-
-// tracefs returns the file at a path below tracefs's mount point.
-func (s *System) tracefs(path string) ([]byte, Found) {
-	switch path {
-	case "", "events":
-		return nil, IsDir
-	case "available_events":
-		return s.availableEvents(), IsFile
-	case "available_filter_functions":
-		var b bytes.Buffer
-		for _, n := range s.functions() {
-			fmt.Fprintln(&b, n)
-		}
-		return b.Bytes(), IsFile
-	case "trace_pipe", "trace":
-		out := s.trace.pipe
-		if path == "trace_pipe" {
-			s.trace.pipe = nil
-		}
-		return out, IsFile
-	case "kprobe_events", "uprobe_events", "kprobe_profile", "uprobe_profile":
-		return nil, IsFile
-	case "tracing_on":
-		return []byte("1\n"), IsFile
+// IsDir reports whether a simulated path is that of a directory, without making the contents of files.
+func (s *System) IsDir(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest, ok := inTracefs(path)
+	if !ok {
+		_, dir := s.plainDir(path)
+		return dir
 	}
-	f := strings.Split(path, "/")
-	if f[0] != "events" {
-		return nil, Absent
-	}
-	if len(f) == 2 {
-		return nil, IsDir
-	}
-	if !s.hasTracepoint(f[1], f[2]) {
-		return nil, Absent
-	}
-	name := f[1] + "/" + f[2]
+	f := strings.Split(rest, "/")
 	switch {
-	case len(f) == 3:
-		return nil, IsDir
-	case len(f) > 4:
-		return nil, Absent
+	case f[0] == "events" && len(f) == 2:
+		return !slices.Contains(eventsFiles, f[1])
+	case f[0] == "events" && len(f) == 3:
+		return !slices.Contains(systemFiles, f[2])
+	case len(f) == 1:
+		return slices.Contains([]string{"", "events", "instances", "options", "per_cpu"}, f[0])
 	}
-	switch f[3] {
-	case "id":
-		return fmt.Appendf(nil, "%d\n", s.trace.id(s, name)), IsFile
-	case "format":
-		return s.format(name, f[2]), IsFile
-	case "enable":
-		return []byte("0\n"), IsFile
-	case "filter":
-		return []byte("none\n"), IsFile
-	}
-	return nil, Absent
-}
-
-func (s *System) functions() []string {
-	var out []string
-	if s.target.BTF == nil {
-		return nil
-	}
-	for _, id := range s.machine.Kernel().Functions() {
-		if n := s.target.BTF.Name(id); !strings.HasPrefix(n, "__bpf_trace_") && !strings.HasPrefix(n, "__traceiter_") {
-			out = append(out, n)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// id returns a tracepoint's id, the same that appears in its records.
-func (t *traceFiles) id(s *System, name string) uint64 {
-	if t.byID == nil {
-		t.byID, t.byName = map[uint64]string{}, map[string]uint64{}
-	}
-	if id, ok := t.byName[name]; ok {
-		return id
-	}
-	_, event, _ := cutLast(name, '/')
-	id := 100 + s.machine.Kernel().Hash("event", event)%1500
-	for t.byID[id] != "" {
-		id += 1500
-	}
-	t.byID[id], t.byName[name] = name, id
-	return id
-}
-
-// hasTracepoint reports whether the kernel has a tracepoint. BTF does not record categories, so any category is accepted except for system calls.
-func (s *System) hasTracepoint(category, name string) bool {
-	if _, ok := s.trace.probes[category+"/"+name]; ok {
-		return true
-	}
-	switch category {
-	case "syscalls":
-		for _, prefix := range []string{"sys_enter_", "sys_exit_"} {
-			if call, ok := strings.CutPrefix(name, prefix); ok {
-				_, known := s.machine.Kernel().SyscallNumber(call)
-				return known || s.target.HasFunc(s.syscallFunction(call))
-			}
-		}
-		return false
-	case "raw_syscalls":
-		return name == "sys_enter" || name == "sys_exit"
-	}
-	for _, spec := range s.specs() {
-		if _, ok := spec.FindID(btf.KindStruct, "trace_event_raw_"+name); ok {
-			return true
-		}
-	}
-	return s.hasRawTracepoint(name) && name != "sys_enter" && name != "sys_exit"
-}
-
-// availableEvents lists the tracepoints as CATEGORY:NAME, with the first word of the name as the category.
-func (s *System) availableEvents() []byte {
-	var names []string
-	for _, spec := range s.specs() {
-		for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
-			if spec.Kind(id) != btf.KindTypedef {
-				continue
-			}
-			if n, ok := strings.CutPrefix(spec.Name(id), "btf_trace_"); ok {
-				cat, _, _ := strings.Cut(n, "_")
-				if n == "sys_enter" || n == "sys_exit" {
-					cat = "raw_syscalls"
-				}
-				names = append(names, cat+":"+n)
-			}
-		}
-	}
-	for nr := range 1024 {
-		if call, ok := s.machine.Kernel().SyscallName(nr); ok {
-			names = append(names, "syscalls:sys_enter_"+call, "syscalls:sys_exit_"+call)
-		}
-	}
-	slices.Sort(names)
-	return []byte(strings.Join(slices.Compact(names), "\n") + "\n")
-}
-
-// format returns the contents of a tracepoint's format file.
-func (s *System) format(name, event string) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "name: %s\nID: %d\nformat:\n", event, s.trace.id(s, name))
-	field := func(decl string, off, size, signed int) {
-		fmt.Fprintf(&b, "\tfield:%s;\toffset:%d;\tsize:%d;\tsigned:%d;\n", decl, off, size, signed)
-	}
-	field("unsigned short common_type", 0, 2, 0)
-	field("unsigned char common_flags", 2, 1, 0)
-	field("unsigned char common_preempt_count", 3, 1, 0)
-	field("int common_pid", 4, 4, 1)
-	b.WriteByte('\n')
-	c, err := s.machine.Kernel().NewContext(kernel.ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: name, Section: "tracepoint/" + name})
-	if err == nil {
-		s.formatFields(&b, name, c, field)
-		c.Leave()
-		c.Free()
-	}
-	b.WriteString("\nprint fmt: \"\"\n")
-	return b.Bytes()
-}
-
-func (s *System) formatFields(b *bytes.Buffer, name string, c *kernel.Context, field func(decl string, off, size, signed int)) {
-	if strings.HasPrefix(name, "syscalls/") {
-		field("int __syscall_nr", 8, 4, 1)
-		if strings.HasPrefix(name, "syscalls/sys_exit_") {
-			field("long ret", 16, 8, 1)
-			return
-		}
-		for i, a := range c.Args {
-			decl := "unsigned long " + a.Name
-			if a.Spec != nil && a.Type != 0 {
-				decl = a.Spec.Declare(a.Type, a.Name)
-			}
-			field(decl, 16+8*i, 8, 0)
-		}
-		return
-	}
-	if c.Record == nil {
-		return
-	}
-	spec, t := c.Record.Layout().Spec, c.Record.Layout().Type
-	for i := range t.Members {
-		m := &t.Members[i]
-		if m.Name == "ent" || m.Name == "__data" || m.Name == "" {
-			continue
-		}
-		bits, width := spec.MemberBits(t, m)
-		size, err := spec.Sizeof(m.Type)
-		if err != nil || width%8 != 0 && width != 0 {
-			continue
-		}
-		decl := spec.Declare(m.Type, m.Name)
-		if loc, ok := strings.CutPrefix(m.Name, "__data_loc_"); ok {
-			decl = "__data_loc char[] " + loc
-		} else if loc, ok := strings.CutPrefix(m.Name, "__rel_loc_"); ok {
-			decl = "__rel_loc char[] " + loc
-		}
-		signed := 0
-		if u := spec.SkipMods(m.Type); u != nil && u.Signed() {
-			signed = 1
-		}
-		field(decl, int(bits/8), int(size), signed)
-	}
+	return f[0] == "per_cpu" && len(f) == 2
 }

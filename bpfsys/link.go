@@ -506,6 +506,7 @@ func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 	}
 	flags := a.u32(linkFlags)
 	l := &Link{prog: p, attach: at, place: pl}
+	var mode XDPMode
 	switch at {
 	case uapi.AttachXDP:
 		l.typ = uapi.LinkXDP
@@ -517,6 +518,9 @@ func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 				return fail(uapi.EBUSY)
 			}
 		}
+		if mode, e = s.xdpMode(pl.device(), XDPMode(flags)&xdpModes); e != 0 {
+			return fail(e)
+		}
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress:
 		l.typ = uapi.LinkTcx
 	default:
@@ -525,6 +529,9 @@ func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 	r, h := s.groupLink(c, a, l, pl, flags)
 	if r != 0 {
 		return fail(r)
+	}
+	if at == uapi.AttachXDP {
+		s.group(pl).xdp = mode
 	}
 	return s.newLink(l, h)
 }

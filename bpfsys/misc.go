@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -150,40 +149,6 @@ func (s *System) hasFunction(name string) bool {
 	}
 	_, ok := s.target.Kallsyms[name]
 	return ok
-}
-
-// SetXDP attaches a program to a network device as RTM_SETLINK does; nil detaches the current program.
-func (s *System) SetXDP(d Device, p *Prog) uapi.Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pl := d.on(uapi.AttachXDP)
-	g := s.group(pl)
-	if len(g.list) > 0 && g.list[0].link != nil {
-		return uapi.EBUSY
-	}
-	if p != nil && p.typ != uapi.ProgTypeXDP {
-		return uapi.EINVAL
-	}
-	for len(g.list) > 0 {
-		s.leave(g, 0)
-	}
-	if p == nil {
-		return 0
-	}
-	s.hold(p)
-	h := s.attach(&attachment{prog: p, place: pl, hook: machine.Hook{AttachTo: p.lp.AttachTo, Section: p.lp.Section}})
-	g.list = append(g.list, groupEntry{p, nil, h})
-	return 0
-}
-
-// XDP returns the id of a device's XDP program, or 0 if it has none.
-func (s *System) XDP(d Device) uint32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if g := s.groups[d.on(uapi.AttachXDP)]; g != nil && len(g.list) > 0 {
-		return g.list[0].prog.id
-	}
-	return 0
 }
 
 // FDInfo returns the contents of /proc/PID/fdinfo/N for a descriptor of the object.

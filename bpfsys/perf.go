@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -104,6 +105,10 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 	if e.typ == uint32(uapi.PerfTypeBreakpoint) {
 		return Result{Errno: uapi.EOPNOTSUPP, Note: "perf events of type PERF_TYPE_BREAKPOINT (breakpoints and watchpoints of the processor) are not simulated"}
 	}
+	const enableOnExec = 1 << 12
+	if flagBits&enableOnExec != 0 && flagBits&perfDisabled != 0 {
+		s.note("perf events with enable_on_exec stay disabled, and perf stat says \"not counted\": the simulated kernel counts what events fire, and has no counts of a real program")
+	}
 	if errno := s.describeEvent(c, e, a); errno != 0 {
 		return fail(errno)
 	}
@@ -164,6 +169,9 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 		}
 		if name == "" || !s.hasFunction(name) {
 			return uapi.ENOENT
+		}
+		if kernel.NotProbed(name) {
+			return uapi.EINVAL
 		}
 		e.ret, e.offset = e.config&1 != 0, off
 		if e.ret && off != 0 {
@@ -360,7 +368,9 @@ func (e *PerfEvent) mapped(s *System, length uint64) uapi.Errno {
 	if errno := s.share(e, int(length)); errno != 0 {
 		return errno
 	}
-	e.data = length - uapi.PageSize
+	if e.data = length - uapi.PageSize; e.data > 0 && !e.output {
+		s.note("perf event %s has a buffer, but its samples are not simulated, only what programs write (PERF_COUNT_SW_BPF_OUTPUT): perf trace and perf record print none", e.hook.AttachTo)
+	}
 	b := e.mem.Bytes()
 	le.PutUint64(b[perfDataOffset:], uapi.PageSize)
 	le.PutUint64(b[perfDataSize:], e.data)

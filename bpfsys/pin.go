@@ -238,11 +238,14 @@ func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
 
 // ReadDir returns the sorted names in a directory.
 func (s *System) ReadDir(p string) []string {
-	if slices.Contains(tracingDirs, p) {
-		return tracefsFiles
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if rest, ok := inTracefs(p); ok {
+		return s.tracefsDir(rest)
+	}
+	if names, ok := s.plainDir(p); ok {
+		return names
+	}
 	return s.fs.list(p)
 }
 

@@ -1,9 +1,15 @@
 package bpfsys
 
 import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
@@ -13,13 +19,15 @@ type traceProbe struct {
 	user   bool
 	ret    bool
 	offset uint64
+	symbol string // the function, or the file
+	where  string // as it was written
 }
 
 // maxTraceProbes limits the number of probes in each file.
 const maxTraceProbes = 4096
 
-// TraceProbes parses everything written so far to kprobe_events or, with user, to uprobe_events. "p:GROUP/NAME WHERE" and "r:..."
-// define a probe; "-:GROUP/NAME" removes it (Documentation/trace/kprobetrace.rst). Probes on functions that the kernel lacks are skipped.
+// TraceProbes parses everything written so far to kprobe_events or, with user, to uprobe_events. "p:GROUP/NAME WHERE" and "r:..." define a probe; "-:GROUP/NAME" removes it
+// (Documentation/trace/kprobetrace.rst). Without a group it is in kprobes or uprobes, and without a name it is called after its place. Probes on functions that the kernel lacks are skipped.
 func (s *System) TraceProbes(text string, user bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,40 +41,109 @@ func (s *System) TraceProbes(text string, user bool) {
 		if len(f) == 0 {
 			continue
 		}
-		what, name, ok := strings.Cut(f[0], ":")
-		if !ok || !strings.Contains(name, "/") || what == "" {
-			continue
-		}
-		if what == "-" {
-			delete(s.trace.probes, name)
-			continue
-		}
-		if len(f) < 2 || len(s.trace.probes) >= maxTraceProbes {
-			continue
-		}
-		p := traceProbe{user: user, ret: what[0] == 'r'}
-		kind, target := "kprobe", f[1]
-		if user {
-			path, rest, _ := cutLast(target, ':')
-			off, _, _ := strings.Cut(rest, "(")
-			n, err := strconv.ParseUint(off, 0, 64)
-			if err != nil {
-				continue
-			}
-			kind, p.offset, target = "uprobe", n, path+":+0x"+hex(n)
-		} else {
-			sym, off, _ := strings.Cut(target, "+")
-			if n, err := strconv.ParseUint(off, 0, 64); err == nil {
-				p.offset = n
-			}
-			if target = sym; !s.hasFunction(sym) {
-				continue
+		what, name, _ := strings.Cut(f[0], ":")
+		switch {
+		case what == "":
+		case what == "-" && name != "":
+			s.dropProbe(name, user)
+		case what == "-" || len(f) < 2 || len(s.trace.probes) >= maxTraceProbes || what[0] != 'p' && what[0] != 'r':
+		default:
+			if p, ok := s.traceProbe(what[0] == 'r', user, f[1]); ok {
+				if s.trace.probes == nil {
+					s.trace.probes = map[string]traceProbe{}
+				}
+				s.trace.probes[p.event(name)] = p
 			}
 		}
-		p.hook = machine.Hook{AttachTo: target, Section: probeSection(kind, p.ret) + "/" + target}
-		if s.trace.probes == nil {
-			s.trace.probes = map[string]traceProbe{}
-		}
-		s.trace.probes[name] = p
 	}
+}
+
+// dropProbe removes a probe: of any group if the name has none.
+func (s *System) dropProbe(name string, user bool) {
+	for full, p := range s.trace.probes {
+		if _, event, _ := strings.Cut(full, "/"); p.user == user && (full == name || event == name) {
+			delete(s.trace.probes, full)
+		}
+	}
+}
+
+// traceProbe parses where a probe is.
+func (s *System) traceProbe(ret, user bool, where string) (p traceProbe, ok bool) {
+	p = traceProbe{user: user, ret: ret, where: where}
+	kind, target := "kprobe", where
+	if user {
+		path, rest, _ := cutLast(where, ':')
+		off, after, _ := strings.Cut(rest, "(")
+		if strings.HasSuffix(after, "%return") || strings.HasSuffix(off, "%return") {
+			p.ret, off = true, strings.TrimSuffix(off, "%return")
+		}
+		n, err := strconv.ParseUint(off, 0, 64)
+		if err != nil {
+			return p, false
+		}
+		kind, p.offset, target = "uprobe", n, path+":+0x"+hex(n)
+		p.symbol = path
+	} else {
+		if at, isReturn := strings.CutSuffix(where, "%return"); isReturn {
+			p.ret, where = true, at
+		}
+		sym, off, _ := strings.Cut(where, "+")
+		if n, err := strconv.ParseUint(off, 0, 64); err == nil {
+			p.offset = n
+		}
+		if target = sym; !s.hasFunction(sym) || kernel.NotProbed(sym) {
+			return p, false
+		}
+		p.symbol = sym
+	}
+	p.hook = machine.Hook{AttachTo: target, Section: probeSection(kind, p.ret) + "/" + target}
+	return p, true
+}
+
+// event returns GROUP/NAME of a probe that a user called name (trace_kprobe_create, trace_uprobe_create).
+func (p *traceProbe) event(name string) string {
+	group, event, grouped := strings.Cut(name, "/")
+	if !grouped {
+		group, event = "kprobes", name
+		if p.user {
+			group = "uprobes"
+		}
+	}
+	if event != "" {
+		return group + "/" + event
+	}
+	letter := "p"
+	if p.ret {
+		letter = "r"
+	}
+	if p.user {
+		file, _, _ := strings.Cut(path.Base(p.symbol), ".")
+		if i := strings.IndexAny(file, "-_"); i >= 0 {
+			file = file[:i]
+		}
+		return group + "/" + letter + "_" + file + "_0x" + hex(p.offset)
+	}
+	return group + "/" + letter + "_" + strings.Map(func(r rune) rune {
+		if r == '.' || r == ':' {
+			return '_'
+		}
+		return r
+	}, p.symbol) + "_" + strconv.FormatUint(p.offset, 10)
+}
+
+// probeList returns what reading kprobe_events or uprobe_events gives: the probes by name.
+func (s *System) probeList(user bool) []byte {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(s.trace.probes)) {
+		p := s.trace.probes[name]
+		if p.user != user {
+			continue
+		}
+		letter := "p"
+		if p.ret {
+			letter = "r"
+		}
+		fmt.Fprintf(&b, "%s:%s %s\n", letter, name, p.where)
+	}
+	return b.Bytes()
 }

@@ -56,7 +56,7 @@ func serve(opts []Option) (int, error) {
 		System: bpfsys.Config{Target: k.tgt, Machine: simulated},
 		Args:   append([]string{self}, os.Args[1:]...), Keep: true, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Notes: os.Stderr,
 	}
-	cfg.Release, cfg.Version = kernels.Uname(k.tgt)
+	cfg.Release, cfg.Version = kernels.Uname(k.tgt, k.path)
 	code, err := exec.Run(cfg)
 	if errors.Is(err, exec.ErrUnsupported) {
 		return 1, err

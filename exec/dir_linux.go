@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
 // getdents lists a simulated directory. The position in it is that of the memfd's open file, which the tool's lseek(2) changes and copies of the descriptor
@@ -30,7 +32,7 @@ func (c *call) getdents() {
 		s.reply(c.n, 0, unix.EIO)
 		return
 	}
-	names := append([]string{".", ".."}, s.sys.ReadDir(f.path)...)
+	names := append([]string{".", ".."}, c.names(f.path)...)
 	i := int(min(max(at, 0), int64(len(names))))
 	if at > 2 && at == f.listed { // entries before may have been removed since
 		i = 2
@@ -62,7 +64,7 @@ func (c *call) entries(f *file, names []string, at int64) (out []byte, n int) {
 			break
 		}
 		typ := byte(unix.DT_REG)
-		if e, ok := c.s.sys.Stat(f.path + "/" + name); slices.Contains([]string{".", ".."}, name) || ok && e.Dir || magicOf(f.path) == magicTracefs && name == "events" {
+		if slices.Contains([]string{".", ".."}, name) || c.isDir(f.path+"/"+name) {
 			typ = unix.DT_DIR
 		}
 		b := make([]byte, size)
@@ -77,4 +79,17 @@ func (c *call) entries(f *file, names []string, at int64) (out []byte, n int) {
 		out = append(out, b...)
 	}
 	return out, n
+}
+
+// isDir reports whether a simulated path is a directory.
+func (c *call) isDir(p string) bool {
+	s := c.s
+	if bpfsys.InBPFFS(p) {
+		e, ok := s.sys.Stat(p)
+		return ok && e.Dir
+	}
+	if kind, _ := c.lookShared(p); kind != hostPath {
+		return kind == directory
+	}
+	return s.cgroups[p] != 0 || s.sys.IsDir(p)
 }

@@ -205,7 +205,7 @@ func changeTool() error {
 		return err
 	}
 	for _, root := range []string{"/sys/kernel/tracing/", "", "/proc/self/cwd/", "/proc/self/root/sys/kernel/tracing/"} {
-		try("mkdir", unix.Mkdir(root+"instances", 0o700))
+		try("mkdir", unix.Mkdir(root+"mine", 0o700))
 		try("mkdir below", unix.Mkdir(root+"instances/x", 0o700))
 		try("mkdir of a file", unix.Mkdir(root+"trace", 0o700))
 		try("rmdir", unix.Rmdir(root+"events"))
@@ -238,7 +238,7 @@ func TestSimulatedPlacesAreNotChangedOnTheHost(t *testing.T) {
 	r := start(t, "changes", "")
 	assert.Equal(t, want, r.out)
 	for _, note := range []string{
-		`mkdir(2) of "/sys/kernel/tracing/instances" is refused`, `rmdir(2) of "/sys/kernel/tracing/events" is refused`, `unlink(2) of "/sys/kernel/tracing/trace" is refused`,
+		`mkdir(2) of "/sys/kernel/tracing/mine" is refused`, `rmdir(2) of "/sys/kernel/tracing/events" is refused`, `unlink(2) of "/sys/kernel/tracing/trace" is refused`,
 		`rename(2) of "/sys/kernel/tracing/trace" is refused`, `mount(2) of "/sys/kernel/tracing" is refused`, `umount2(2) of "/sys/kernel/tracing" is refused`,
 		"io_uring_setup(2) is refused", "open_by_handle_at(2) is refused",
 	} {

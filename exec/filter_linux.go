@@ -40,7 +40,7 @@ func rules(asRoot bool) []rule {
 		{nr: sysSetrlimit, when: equal, arg: 0, val: unix.RLIMIT_MEMLOCK}, {nr: sysSetrlimit, when: equal, arg: 0, val: limitLocks},
 		{nr: sysGetrlimit, when: equal, arg: 0, val: limitLocks},
 		{nr: unix.SYS_READ, when: words, arg: 2}, {nr: unix.SYS_PREAD64, when: words, arg: 2}, {nr: unix.SYS_READV}, {nr: unix.SYS_PREADV}, {nr: unix.SYS_PREADV2},
-		{nr: unix.SYS_IOCTL, when: byte1, arg: 1, val: '$'},
+		{nr: unix.SYS_IOCTL, when: byte1, arg: 1, val: '$'}, {nr: unix.SYS_IOCTL, when: byte1, arg: 1, val: 0x89},
 		{nr: unix.SYS_MMAP, when: sharedMap},
 		{nr: unix.SYS_EPOLL_CTL}, {nr: unix.SYS_EPOLL_PWAIT}, {nr: unix.SYS_EPOLL_PWAIT2},
 		{nr: sysPoll}, {nr: unix.SYS_PPOLL},

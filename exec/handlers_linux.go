@@ -136,7 +136,9 @@ func (c *call) uprobe() {
 func (c *call) ioctl() {
 	e, ok := c.File(c.fd(0)).Object.(*bpfsys.PerfEvent)
 	if !ok {
-		c.s.host(c.n)
+		if !c.deviceIoctl() {
+			c.s.host(c.n)
+		}
 		return
 	}
 	r := c.s.sys.PerfIoctl(c, e, uint32(c.arg(1)), c.arg(2))

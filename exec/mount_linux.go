@@ -152,6 +152,9 @@ func (c *call) mount(list []place) {
 	case typ == "tracefs" || typ == "debugfs":
 		c.s.note("mounting a " + typ + " at " + target.String() + " is not served: the simulated one is at /sys/kernel")
 		c.s.reply(c.n, 0, unix.EPERM)
+	case typ == "cgroup2" || typ == "cgroup":
+		c.s.note("mounting a " + typ + " at " + target.String() + " is not served: simulated cgroups are below " + cgroupRoot)
+		c.unlessOurs("mount", target)
 	default:
 		c.unlessOurs("mount", target)
 	}

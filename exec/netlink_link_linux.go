@@ -21,9 +21,6 @@ const (
 	xdpHwProgID     = 7
 	xdpExpectedFD   = 8
 	xdpIfNoExist    = 1 << 0
-	xdpSkbMode      = 1 << 1
-	xdpDrvMode      = 1 << 2
-	xdpHwMode       = 1 << 3
 	xdpReplace      = 1 << 4
 	xdpAttachedDrv  = 1
 	xdpAttachedSkb  = 2
@@ -71,9 +68,12 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 		}
 		out, end := s.withXDP(buf[:n], port)
 		if first && le.Uint16(msg[6:])&unix.NLM_F_DUMP != 0 {
-			if first = false; typ == uapi.RouteGetqdisc {
+			switch first = false; typ {
+			case uapi.RouteGetqdisc:
 				out = s.withQdiscs(0, msg, out, port)
-			} else {
+			case uapi.RouteGetroute, uapi.RouteGetneigh:
+				out = append(s.simulatedRoutes(0, msg, port), out...)
+			default:
 				out = append(s.simulatedLinks(0, msg, port, nil), out...)
 			}
 		}
@@ -116,12 +116,12 @@ func (s *supervisor) withXDP(b []byte, port uint32) (out []byte, end bool) {
 
 // xdpOf returns the IFLA_XDP attribute of a device (rtnl_xdp_fill).
 func (s *supervisor) xdpOf(on bpfsys.Device) []byte {
-	id := s.sys.XDP(on)
+	id, in := s.sys.XDP(on)
 	mode, attr := byte(xdpAttachedDrv), uint16(xdpDrvProgID)
-	switch s.xdpModes[on] {
-	case xdpSkbMode:
+	switch in {
+	case bpfsys.XDPGeneric:
 		mode, attr = xdpAttachedSkb, xdpSkbProgID
-	case xdpHwMode:
+	case bpfsys.XDPOffload:
 		mode, attr = xdpAttachedHw, xdpHwProgID
 	}
 	if id == 0 {
@@ -146,13 +146,12 @@ func (c *call) setXDP(on bpfsys.Device, fd int32, flags uint32, expected int32) 
 	if !s.sys.HasDevice(on) {
 		return unix.ENODEV
 	}
-	mode := flags & (xdpSkbMode | xdpDrvMode | xdpHwMode)
-	if flags&^(xdpIfNoExist|xdpSkbMode|xdpDrvMode|xdpHwMode|xdpReplace) != 0 || mode&(mode-1) != 0 || flags&xdpReplace != 0 && flags&xdpIfNoExist != 0 {
+	const modes = uint32(bpfsys.XDPGeneric | bpfsys.XDPNative | bpfsys.XDPOffload)
+	asked := bpfsys.XDPMode(flags & modes)
+	if flags&^(xdpIfNoExist|modes|xdpReplace) != 0 || asked&(asked-1) != 0 || flags&xdpReplace != 0 && flags&xdpIfNoExist != 0 {
 		return unix.EINVAL
 	}
-	if mode == 0 {
-		mode = xdpSkbMode // devices are assumed to have no native XDP, like lo
-	}
+	mode, unsupported := s.sys.XDPMode(on, asked)
 	var p *bpfsys.Prog
 	if fd >= 0 {
 		var ok bool
@@ -160,9 +159,9 @@ func (c *call) setXDP(on bpfsys.Device, fd int32, flags uint32, expected int32) 
 			return unix.EBADF
 		}
 	}
-	id := s.sys.XDP(on)
+	id, current := s.sys.XDP(on)
 	now := id
-	if s.xdpModes[on] != mode {
+	if current != mode {
 		now = 0 // a program in another mode is not seen
 	}
 	if flags&xdpReplace != 0 {
@@ -183,13 +182,11 @@ func (c *call) setXDP(on bpfsys.Device, fd int32, flags uint32, expected int32) 
 		return unix.EBUSY
 	case p != nil && id != now:
 		return unix.EEXIST
-	case p == nil && now == 0:
+	case p == nil && now == 0, p != nil && p.ID() == now: // the driver is not asked
 		return 0
+	case unsupported != 0:
+		return errnoOf(unsupported)
 	}
-	e := s.sys.SetXDP(on, p)
 	s.logf("[%d] netlink: XDP of device %d", c.n.PID, on.Index)
-	if e == 0 {
-		s.xdpModes[on] = mode
-	}
-	return errnoOf(e)
+	return errnoOf(s.sys.SetXDP(on, p, mode))
 }

@@ -177,6 +177,7 @@ const (
 func howRoute(m uapi.RouteMessage) routeWay {
 	switch m {
 	case uapi.RouteNewlink, uapi.RouteSetlink, uapi.RouteDellink, uapi.RouteGetlink, uapi.RouteGetqdisc, uapi.RouteNewaddr, uapi.RouteDeladdr, uapi.RouteGetaddr,
+		uapi.RouteNewroute, uapi.RouteDelroute, uapi.RouteGetroute, uapi.RouteNewneigh, uapi.RouteDelneigh, uapi.RouteGetneigh,
 		uapi.RouteNewqdisc, uapi.RouteDelqdisc, uapi.RouteNewtfilter, uapi.RouteDeltfilter, uapi.RouteGettfilter:
 		return routeServed
 	}
@@ -192,6 +193,7 @@ func (c *call) netlink(g int, ino uint64, b []byte) (int64, unix.Errno) {
 	if len(b) < nlmsgHdrSize {
 		return 0, unix.EINVAL
 	}
+	c.s.drain() // links that were closed hold their devices no more
 	for rest := b; len(rest) >= nlmsgHdrSize; {
 		n := int(le.Uint32(rest))
 		if n < nlmsgHdrSize || n > len(rest) {
@@ -210,7 +212,15 @@ func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 	s := c.s
 	typ, flags, netns := uapi.RouteMessage(le.Uint16(msg[4:])), le.Uint16(msg[6:]), s.routeSockets[ino]
 	how := howRoute(typ)
-	query := typ == uapi.RouteGetlink || typ == uapi.RouteGetqdisc || typ == uapi.RouteGetaddr
+	query := typ == uapi.RouteGetlink || typ == uapi.RouteGetqdisc || typ == uapi.RouteGetaddr || typ == uapi.RouteGetroute || typ == uapi.RouteGetneigh
+	if typ == uapi.RouteGetroute && flags&unix.NLM_F_DUMP == 0 {
+		if e, served := c.findRoute(g, ino, netns, msg); served {
+			if e != 0 || flags&unix.NLM_F_ACK != 0 {
+				s.answerNetlink(g, ino, msg, e)
+			}
+			return 0
+		}
+	}
 	_, index := queried(msg)
 	if netns != 0 && (query || how == routeAsked) || index != 0 && c.simulatedDevice(0, &linkMessage{spec: network.Spec{Index: index}}) != nil {
 		if e := c.netnsQuery(g, ino, netns, msg); e != 0 {
@@ -218,7 +228,8 @@ func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 		}
 		return 0
 	}
-	if query && c.getLink(g, ino, msg) {
+	listed := typ == uapi.RouteGetroute || typ == uapi.RouteGetneigh
+	if query && !(listed && len(s.simulated(0)) == 0) && c.getLink(g, ino, msg) {
 		return 0
 	}
 	if how == routeAsked || query {
@@ -236,6 +247,10 @@ func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 		errno, served = c.deleteLink(netns, msg[nlmsgHdrSize:])
 	case typ == uapi.RouteNewaddr || typ == uapi.RouteDeladdr:
 		errno, served = c.changeAddress(netns, typ, flags, msg[nlmsgHdrSize:])
+	case typ == uapi.RouteNewroute || typ == uapi.RouteDelroute:
+		errno, served = c.changeRoute(netns, typ, flags, msg[nlmsgHdrSize:])
+	case typ == uapi.RouteNewneigh || typ == uapi.RouteDelneigh:
+		errno, served = c.changeNeighbor(netns, typ, flags, msg[nlmsgHdrSize:])
 	case how == routeServed:
 		errno, served = c.tc(g, ino, netns, msg)
 	}

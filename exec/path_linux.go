@@ -45,6 +45,9 @@ func (c *call) look(at place) (pathKind, []byte, bpfsys.Object) {
 		}
 		return pinned, nil, e.Object
 	}
+	if kind, b := c.lookShared(p); kind != hostPath {
+		return kind, b, nil
+	}
 	s.readProbes()
 	b, found := s.sys.ReadFile(p)
 	switch found {
@@ -60,7 +63,11 @@ func (c *call) look(at place) (pathKind, []byte, bpfsys.Object) {
 
 // covers reports whether the host has nothing at a place and below it: the tree is simulated as a whole.
 func (s *supervisor) covers(p string) bool {
-	return s.cgroups[p] != 0 || bpfsys.InBPFFS(p) || s.sys.Covers(p)
+	if s.cgroups[p] != 0 || bpfsys.InBPFFS(p) || s.sys.Covers(p) {
+		return true
+	}
+	_, task := s.taskPath(p)
+	return task
 }
 
 func (c *call) openat2(at place) {
@@ -75,7 +82,7 @@ func (c *call) openat2(at place) {
 func (c *call) open(at place, flags uint64) {
 	s, p := c.s, at.path
 	s.version(c)
-	for _, read := range [...]func(*call, string) ([]byte, bool){(*call).fdinfo, (*call).mountList, (*call).memoryMaps} {
+	for _, read := range [...]func(*call, string) ([]byte, bool){(*call).fdinfo, (*call).mountList, (*call).memoryMaps, (*call).netDevices} {
 		if b, ok := read(c, p); ok {
 			s.logf("[%d] open %s", c.n.PID, p)
 			c.giveText(p, b, flags)
@@ -108,7 +115,7 @@ func (c *call) open(at place, flags uint64) {
 			s.reply(c.n, 0, unix.ENOTDIR)
 			return
 		}
-		if name := path.Base(p); name == "kprobe_events" || name == "uprobe_events" {
+		if name := path.Base(p); flags&unix.O_ACCMODE != unix.O_RDONLY && (name == "kprobe_events" || name == "uprobe_events") {
 			c.openProbes(name, flags)
 			return
 		}
@@ -228,6 +235,16 @@ func (c *call) attributes(at place) (unix.Stat_t, pathKind) {
 		if id := c.s.cgroups[at.path]; id != 0 {
 			st.Ino = id
 		}
+	}
+	if rest, ok := c.s.taskPath(at.path); ok && kind == plain {
+		switch e := c.s.sys.Task(rest, nil); {
+		case e.Ino != 0:
+			st.Ino = e.Ino
+		case e.Link != "":
+			st.Mode, st.Size = unix.S_IFLNK|0o777, int64(len(e.Link))
+		}
+	}
+	switch kind {
 	case pinned:
 		st.Mode = unix.S_IFREG | 0o600
 	}
@@ -381,6 +398,9 @@ func (c *call) linkText(p string) string {
 	if name, ok := c.ownFile(p); ok && name == "cwd" {
 		dir, _ := c.s.workDir(int(c.n.PID))
 		return dir
+	}
+	if text := c.s.taskLink(p); text != "" {
+		return text
 	}
 	fd, ok := c.ownFD(p, "fd")
 	if !ok {

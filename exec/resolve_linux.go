@@ -317,7 +317,11 @@ func (w *walker) walk(from, p string, follow bool) string {
 			continue
 		}
 		known := w.known(next)
-		if w.c.s.covers(known) || !more && !follow {
+		if to := w.c.s.taskLink(known); path.IsAbs(to) && (more || follow) {
+			at = to
+			continue
+		}
+		if w.c.s.covers(known) || w.c.coversDevice(known) || !more && !follow {
 			at = next
 			continue
 		}

@@ -170,6 +170,7 @@ func (m *linkMessage) change(n *network.Network, d *network.Device, flags uint16
 		d.Alias = m.spec.Alias
 	}
 	d.Change(m.spec.Flags, m.spec.Mask)
+	n.Down(d)
 	return 0
 }
 

@@ -13,19 +13,10 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Types of devices (ARPHRD_*).
-const (
-	arphrdEther, arphrdLoopback = 1, 772
-)
-
 // linkBody returns the message of a simulated device without its header (rtnl_fill_ifinfo).
 func (s *supervisor) linkBody(d *network.Device, xdp []byte) []byte {
 	b := make([]byte, ifinfomsgSize)
-	typ := uint16(arphrdEther)
-	if !d.Ethernet() {
-		typ = arphrdLoopback
-	}
-	le.PutUint16(b[2:], typ)
+	le.PutUint16(b[2:], d.Hardware())
 	le.PutUint32(b[4:], d.Index)
 	le.PutUint32(b[8:], d.Flags())
 	word := func(typ uint16, v uint32) { b = appendAttribute(b, typ, le.AppendUint32(nil, v)) }
@@ -56,11 +47,7 @@ func (s *supervisor) linkBody(d *network.Device, xdp []byte) []byte {
 		text(unix.IFLA_IFALIAS, d.Alias)
 	}
 	b = appendAttribute(b, unix.IFLA_ADDRESS, d.Address[:])
-	broadcast := make([]byte, len(d.Address))
-	if d.Ethernet() {
-		broadcast = bytes.Repeat([]byte{0xff}, len(d.Address))
-	}
-	b = appendAttribute(b, unix.IFLA_BROADCAST, broadcast)
+	b = appendAttribute(b, unix.IFLA_BROADCAST, d.Broadcast())
 	b = appendAttribute(b, iflaXDP|unix.NLA_F_NESTED, xdp)
 	if d.Ethernet() {
 		info := appendAttribute(nil, unix.IFLA_INFO_KIND, append([]byte(d.Kind), 0))
@@ -163,7 +150,9 @@ func (c *call) netnsQuery(g int, ino uint64, netns uint32, msg []byte) unix.Errn
 			out = s.simulatedLinks(netns, msg, port, nil)
 		case uapi.RouteGetqdisc:
 			out = s.withQdiscs(netns, msg, nil, port)
-		default: // routes, neighbors, rules: there are none
+		case uapi.RouteGetroute, uapi.RouteGetneigh:
+			out = s.simulatedRoutes(netns, msg, port)
+		default: // rules and others: there are none
 		}
 		s.queue(g, ino, msg, nlmsgDone, unix.NLM_F_MULTI, make([]byte, 4))
 		q := s.replies[ino]

@@ -49,8 +49,7 @@ type supervisor struct {
 	sleeps     []sleeper
 	served     uint64 // calls received from the listener
 	polls      map[*polling]bool
-	xdpModes   map[bpfsys.Device]uint32 // attach flags of each device's XDP program
-	netns      map[uint32]membership    // of threads, once one has left the initial network namespace
+	netns      map[uint32]membership // of threads, once one has left the initial network namespace
 	// routeSockets are the namespaces of NETLINK_ROUTE sockets that are not in the initial one, by inode.
 	routeSockets map[uint64]uint32
 	told         map[string]bool // notes already written
@@ -86,7 +85,7 @@ func Run(cfg Config) (int, error) {
 	}
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
-		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, xdpModes: map[bpfsys.Device]uint32{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
+		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
 		mountTables: map[mountKey]*mountTable{}, tables: map[uint32]threadTable{}, workDirIDs: map[workDir]int{},
 		listener: -1, inotify: -1, quit: -1,
 	}

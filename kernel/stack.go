@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/kernel/window"
 	"github.com/bpfrun/bpfrun/progtype"
@@ -76,3 +77,9 @@ func (k *Kernel) HashPointer(addr uint64) uint64 {
 	}
 	return object.Mix(addr^k.Hash("pointer")) & 0xffffffff
 }
+
+// FunctionSize is how many bytes each function of the simulated kernel's text takes.
+const FunctionSize = window.TextStride
+
+// NotProbed reports whether kernels refuse kprobes on a function.
+func NotProbed(function string) bool { return hook.NotProbed(function) }

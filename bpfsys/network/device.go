@@ -44,6 +44,8 @@ type Device struct {
 	Queue   uint32 // length of the transmit queue in packets
 	Address [6]byte
 	Addrs   []Addr
+	// Neighbors are those that were added.
+	Neighbors []*Neighbor
 	// Peer is the other end of a veth or netkit pair.
 	Peer *Device
 	// Netkit is set for netkit devices.

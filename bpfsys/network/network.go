@@ -44,6 +44,7 @@ type Network struct {
 type space struct {
 	devices map[uint32]*Device
 	last    uint32
+	routes  []*Route // that were added
 }
 
 // New returns a network with the initial namespace.
@@ -265,6 +266,7 @@ func (n *Network) Remove(d *Device) ([]*Device, uapi.Errno) {
 		gone = append(gone, d.Peer)
 	}
 	for _, x := range gone {
+		n.forget(x)
 		delete(n.spaces[x.Netns].devices, x.Index)
 		n.devices--
 	}

@@ -108,7 +108,7 @@ func (c *execCommand) exec(args []string) error {
 	if !c.quiet {
 		cfg.Notes = c.stderr
 	}
-	cfg.Release, cfg.Version = kernels.Uname(target)
+	cfg.Release, cfg.Version = kernels.Uname(target, sources[0].Path)
 	if c.events != "" {
 		if cfg.Events, err = readEvents(c.events); err != nil {
 			return err

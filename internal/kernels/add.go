@@ -65,7 +65,11 @@ func (p *Path) Add(path, as string) ([]Kernel, error) {
 		if slices.ContainsFunc(out, func(k Kernel) bool { return k.ID == id }) {
 			return fmt.Errorf("%s: the archive has two kernels called %s", name, id)
 		}
-		file, err := p.store(id, spec.Raw())
+		release := ""
+		if as == "" {
+			release = k.Release
+		}
+		file, err := p.store(id, release, spec.Raw())
 		if err != nil {
 			return err
 		}
@@ -105,8 +109,8 @@ func refused(path string) error {
 	return nil
 }
 
-// store writes a kernel's types to a temporary file and renames it, so that nobody reads a partial file.
-func (p *Path) store(id string, raw []byte) (path string, err error) {
+// store writes a kernel's types to a temporary file and renames it, so that nobody reads a partial file. The release is kept next to it if the name does not say it.
+func (p *Path) store(id, release string, raw []byte) (path string, err error) {
 	if err := os.MkdirAll(p.Own, 0o755); err != nil {
 		return "", err
 	}
@@ -126,6 +130,12 @@ func (p *Path) store(id string, raw []byte) (path string, err error) {
 	if err != nil {
 		_ = os.Remove(f.Name())
 		return "", fmt.Errorf("keeping %s: %w", id, err)
+	}
+	_ = os.Remove(releaseFile(path))
+	if named, _, _ := loader.ParseRelease(id); release != "" && release != named {
+		if err := os.WriteFile(releaseFile(path), []byte(release+"\n"), 0o644); err != nil {
+			return "", fmt.Errorf("keeping the release of %s: %w", id, err)
+		}
 	}
 	return path, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 // touch makes empty files below a directory.
@@ -264,6 +266,50 @@ func TestAdd(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(p.Own, "new-*"))
 	require.NoError(t, err)
 	assert.Empty(t, left)
+}
+
+func TestReleaseOfAKernel(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ file, release, want string }{
+		"a package":              {"linux-image-6.12.107+deb13-amd64_6.12.107-1_amd64.deb", "", "6.12.107+deb13-amd64"},
+		"an unsigned package":    {"linux-image-6.1.0-50-amd64-unsigned_6.1.176-1_amd64.deb", "", "6.1.0-50-amd64"},
+		"a file's name":          {"linux-7.2.13-amd64.btf.xz", "", "7.2.13-amd64"},
+		"a release next to it":   {"linux-7.2.14-amd64.btf.xz", "7.2.14+deb14-amd64\n", "7.2.14+deb14-amd64"},
+		"an archive":             {"7.2.15.btf.tar.xz", "7.2.15-cloud\n", "7.2.15-cloud"},
+		"no release next to it":  {"7.2.16.btf", "any text\n", "7.2.16"},
+		"too long a release":     {"7.2.17.btf", "7.2.17-" + strings.Repeat("x", 100), "7.2.17"},
+		"control characters":     {"7.2.18.btf", "7.2.18-\x1b[31m", "7.2.18"},
+		"a name without release": {"vmlinux.btf", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, c.file)
+			if c.release != "" {
+				require.NoError(t, os.WriteFile(releaseFile(path), []byte(c.release), 0o644))
+			}
+			got, _ := Uname(loader.NewTarget(baseName(path), nil), path)
+			assert.Equal(t, c.want, got)
+			if k, ok := describe(path, "", Place{}); ok {
+				assert.Equal(t, c.want, k.Release)
+			}
+		})
+	}
+}
+
+// TestAddKeepsTheRelease: the name that a kernel is stored under lacks a part of what uname -r prints.
+func TestAddKeepsTheRelease(t *testing.T) {
+	p := pathOf(filepath.Join(t.TempDir(), "own"))
+	p.Own = p.Places[0].Pattern
+	path, err := p.store("6.12.107-amd64-debian", "6.12.107+deb13-amd64", types(t, "task_struct"))
+	require.NoError(t, err)
+	list := p.List()
+	require.Len(t, list, 1)
+	assert.Equal(t, "6.12.107+deb13-amd64", list[0].Release)
+	got, _ := Uname(loader.NewTarget("linux-6.12.107-amd64-debian", nil), path)
+	assert.Equal(t, "6.12.107+deb13-amd64", got)
+	_, err = p.store("6.12.107-amd64-debian", "", types(t, "task_struct"))
+	require.NoError(t, err)
+	p.listed = nil
+	assert.Equal(t, "6.12.107-amd64-debian", p.List()[0].Release, "another kernel of the same name")
 }
 
 func TestDefaultPath(t *testing.T) {

@@ -69,7 +69,9 @@ func describe(path, rel string, place Place) (k Kernel, ok bool) {
 		return k, false
 	}
 	k.Name = name
-	k.Release = strings.TrimSuffix(release, ".min")
+	if k.Release = releaseOf(path); k.Release == "" {
+		k.Release = strings.TrimSuffix(release, ".min")
+	}
 	k.numbers = numbersOf(release)
 	tokens := words(name)
 	dirs := strings.Split(filepath.ToSlash(filepath.Dir(rel)), "/")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -23,6 +24,7 @@ type syscall struct {
 type syscallArg struct {
 	name string
 	kind byte // i, u, s, v, a, p: see syscallTable
+	typ  string
 }
 
 var syscallIndex = sync.OnceValue(func() map[string]*syscall {
@@ -46,7 +48,7 @@ func parseSyscall(line string) *syscall {
 	s := &syscall{name: f[0], x86: num(f[1]), generic: num(f[2]), arm: num(f[3])}
 	for _, a := range f[4:] {
 		name, kind, _ := strings.Cut(a, ":")
-		s.args = append(s.args, syscallArg{name, kind[0]})
+		s.args = append(s.args, syscallArg{name, kind[0], strings.ReplaceAll(strings.TrimPrefix(kind[1:], ":"), ".", " ")})
 	}
 	return s
 }
@@ -86,6 +88,30 @@ func findSyscall(name string) *syscall {
 	return nil
 }
 
+// HasSyscallEvent reports whether the function of a name makes an event. Not those of older forms of a call, which only 32-bit programs make: sys_stat beside sys_newstat.
+func (h *Hooks) HasSyscallEvent(name string) bool {
+	if _, ok := h.SyscallNumber(name); !ok {
+		return false
+	}
+	x86 := h.Arch() == "x86"
+	switch name {
+	case "mmap_pgoff":
+		return h.Mem().PointerSize() == 4
+	case "fadvise64", "fadvise64_64": // the generic table has the second
+		return x86 == (name == "fadvise64")
+	case "mmap":
+		return true
+	case "get_thread_area", "set_thread_area", "uselib":
+		return !x86
+	}
+	for alias, of := range syscallAliases {
+		if of == name && h.BTF() != nil && len(h.BTF().IDs(btf.KindFunc, h.SyscallSymbol(alias))) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // SyscallNumber returns the number of a system call on the target's architecture. ok is false if it has none.
 func (h *Hooks) SyscallNumber(name string) (nr int, ok bool) {
 	return SyscallNumberOn(h.Arch(), name)
@@ -110,6 +136,8 @@ func (s *syscall) number(arch string) (nr int, ok bool) {
 type SyscallArg struct {
 	Name string
 	Text bool // a string
+	// Type is the argument's C type as the format of the call's event has it, "" if not known.
+	Type string
 }
 
 // SyscallArgs returns the arguments of a system call in order, or nil if it is not known.
@@ -120,7 +148,7 @@ func (h *Hooks) SyscallArgs(name string) []SyscallArg {
 	}
 	var out []SyscallArg
 	for _, a := range s.args {
-		out = append(out, SyscallArg{a.name, a.kind == 's'})
+		out = append(out, SyscallArg{a.name, a.kind == 's', a.typ})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"maps"
 	"slices"
 	"sort"
 
@@ -207,6 +208,35 @@ func (s *Symbols) isVariable(o *object.Object) bool {
 	}
 	_, ok := globals[o.Role()]
 	return ok || len(s.BTF().IDs(btf.KindVar, o.Role())) > 0
+}
+
+// DataSymbol is a variable in the list of symbols.
+type DataSymbol struct {
+	Name   string
+	Addr   uint64
+	PerCPU bool
+}
+
+// DataSymbols returns the kernel's variables, of BTF and those that every kernel has, by name.
+func (s *Symbols) DataSymbols() (out []DataSymbol) {
+	if s.BTF() == nil {
+		return nil
+	}
+	names := slices.Collect(maps.Keys(globals))
+	for id := s.BTF().FirstID(); int(id) < s.BTF().NumTypes(); id++ {
+		if s.BTF().Kind(id) == btf.KindVar {
+			names = append(names, s.BTF().Name(id))
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if a, ok := s.percpu.addrOf(name); ok {
+			out = append(out, DataSymbol{name, a, true})
+		} else if o := s.Variable(name); o != nil {
+			out = append(out, DataSymbol{name, o.Addr(), false})
+		}
+	}
+	return out
 }
 
 // FuncPointer chooses the target of a function pointer: a function with its prototype if the BTF has any.

@@ -663,6 +663,8 @@ const (
 	PerfLinkInfo
 	// UprobeSyscall (Linux 6.18, uprobe_syscall): uprobes on x86 can be system calls (uprobe).
 	UprobeSyscall
+	// PerCPUAddresses (Linux 6.15, arch/x86/kernel/vmlinux.lds.S): per-CPU variables of x86-64 have addresses of the kernel's image, no offsets from 0.
+	PerCPUAddresses
 	// Tracers38 (Linux 5.12, bpf_trampoline_link_prog): 38 programs may trace a function, instead of 40.
 	Tracers38
 	// TailCallHierarchy (Linux 6.12, emit_bpf_tail_call_indirect): the limit of tail calls counts those of called functions.

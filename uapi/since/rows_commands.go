@@ -63,6 +63,8 @@ var commandsRows = [...]Row{
 		"information about links of perf events"},
 	{"UprobeSyscall", v6_18, nil, Memory, "uprobe_syscall",
 		"uprobes on x86 can be system calls (uprobe)"},
+	{"PerCPUAddresses", v6_15, nil, Memory, "arch/x86/kernel/vmlinux.lds.S",
+		"per-CPU variables of x86-64 have addresses of the kernel's image, no offsets from 0"},
 	{"Tracers38", v5_12, nil, Memory, "bpf_trampoline_link_prog",
 		"38 programs may trace a function, instead of 40"},
 	{"TailCallHierarchy", v6_12, nil, Memory, "emit_bpf_tail_call_indirect",
