@@ -89,6 +89,7 @@ func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.I
 	}
 	if again != nil {
 		again.Findings = besides(again.Findings, res.Findings)
+		again.Warnings = append(again.Warnings, s.lints...)
 	}
 	found.Result, found.Changed, found.Stop = again, best, s.stop
 	if s.changesPacket(best) {
@@ -125,7 +126,8 @@ type searching struct {
 	reachable int
 	runs      int
 	insns     uint64
-	stop      *Stop // of the last final run
+	lints     []string // of comparisons in the wrong byte order
+	stop      *Stop    // of the last final run
 }
 
 // search makes the runs and returns the changes of the one that got furthest. It leaves the machine as it found it.
@@ -153,6 +155,7 @@ func (s *searching) search(ctx context.Context) (best []Override, err error) {
 		if n := t.Reached.Len(s.loop.Program()); n > most { // those of programs that it calls are not what it is judged by
 			most, best = n, c.changes
 		}
+		s.lint(t)
 		if s.seen.Merge(&t.Reached) {
 			queue = append(s.next(t, c.changes), queue...)
 		}

@@ -250,3 +250,22 @@ func TestFindingsOfThePlainRunStay(t *testing.T) {
 	require.NotEmpty(t, found.Changed)
 	assert.Equal(t, plain.Findings, found.Findings)
 }
+
+// TestNumbersInTheWrongByteOrder: a comparison of a port, protocol or address in network byte order with a constant in that of the host is a warning
+// with its line; constants that are right, and those that mean something in both orders, are none.
+func TestNumbersInTheWrongByteOrder(t *testing.T) {
+	const path = "../testdata/objects/clang-14/byteorder.o"
+	want := map[string][]string{
+		"port_wrong": {"packet tcp.dport is compared with 8080 in the byte order of the host, but holds network byte order: there it is port 36895; use bpf_htons(8080) at testdata/src/byteorder.bpf.c:43:6"},
+		"type_wrong": {"packet eth.type is compared with 0x0800 in the byte order of the host, but holds network byte order: there it is 0x0008; use bpf_htons(0x0800) at testdata/src/byteorder.bpf.c:68:6"},
+		"peer_wrong": {
+			"object sk.__sk_common.skc_daddr is compared with 0x7f000001, which is 127.0.0.1 in the byte order of the host, but holds network byte order: there it is 1.0.0.127; use bpf_htonl(0x7f000001) at testdata/src/byteorder.bpf.c:90:6",
+			"object sk.__sk_common.skc_dport is compared with 443 in the byte order of the host, but holds network byte order: there it is port 47873; use bpf_htons(443) at testdata/src/byteorder.bpf.c:92:6",
+		},
+	}
+	for _, name := range open(t, path).Names() {
+		found, err := Furthest(context.Background(), open(t, path), name, machine.Input{}, Options{})
+		require.NoError(t, err)
+		assert.Equal(t, want[name], found.Warnings, name)
+	}
+}
