@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
@@ -62,7 +63,33 @@ func (s *System) runs(c Caller, p *Prog, in machine.Input, n int) (res *machine.
 		}
 	}
 	s.traced(res.Trace)
+	for _, f := range res.Findings {
+		s.found(f)
+	}
 	return res, made, failure(p, res, s.machine)
+}
+
+// findingPlace is what a finding is about, whatever it says of this run.
+type findingPlace struct {
+	kind    finding.Kind
+	program string
+	insn    int
+}
+
+// maxFindings limits what is remembered of findings.
+const maxFindings = 1 << 10
+
+// found notes a finding, once for its place.
+func (s *System) found(f finding.Finding) {
+	at := findingPlace{f.Kind, f.Program, f.Insn}
+	if s.findings[at] || len(s.findings) >= maxFindings {
+		return
+	}
+	if s.findings == nil {
+		s.findings = map[findingPlace]bool{}
+	}
+	s.findings[at] = true
+	s.note("finding in program %s: %s", s.byUnique(f.Program).name, f)
 }
 
 // traced makes lines of bpf_trace_printk readable.

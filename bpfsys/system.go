@@ -58,6 +58,7 @@ type System struct {
 	rules    *since.Set
 	kernel   *verifier.Kernel
 	machine  *machine.Machine
+	findings map[findingPlace]bool // those that were noted
 	attrSize int
 
 	byID    [numKinds]ordered.List[Object]
