@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -60,4 +61,31 @@ func TestRulesAgreeWithTypes(t *testing.T) {
 		assert.Greater(t, counts["loads, by rules loads"], 300)
 		assert.Greater(t, counts["refused, by rules refused"], 60)
 	}
+}
+
+// TestTablesBetweenReleases: who may call a helper or a kfunc is known for the releases whose tables were read; between two of them that differ it is
+// not, and a refusal there is no answer.
+func TestTablesBetweenReleases(t *testing.T) {
+	caller := proto.Caller{Type: uapi.ProgTypeKprobe}
+	for _, c := range []struct {
+		release uapi.Release
+		helper  uapi.FuncID
+		since   uapi.Release
+		doubt   bool
+	}{
+		{uapi.R(5, 10), uapi.FuncSpinLock, uapi.R(5, 15), false},
+		{uapi.R(5, 12), uapi.FuncSpinLock, uapi.R(5, 15), true},
+		{uapi.R(5, 16), uapi.FuncLoop, uapi.R(5, 17), false}, // dated by its number
+	} {
+		h := &Hold{}
+		h.setHelper(c.helper, &loader.Target{Version: uint32(c.release) << 8}, caller)
+		assert.Equal(t, c.since, h.Since, "%s on %s", c.helper, c.release)
+		assert.Equal(t, c.doubt, h.doubt != "", "%s on %s", c.helper, c.release)
+		a := (&Answer{}).refuse(h)
+		assert.Equal(t, map[bool]Outcome{false: Refused, true: Unknown}[c.doubt], a.Outcome, "%s on %s", c.helper, c.release)
+	}
+	h := &Hold{}
+	h.setKfunc("bpf_dynptr_from_skb", &loader.Target{Version: uint32(uapi.R(6, 2)) << 8}, proto.Caller{Type: uapi.ProgTypeSchedCls})
+	assert.Equal(t, uapi.R(6, 4), h.Since)
+	assert.Empty(t, h.doubt)
 }

@@ -169,7 +169,7 @@ func (s *targets) ask(ctx context.Context, t *loader.Target, n int, w *waiver) (
 
 func (a *Answer) refuse(h *Hold) *Answer {
 	a.Outcome, a.Hold = Refused, h
-	if h.doubt != "" && a.ByRules {
+	if h.doubt != "" {
 		a.Outcome, a.Why = Unknown, h.doubt
 	}
 	return a

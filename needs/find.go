@@ -145,7 +145,7 @@ func (s *search) find(unchecked bool) (*Program, error) {
 		}
 	}
 	for i := range s.columns {
-		if unchecked && newest >= 0 {
+		if unchecked {
 			break // the others are taken to be as their neighbours are
 		}
 		if _, err := s.at(i); err != nil {
@@ -289,8 +289,13 @@ func (s *search) explain(p *Program) error {
 	if p.Held == nil || p.Oldest < 0 {
 		return nil
 	}
-	if err := s.blame(&s.answers[p.HeldAt], &s.answers[p.Oldest]); err != nil {
+	bad, good := &s.answers[p.HeldAt], &s.answers[p.Oldest]
+	if err := s.blame(bad, good); err != nil {
 		return err
+	}
+	// With the same types, what is not one of the verifier's rules is a row of a table: the release that it is of is the difference.
+	if p.Held.Kind == Refusal && p.HeldAt == p.Oldest-1 && bad.ByRules && good.ByRules && slices.Equal(bad.Types, good.Types) {
+		p.Held.Since = s.columns[p.Oldest].Release
 	}
 	return s.next(p)
 }

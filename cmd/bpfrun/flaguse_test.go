@@ -92,7 +92,7 @@ func TestUsedFlagsAreRead(t *testing.T) {
 		"map-size": "x", "inner-map": "x", "extern": "x", "global": "x", "attach": "x", "attach-prog": "x", "clock": "late", "cpu": "99", "cpus": "0",
 		"max-insns": "0", "engine": "none",
 	}
-	for _, command := range []string{"", "run", "test", "matrix", "race", "verify", "relo", "info", "disasm", "bench -p filter", "scenario new", "debug -e quit", "btf who iphdr"} {
+	for _, command := range []string{"", "run", "test", "matrix", "race", "verify", "require", "diff ../../examples/xdp/xdp.bpf.o", "relo", "info", "disasm", "bench -p filter", "scenario new", "debug -e quit", "btf who iphdr"} {
 		words := strings.Fields(command)
 		name := "bpfrun"
 		if len(words) > 0 {

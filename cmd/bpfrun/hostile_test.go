@@ -133,6 +133,8 @@ func TestDamagedInputs(t *testing.T) {
 		text         bool
 	}{
 		{"o/firewall.bpf.o", "../../examples/firewall/firewall.bpf.o", []string{"verify", "F", "--btf", types}, false},
+		{"o/builds_new.o", "../../testdata/objects/clang-14/builds_new.o", []string{"diff", "../../testdata/objects/clang-14/builds_old.o", "F", "--btf", types, "--btf", "embedded"}, false},
+		{"o/needs.o", "../../testdata/objects/clang-14/needs.o", []string{"require", "F", "--btf", types, "--btf", "embedded"}, false},
 		{"o/tp_btf.bpf.o", "../../examples/tp_btf/tp_btf.bpf.o", []string{"run", "F", "--btf", types}, false},
 		{"sched/schedfifo.yaml", "../../examples/schedfifo/schedfifo.yaml", []string{"test", "F", "--btf", "embedded"}, true},
 		{"qdisc/qdisctbf.yaml", "../../examples/qdisctbf/qdisctbf.yaml", []string{"test", "F", "--btf", "embedded"}, true},

@@ -27,7 +27,7 @@ var typesCommands = [][]string{
 	{"btf", "min", "-o", "D/min", "F", "O"}, {"btf", "check", "F"}, {"btf", "check", "F", "--kernel", "5.10"}, {"btf", "dedup", "F", "-o", "D/dedup"},
 	{"btf", "dump", "F", "--base", "G"}, {"btf", "c", "F", "--base", "G"}, {"btf", "relocate", "F", "--base", "G", "-o", "D/relocated"},
 	{"O", "--btf", "F"}, {"O", "--btf", "F", "--strict"}, {"P", "--btf", "F"}, {"matrix", "O", "P", "--btf", "G", "--btf", "F"}, {"relo", "O", "--btf", "F"}, {"info", "O", "--btf", "F"},
-	{"disasm", "O", "--btf", "F"}, {"verify", "P", "--btf", "F"}, {"race", "O", "--btf", "F"}, {"scenario", "new", "O", "--btf", "F"},
+	{"disasm", "O", "--btf", "F"}, {"verify", "P", "--btf", "F"}, {"require", "P", "--btf", "F", "--btf", "G"}, {"diff", "O", "P", "--btf", "F"}, {"race", "O", "--btf", "F"}, {"scenario", "new", "O", "--btf", "F"},
 	{"debug", "O", "--btf", "F", "-e", "run", "-e", "info args", "-e", "print *current", "-e", "print *task", "-e", "ptype struct N", "-e", "print *(struct N *)$r1", "-e", "x/4gx $r1"},
 }
 

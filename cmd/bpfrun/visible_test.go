@@ -42,7 +42,7 @@ func hostileNames(t *testing.T, names map[string]string, run string) {
 	require.NoError(t, os.WriteFile(file, []byte("object: "+execPath(t)+"\nruns: [{prog: on_exec, name: \""+run+"\", expect: {ret: 5}}]\n"), 0o600))
 	const types = "../../testdata/btf/min/linux-6.12.107-amd64.min.btf"
 	for _, args := range [][]string{
-		{path}, {"run", path, "-v"}, {"info", path}, {"disasm", path}, {"relo", path}, {"matrix", path}, {"race", path}, {"verify", path}, {"scenario", "new", path}, {"test", file},
+		{path}, {"run", path, "-v"}, {"info", path}, {"disasm", path}, {"relo", path}, {"matrix", path}, {"race", path}, {"verify", path}, {"require", path, "--btf", "embedded"}, {"require", path, "--btf", "embedded", "--md"}, {"diff", path, path, "-v"}, {"scenario", "new", path}, {"test", file},
 		{"run", path, "-p", "nosuch"}, {"run", path, "--map-size", "\x1b[2J=3"}, {"debug", path, "-e", "info functions", "-e", "list", "-e", "info maps", "-e", "run"},
 		{"test", file, "-o", "md=" + filepath.Join(dir, "report.md"), "-o", "github=" + filepath.Join(dir, "report.txt"), "-o", "junit=" + filepath.Join(dir, "report.xml")},
 		{"matrix", path, "-o", "md=" + filepath.Join(dir, "matrix.md"), "-o", "github=" + filepath.Join(dir, "matrix.txt"), "-o", "html=" + filepath.Join(dir, "matrix.html")},

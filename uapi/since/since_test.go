@@ -1,6 +1,7 @@
 package since
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -56,4 +57,19 @@ func TestPrevious(t *testing.T) {
 	_, ok := Named("NoSuchRule")
 	assert.False(t, ok)
 	assert.Panics(t, func() { numRules.Row() })
+}
+
+// TestReleases: all releases with rules follow one another, and updates are those of rows.
+func TestReleases(t *testing.T) {
+	all := Releases()
+	require.Equal(t, Oldest, all[0])
+	for i := 1; i < len(all); i++ {
+		require.Equal(t, all[i-1], Previous(all[i]))
+	}
+	for _, r := range All() {
+		require.True(t, !Verified(r.From()) || slices.Contains(all, r.From()), "%s came with %s", r, r.From())
+	}
+	require.Contains(t, Updates(R(6, 1)), 192)
+	require.IsIncreasing(t, Updates(R(6, 1)))
+	require.Empty(t, Updates(R(6, 2)), "a line without updates of its own")
 }
