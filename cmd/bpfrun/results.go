@@ -20,7 +20,7 @@ import (
 const (
 	// resultsLimit is the size in bytes above which the least recently used results are removed, largestResults that of an object's.
 	resultsLimit   = 256 << 20
-	largestResults = 64 << 20
+	largestResults = 16 << 20
 )
 
 // results returns where results are kept between runs, or nil with --no-cache.

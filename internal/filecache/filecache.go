@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,8 @@ type Dir struct {
 	Limit, Largest int64
 	// Read returns the content of a file; nil is os.ReadFile.
 	Read func(path string) ([]byte, error)
+
+	stored atomic.Bool // since the last Trim
 }
 
 const (
@@ -96,12 +99,17 @@ func (d *Dir) Put(key string, content []byte) {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
+		return
 	}
+	d.stored.Store(true)
 }
 
 // Trim removes the least recently used entries until the rest is within the limit, and stale unfinished ones. Small entries count as what they
-// take on disks.
+// take on disks. Nothing is looked at if nothing was stored since the last time.
 func (d *Dir) Trim() {
+	if !d.stored.Swap(false) {
+		return
+	}
 	list, err := os.ReadDir(d.Path)
 	if err != nil {
 		return

@@ -94,7 +94,7 @@ func TestEntriesAreWhole(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
-			own := *d
+			own := &Dir{Path: d.Path, Suffix: d.Suffix, Magic: d.Magic, Limit: d.Limit, Largest: d.Largest}
 			for range 50 {
 				own.Put("k", versions[i%2])
 				got := own.Get("k")

@@ -94,6 +94,7 @@ func Like(name string, names []string) []string { return Names(name, names, max(
 // Index holds names that are searched more than once, such as the functions of a kernel. All are added before the first search; then it is safe
 // for concurrent use.
 type Index struct {
+	added [][]string // before the first search, in parts that need not be moved as more are added
 	names []string
 	long  []string // the names of more than longest bytes, whose compared part has fewer letters
 
@@ -108,27 +109,40 @@ func (x *Index) Add(name string) {
 		x.long = append(x.long, name)
 		return
 	}
-	x.names = append(x.names, name)
+	last := len(x.added) - 1
+	if last < 0 || len(x.added[last]) == cap(x.added[last]) {
+		x.added = append(x.added, make([]string, 0, part))
+		last++
+	}
+	x.added[last] = append(x.added[last], name)
 }
+
+// part is the number of names that are allocated together.
+const part = 4096
 
 // arrange sorts the names by length: most lengths are too different to be near.
 func (x *Index) arrange() {
 	x.once.Do(func() {
-		for _, n := range x.names {
-			x.start[len(n)+1]++
+		total := 0
+		for _, names := range x.added {
+			total += len(names)
+			for _, n := range names {
+				x.start[len(n)+1]++
+			}
 		}
 		for l := range longest + 1 {
 			x.start[l+1] += x.start[l]
 		}
 		next := x.start
-		sorted := make([]string, len(x.names))
-		x.sets = make([]uint64, len(x.names))
-		for _, n := range x.names {
-			at := next[len(n)]
-			next[len(n)]++
-			sorted[at], x.sets[at] = n, letters(n)
+		x.names, x.sets = make([]string, total), make([]uint64, total)
+		for _, names := range x.added {
+			for _, n := range names {
+				at := next[len(n)]
+				next[len(n)]++
+				x.names[at], x.sets[at] = n, letters(n)
+			}
 		}
-		x.names = sorted
+		x.added = nil
 	})
 }
 
