@@ -95,6 +95,7 @@ func (l *loading) checkBTF() error {
 		l.warnf("the object's BTF cannot be prepared for a kernel: %v", err)
 		return nil
 	}
+	l.NoBTF = p
 	if why := l.o.needsBTF(); why != "" {
 		l.refuse(failf(ErrKernelBTF, "Linux %s refuses the object's BTF, which %s needs: %v", l.t.VersionString(), why, p).hint("%s", p.Rule.Advice()))
 		return nil
@@ -117,6 +118,10 @@ func (o *Object) needsBTF() string {
 		return "the kptr in a map's value"
 	}
 	for _, m := range o.Maps {
+		switch m.Type {
+		case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage: // bpf_local_storage_map_alloc_check
+			return fmt.Sprintf("map %s of type %s", m.Name, m.Type)
+		}
 		if m.ValueType == 0 {
 			continue
 		}
