@@ -30,8 +30,8 @@ type btfVerdict struct {
 }
 
 // KernelBTF returns the object's BTF as libbpf passes it to a kernel that knows all kinds, with unchanged ids
-// (btf_fixup_datasec, bpf_object__collect_externs): sections get sizes, their variables get offsets, and externs, which
-// the kernel does not accept, are turned into definitions. The bytes must not be modified; they are nil for an object
+// (btf_fixup_datasec, bpf_object__collect_externs): sections get sizes, their variables get offsets, externs, which
+// the kernel does not accept, are turned into definitions, and hidden functions into static ones. The bytes must not be modified; they are nil for an object
 // without BTF.
 func (o *Object) KernelBTF() ([]byte, error) {
 	if o.BTF == nil {
@@ -156,6 +156,10 @@ func fixedTypes(obj *Object) ([]byte, error) {
 			f.kconfig[e.Name] = e
 		}
 	}
+	hidden := map[btf.ID]bool{}
+	for _, fn := range obj.Functions {
+		hidden[fn.Type] = fn.Hidden && fn.IsSubprogram()
+	}
 	for id := obj.BTF.FirstID(); int(id) < obj.BTF.NumTypes(); id++ {
 		t := *obj.BTF.MustType(id)
 		switch {
@@ -163,6 +167,9 @@ func fixedTypes(obj *Object) ([]byte, error) {
 			t.Linkage = btf.LinkageGlobal
 			b.Set(id, t)
 			f.nameParams(t.Ref)
+		case t.Kind == btf.KindFunc && hidden[id]: // bpf_object__sanitize_btf: mark_btf_static
+			t.Linkage = btf.LinkageStatic
+			b.Set(id, t)
 		case t.Kind == btf.KindVar && t.Linkage == btf.LinkageExtern:
 			t.Linkage = btf.LinkageGlobal
 			if f.kconfig[t.Name] == nil {

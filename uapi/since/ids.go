@@ -324,6 +324,10 @@ const (
 	XchgKeepsRCU
 	// KnownKeyLookup (Linux 6.14, check_helper_call): a lookup in an array with a constant key within bounds needs no null check.
 	KnownKeyLookup
+	// LockdownWrites (Linux 5.14, bpf_tracing_func_proto): a kernel that is locked down has no bpf_probe_write_user.
+	LockdownWrites
+	// NoSeg6PullData (Linux 7.2, lwt_seg6local_func_proto): programs of type lwt_seg6local cannot pull packet data.
+	NoSeg6PullData
 	// InnerMapLookups (Linux 6.18, get_constant_map_key): this does not hold for arrays with BPF_F_INNER_MAP.
 	InnerMapLookups
 
@@ -483,7 +487,7 @@ const (
 	SleepableCgroupStorage
 	// SleepableQueues (Linux 6.8, check_map_prog_compatibility): programs that may sleep can use queues and stacks.
 	SleepableQueues
-	// SleepableProgArrays (Linux 6.18, check_map_prog_compatibility): programs that may sleep can use program arrays.
+	// SleepableProgArrays (Linux 7.0, check_map_prog_compatibility): programs that may sleep can use program arrays.
 	SleepableProgArrays
 	// SleepableTries (Linux 7.1, check_map_prog_compatibility): programs that may sleep can use tries and resizable hashes.
 	SleepableTries
