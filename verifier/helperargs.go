@@ -291,7 +291,7 @@ func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 		g.memory.checkOffset(r, n, false)
 		return
 	}
-	g.memory.plainOffset(r, n)
+	g.memory.argOffset(r, n, kind == proto.Ctx)
 }
 
 func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {

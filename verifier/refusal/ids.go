@@ -398,6 +398,7 @@ const (
 	R0NotScalarValue                                  // "R0 not a scalar value"
 	NotScalar                                         // "R%d is not a scalar"
 	ExpectsPointerCtx                                 // "%s expects pointer to ctx"
+	PacketPointerButFuncMayChange                     // "%s is a packet pointer, but func#%d may change packet data"
 	ExpectedNonNULL                                   // "%s is expected to be non-NULL"
 	NotPointerArenaScalar                             // "R%d is not a pointer to arena or scalar."
 	TypeExpected                                      // "R%d type=%s expected=%s, %s, %s"
