@@ -1,6 +1,8 @@
 package verifier
 
 import (
+	"math"
+
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/refusal"
@@ -67,6 +69,13 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 		}
 		a.kernelMem.accessBTF(n, int(r.off), size, t, -1)
 	case ptrCtx:
+		if a.contexts.varCtx() && a.has(since.ContextMemArgs) {
+			if r.off < 0 {
+				a.refuse(refusal.MinValueNegativeEitherUseUnsigned, n)
+			}
+			a.checkRegion(n, int(r.off), size, math.MaxUint16, zeroOK)
+			return
+		}
 		if a.contexts.varCtx() {
 			if size == 0 {
 				if !zeroOK {

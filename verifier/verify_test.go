@@ -302,6 +302,8 @@ var endings = []struct {
 }{
 	{since.SleepableProgArrays, "7.0", uapi.ProgTypeSyscall, uapi.MapTypeProgArray, 0, "r1 = 0 ll\nr0 = 0\nexit", true,
 		"Sleepable programs can only use array, hash, ringbuf and local storage maps"},
+	{since.ContextMemArgs, "7.2", uapi.ProgTypeSyscall, 0, 0, "r2 = 8\nr3 = 0\ncall 113\nr0 = 0\nexit", true,
+		"R1 type=ctx expected=fp, pkt, pkt_meta, map_key, map_value, mem, ringbuf_mem, buf, trusted_ptr_"},
 	{since.NoSeg6PullData, "7.2 6.1.192 6.12.117", uapi.ProgTypeLwtSeg6local, 0, 0, "r2 = 0\ncall 39\nr0 = 0\nexit", false, ""},
 	{since.LockdownWrites, "5.14", uapi.ProgTypeKprobe, 0, proto.Integrity, "*(u64 *)(r10 - 8) = 0\nr1 = 4096\nr2 = r10\nr2 += -8\nr3 = 8\ncall 36\nr0 = 0\nexit", false, ""},
 }

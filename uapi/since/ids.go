@@ -330,6 +330,8 @@ const (
 	XchgKeepsRCU
 	// KnownKeyLookup (Linux 6.14, check_helper_call): a lookup in an array with a constant key within bounds needs no null check.
 	KnownKeyLookup
+	// ContextMemArgs (Linux 7.2, check_reg_type): helpers take the context of syscall programs as memory.
+	ContextMemArgs
 	// BTFMemWrites (Linux 7.2, check_helper_mem_access): kernel objects that are passed as memory are checked by whether it is written.
 	BTFMemWrites
 	// LockdownWrites (Linux 5.14, bpf_tracing_func_proto): a kernel that is locked down has no bpf_probe_write_user.
@@ -612,6 +614,8 @@ const (
 	SleepableWords
 	// RegisterWords (Linux 7.0, check_kfunc_args): messages name arguments by register, R1 instead of arg#0.
 	RegisterWords
+	// AlignmentWords (Linux 7.2, check_generic_ptr_alignment): messages about alignment give the sum of a pointer's offsets.
+	AlignmentWords
 	// SessionWords (Linux 7.0, bpf_check_attach_target): messages about returns mention fsession.
 	SessionWords
 

@@ -122,6 +122,8 @@ const (
 	NoWriteSupportTcpSockOff                          // "no write support to tcp_sock at off %d"
 	ConstantOutsideMap                                // ""
 	MisalignedPacketAccessOffSize                     // "misaligned packet access off %d+%s+%d+%d size %d"
+	MisalignedPacketAccess                            // "misaligned packet access off %d+%s+%d size %d"
+	MisalignedAccess                                  // "misaligned %saccess off %s+%d size %d"
 	MisalignedAccessOffSize                           // "misaligned %saccess off %s+%d+%d size %d"
 	MinValueNegativeEitherUseUnsigned                 // "R%d min value is negative, either use unsigned index or do a if (index >=0) check."
 	MinValueOutsideAllowedMemoryRange                 // "R%d min value is outside of the allowed memory range"
