@@ -47,6 +47,7 @@ ksym void bpf_throw(__u64 cookie);
 ksym struct bpf_list_node *bpf_list_pop_front(struct bpf_list_head *head);
 ksym void *bpf_refcount_acquire_impl(void *obj, void *meta);
 ksym void bpf_obj_drop_impl(void *obj, void *meta);
+ksym int bpf_modify_return_test(int a, int *b);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -280,5 +281,13 @@ int name(__u64 *ctx)
 
 POPPED(ok_node, x)
 POPPED(node, n)
+
+SEC("tc")
+int traced_only(struct __sk_buff *skb)
+{
+	int b = 1;
+
+	return bpf_modify_return_test(1, &b); // tagged as a kfunc, and not for programs to call
+}
 
 char _license[] SEC("license") = "GPL";
