@@ -167,3 +167,25 @@ func TestKconfigVariablesInKernelBTF(t *testing.T) {
 	_, err = o.CheckBTF(uapi.ReleaseOf(uapi.VersionCode(6, 12)), nil)
 	require.NoError(t, err)
 }
+
+// TestHiddenFunctionsAreStaticForKernels: the BTF that a kernel gets calls them static, the object's own does not.
+func TestHiddenFunctionsAreStaticForKernels(t *testing.T) {
+	o, err := Open("../examples/usdt/usdt.bpf.o")
+	require.NoError(t, err)
+	raw, err := o.KernelBTF()
+	require.NoError(t, err)
+	spec, err := btf.Parse(raw, nil)
+	require.NoError(t, err)
+	hidden := 0
+	for _, fn := range o.Functions {
+		static := spec.MustType(fn.Type).Linkage == btf.LinkageStatic
+		if fn.Hidden && fn.IsSubprogram() {
+			hidden++
+			assert.True(t, static, fn.Name)
+			assert.NotEqual(t, btf.LinkageStatic, o.BTF.MustType(fn.Type).Linkage, fn.Name)
+		} else if fn.Global {
+			assert.False(t, static, fn.Name)
+		}
+	}
+	assert.NotZero(t, hidden)
+}

@@ -30,8 +30,8 @@ type btfVerdict struct {
 }
 
 // KernelBTF returns the object's BTF as libbpf passes it to a kernel that knows all kinds, with unchanged ids
-// (btf_fixup_datasec, bpf_object__collect_externs): sections get sizes, their variables get offsets, and externs, which
-// the kernel does not accept, are turned into definitions. The bytes must not be modified; they are nil for an object
+// (btf_fixup_datasec, bpf_object__collect_externs): sections get sizes, their variables get offsets, externs, which
+// the kernel does not accept, are turned into definitions, and hidden functions into static ones. The bytes must not be modified; they are nil for an object
 // without BTF.
 func (o *Object) KernelBTF() ([]byte, error) {
 	if o.BTF == nil {
@@ -95,6 +95,7 @@ func (l *loading) checkBTF() error {
 		l.warnf("the object's BTF cannot be prepared for a kernel: %v", err)
 		return nil
 	}
+	l.NoBTF = p
 	if why := l.o.needsBTF(); why != "" {
 		l.refuse(failf(ErrKernelBTF, "Linux %s refuses the object's BTF, which %s needs: %v", l.t.VersionString(), why, p).hint("%s", p.Rule.Advice()))
 		return nil
@@ -117,6 +118,10 @@ func (o *Object) needsBTF() string {
 		return "the kptr in a map's value"
 	}
 	for _, m := range o.Maps {
+		switch m.Type {
+		case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage: // bpf_local_storage_map_alloc_check
+			return fmt.Sprintf("map %s of type %s", m.Name, m.Type)
+		}
 		if m.ValueType == 0 {
 			continue
 		}
@@ -151,6 +156,10 @@ func fixedTypes(obj *Object) ([]byte, error) {
 			f.kconfig[e.Name] = e
 		}
 	}
+	hidden := map[btf.ID]bool{}
+	for _, fn := range obj.Functions {
+		hidden[fn.Type] = fn.Hidden && fn.IsSubprogram()
+	}
 	for id := obj.BTF.FirstID(); int(id) < obj.BTF.NumTypes(); id++ {
 		t := *obj.BTF.MustType(id)
 		switch {
@@ -158,6 +167,9 @@ func fixedTypes(obj *Object) ([]byte, error) {
 			t.Linkage = btf.LinkageGlobal
 			b.Set(id, t)
 			f.nameParams(t.Ref)
+		case t.Kind == btf.KindFunc && hidden[id]: // bpf_object__sanitize_btf: mark_btf_static
+			t.Linkage = btf.LinkageStatic
+			b.Set(id, t)
 		case t.Kind == btf.KindVar && t.Linkage == btf.LinkageExtern:
 			t.Linkage = btf.LinkageGlobal
 			if f.kconfig[t.Name] == nil {

@@ -26,6 +26,9 @@ type Linked struct {
 	Warnings  []string
 	// BTFChanges are libbpf's replacements in the object's BTF for this kernel.
 	BTFChanges []check.Change
+	// NoBTF is the reason why the kernel refuses the object's BTF, a *[check.Problem], or nil. libbpf then creates maps and loads programs without
+	// types (bpf_object__sanitize_and_load_btf).
+	NoBTF error
 	// Err is the reason why libbpf would refuse the whole object, or nil. It is also the error of programs that are not
 	// refused for a reason of their own.
 	Err error

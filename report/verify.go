@@ -65,6 +65,8 @@ type Verdict struct {
 	ProcessedInsns int `json:"processed_insns"`
 	TotalStates    int `json:"total_states"`
 	PeakStates     int `json:"peak_states"`
+	// Assumes is what the verdict takes to be so of the kernel, if that decides it.
+	Assumes string `json:"assumes,omitempty"`
 	// Registers are the registers at Insn, in the form of the kernel's log.
 	Registers string       `json:"registers,omitempty"`
 	Path      []VerifyStep `json:"path,omitempty"`
@@ -108,6 +110,9 @@ func newVerdict(v *verifier.Verdict) Verdict {
 		Verdict: v.Outcome.String(), Reason: v.Reason, Message: v.Message,
 		ProcessedInsns: v.ProcessedInsns, TotalStates: v.TotalStates, PeakStates: v.PeakStates, summary: v.Summary(),
 	}
+	if v.Unlocked {
+		p.Assumes = unlocked
+	}
 	switch v.Outcome {
 	case verifier.Refused:
 		p.Errno = v.Errno.Name()
@@ -128,6 +133,8 @@ func newVerdict(v *verifier.Verdict) Verdict {
 	}
 	return p
 }
+
+const unlocked = "a kernel that is not locked down; with lockdown, as under Secure Boot, it lacks bpf_probe_write_user (--lockdown integrity)"
 
 // verdictOf returns the verdict for documents in which it is optional: nil if the program was not verified.
 func verdictOf(v *verifier.Verdict) *Verdict {
@@ -187,13 +194,14 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 }
 
 func writeVerdict(b *strings.Builder, p *Verdict, s style, verbose bool) {
-	if p.Verdict == "accepted" {
-		return
-	}
 	line := func(kind, text string) {
 		if text != "" {
 			visible.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-9s", kind)), text)
 		}
+	}
+	line("assumes", p.Assumes)
+	if p.Verdict == "accepted" {
+		return
 	}
 	if p.Verdict == "unknown" {
 		line("cannot say", p.Reason)

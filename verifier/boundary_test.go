@@ -150,6 +150,9 @@ func TestEveryRuleHasABoundary(t *testing.T) {
 	for _, c := range beginnings {
 		has[c.rule.String()] = true
 	}
+	for _, c := range endings {
+		has[c.rule.String()] = true
+	}
 	text, err := os.ReadFile(withoutBoundary)
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {

@@ -20,13 +20,28 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 		u.refuse(refusal.InvalidFunc, helperName(h, ok), int32(id))
 	}
 	p := h.For(u.rel, u.prog.caller)
-	if p == nil || !u.onlyHook(p.Only) || id == uapi.FuncOverrideReturn && !u.errorInjection() {
+	if p == nil || !u.onlyHook(p.Only) || !u.built(id, h) {
 		if u.has(since.HelperOfTypeWords) {
 			u.refuse(refusal.ProgramTypeCannotUseHelper, h.Name(), int32(id))
 		}
 		u.refuse(refusal.UnknownFunc, h.Name(), int32(id))
 	}
 	return h, p
+}
+
+// built reports whether a kernel that has a helper gives it to the program: that may depend on its configuration, on its lockdown and on updates.
+func (u *subject) built(id uapi.FuncID, h *proto.Helper) bool {
+	switch {
+	case id == uapi.FuncOverrideReturn:
+		return u.errorInjection()
+	case id == uapi.FuncSkbPullData && u.prog.typ == uapi.ProgTypeLwtSeg6local:
+		return !u.has(since.NoSeg6PullData)
+	case h.Locked == proto.NotLocked || h.Locked == proto.Integrity && !u.has(since.LockdownWrites):
+		return true
+	case u.k.Lockdown < h.Locked && h.Locked == proto.Integrity:
+		u.unlocked = true
+	}
+	return u.k.Lockdown < h.Locked
 }
 
 func helperName(h *proto.Helper, ok bool) string {

@@ -19,8 +19,8 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// recordings are what kernels answered to the programs of this repository.
-const recordings = "../conformance/verdicts/testdata/own.jsonl.gz"
+// recordings are what kernels answered to the programs of this repository, and to those written for rules.
+var recordings = []string{"../conformance/verdicts/testdata/own.jsonl.gz", "../conformance/verdicts/testdata/written.jsonl.gz"}
 
 // evidenceFile lists, for each rule that is recorded, a program that kernels answered differently: the rule, the program,
 // a kernel without the rule and one with it.
@@ -54,15 +54,17 @@ func newCourt(t testing.TB) *court {
 			}
 		},
 	})
-	require.NoError(t, verdicts.ReadFile(recordings, func(l *verdicts.Line) error {
-		if l.Class == verdicts.ByVerifier {
-			if c.lines[l.Key()] == nil {
-				c.lines[l.Key()] = map[string]*verdicts.Line{}
+	for _, file := range recordings {
+		require.NoError(t, verdicts.ReadFile(file, func(l *verdicts.Line) error {
+			if l.Class == verdicts.ByVerifier {
+				if c.lines[l.Key()] == nil {
+					c.lines[l.Key()] = map[string]*verdicts.Line{}
+				}
+				c.lines[l.Key()][l.Kernel] = l
 			}
-			c.lines[l.Key()][l.Kernel] = l
-		}
-		return nil
-	}))
+			return nil
+		}))
+	}
 	return c
 }
 

@@ -47,9 +47,10 @@ func hexText(v uint64) string { return fmt.Sprintf("%#x", v) }
 // checkReturn checks the value returned by a program, a callback or a global function (check_return_code).
 func (fs *frames) checkReturn(n int, name string) {
 	f := fs.cur.frames[0]
-	sub := f.sub != 0
+	throws := n == 1 && fs.has(since.GlobalThrowRange) // an exception ends the program, wherever it is thrown
+	sub := f.sub != 0 && !throws
 	typ := fs.prog.typ
-	if !sub || f.inException {
+	if (!sub || f.inException) && !(throws && f.inAsync) {
 		switch typ {
 		case uapi.ProgTypeLSM:
 			if fs.p.Attach != uapi.AttachLSMCgroup && fs.hookReturn() == progtype.ReturnsVoid {

@@ -102,7 +102,9 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	}
 	sp.called = true
 	fs.values.clobber(fs.regs())
-	fs.reg(0).unknown()
+	if !fs.has(since.VoidGlobals) || !fs.returnsVoid(sub) {
+		fs.reg(0).unknown()
+	}
 	if sp.mightThrow && fs.has(since.GlobalsThrow) {
 		// The path on which the function throws ends here; the other one is queued.
 		fs.pool.push(fs.insn+1, fs.insn)
@@ -138,7 +140,7 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 				return uapi.EINVAL
 			}
 		case argCtx:
-			fs.memory.plainOffset(r, n)
+			fs.memory.argOffset(r, n, true)
 			if r.typ != ptrCtx {
 				fs.say(refusal.ExpectsPointerCtx, fs.argName(i))
 				return uapi.EINVAL
@@ -148,7 +150,11 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 			if !fs.tryMem(n, a.mem) {
 				return uapi.EINVAL
 			}
-			if a.typ&maybeNull == 0 && r.typ.mayBeNull() {
+			if fs.has(since.PacketArgs) && (r.typ.isPacketAny() || r.typ.isDynSlicePkt()) && fs.subs[sub].changesPacket {
+				fs.say(refusal.PacketPointerButFuncMayChange, fs.argName(i), sub)
+				return uapi.EINVAL
+			}
+			if a.typ&maybeNull == 0 && (r.typ.mayBeNull() || r.isNull() && fs.has(since.NonNullConstants)) {
 				fs.say(refusal.ExpectedNonNULL, fs.argName(i))
 				return uapi.EINVAL
 			}

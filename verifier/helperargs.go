@@ -146,7 +146,7 @@ func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 	return proto.MapValue
 }
 
-var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRingbuf, ptrBuf, ptrBTF | ptrTrusted}
+var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRingbuf, ptrBuf, ptrBTF | ptrTrusted, ptrCtx}
 
 // memKinds returns the registers that a memory argument accepts.
 func (g *arguments) memKinds(kind proto.ArgKind) []regType {
@@ -156,6 +156,8 @@ func (g *arguments) memKinds(kind proto.ArgKind) []regType {
 		list = memKinds[:5]
 	case !g.has(since.BTFMemArgs):
 		list = memKinds[:8]
+	case !g.has(since.ContextMemArgs):
+		list = memKinds[:9]
 	}
 	if !g.has(since.MapKeyPointers) { // no keys of maps
 		list = append(append([]regType(nil), list[:3]...), list[4:]...)
@@ -291,7 +293,7 @@ func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 		g.memory.checkOffset(r, n, false)
 		return
 	}
-	g.memory.plainOffset(r, n)
+	g.memory.argOffset(r, n, kind == proto.Ctx)
 }
 
 func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {

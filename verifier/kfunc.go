@@ -64,7 +64,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		c.refuse(refusal.InvalidKernelFunctionCallNotEliminated)
 	}
 	switch {
-	case k.none:
+	case k.none || k.row == nil && proto.OnlyTraced(k.name):
 		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	case k.row == nil:
 		c.unknown("kernel function %s", k.name)

@@ -120,8 +120,10 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 				}
 				c.memory.checkOffset(r, n, false)
 			}
+		} else if kind == kaRefcounted && r.typ.base() == ptrBTF && c.has(since.RefcountAtStart) {
+			c.memory.checkOffset(r, n, false)
 		} else {
-			c.memory.plainOffset(r, n)
+			c.memory.argOffset(r, n, kind == kaCtx)
 		}
 		if c.kfuncPointer(m, s, params, i, kind, ref) {
 			i++

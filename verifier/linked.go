@@ -27,10 +27,13 @@ func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
 		Name: lp.Name, Type: lp.Type, Attach: lp.Attach, AttachTo: lp.AttachTo,
 		AttachID: lp.AttachID, AttachModule: lp.AttachModule,
 		License: l.Object.License, Flags: lp.Flags, Sleepable: lp.Sleepable,
-		Insns: lp.Insns, BTF: l.Object.BTF, ExceptionCallback: lp.ExceptionCallback,
+		Insns: lp.Insns, BTF: passedBTF(l), ExceptionCallback: lp.ExceptionCallback,
 		HasFrags: lp.Flags&(1<<5) != 0, Refs: map[int]Ref{},
 	}
-	conv := mapConverter{spec: l.Object.BTF, done: map[*loader.Map]*Map{}}
+	if l.NoBTF != nil {
+		p.ExceptionCallback = 0 // kernels find it by a tag in the program's types
+	}
+	conv := mapConverter{spec: p.BTF, done: map[*loader.Map]*Map{}}
 	for pc, r := range lp.Refs {
 		p.Refs[pc] = conv.ref(r)
 	}
@@ -50,12 +53,20 @@ func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
 	return p, nil
 }
 
+// passedBTF is the BTF that the kernel gets with the object's maps and programs: none if the kernel refuses it.
+func passedBTF(l *loader.Linked) *btf.Spec {
+	if l.NoBTF != nil {
+		return nil
+	}
+	return l.Object.BTF
+}
+
 // attachTarget describes a program for the verification of programs that attach to it.
 func attachTarget(lp *loader.LinkedProgram) *Program {
 	l := lp.Linked()
 	p := &Program{
 		Name: lp.Name, Type: lp.Type, Attach: lp.Attach, License: l.Object.License, Flags: lp.Flags, Sleepable: lp.Sleepable,
-		Insns: lp.Insns, BTF: l.Object.BTF, ExceptionCallback: lp.ExceptionCallback, Reliable: lp.Reliable, Untyped: lp.Untyped,
+		Insns: lp.Insns, BTF: passedBTF(l), ExceptionCallback: lp.ExceptionCallback, Reliable: lp.Reliable, Untyped: lp.Untyped,
 	}
 	if t := lp.AttachProg; t != nil {
 		p.AttachProg = &Program{Type: t.Type, Attach: t.Attach}
@@ -118,23 +129,26 @@ func (c *mapConverter) convert(m *loader.Map) *Map {
 	}
 	d := &Map{
 		Name: m.Name, Type: m.Type, KeySize: m.KeySize, ValueSize: m.ValueSize, MaxEntries: m.MaxEntries, Flags: m.Flags,
-		Extra: m.Extra, BTF: c.spec, KeyType: m.KeyType, ValueType: m.ValueType, Slots: m.Slots,
+		Extra: m.Extra, Slots: m.Slots,
 	}
 	c.done[m] = d
 	if m.Frozen() {
 		d.Frozen = m.Data
 	}
-	if m.Datasec != 0 {
-		d.ValueType = m.Datasec
+	if c.spec != nil {
+		d.BTF, d.KeyType, d.ValueType = c.spec, m.KeyType, m.ValueType
+		if m.Datasec != 0 {
+			d.ValueType = m.Datasec
+		}
+		d.Vars = c.vars(m)
 	}
-	d.Vars = c.vars(m)
 	d.Inner = c.convert(m.Inner).Template()
 	return d
 }
 
 // vars finds the offsets of a data section's variables, because the DATASEC of an object file contains only names.
 func (c *mapConverter) vars(m *loader.Map) []MapVar {
-	if m.Datasec == 0 || c.spec == nil {
+	if m.Datasec == 0 {
 		return nil
 	}
 	byName := map[string]loader.Var{}

@@ -18,6 +18,9 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 		if (strict || a.p.Flags&uapi.ProgStrictAlignment != 0) && size != 1 {
 			t := r.Var.Add(constOf(int64(2 + int(r.off) + off)))
 			if !t.Aligned(uint64(size)) {
+				if a.has(since.AlignmentWords) {
+					a.refuse(refusal.MisalignedPacketAccess, 2, a.sumBits(r), off, size)
+				}
 				a.refuse(refusal.MisalignedPacketAccessOffSize, 2, a.values.bits(r), r.off, off, size)
 			}
 		}
@@ -47,8 +50,18 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 		return
 	}
 	if t := r.Var.Add(constOf(int64(int(r.off) + off))); !t.Aligned(uint64(size)) {
+		if a.has(since.AlignmentWords) {
+			a.refuse(refusal.MisalignedAccess, desc, a.sumBits(r), off, size)
+		}
 		a.refuse(refusal.MisalignedAccessOffSize, desc, a.values.bits(r), r.off, off, size)
 	}
+}
+
+// sumBits is the text of what is known of a pointer's offset, constants that were added included.
+func (a *memory) sumBits(r *reg) string {
+	x := *r
+	x.Var = r.Var.Add(constOf(int64(r.off)))
+	return a.values.bits(&x)
 }
 
 // regionError logs why an access is outside an object.

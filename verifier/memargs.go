@@ -1,12 +1,17 @@
 package verifier
 
 import (
+	"math"
+
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
-func (a *memory) plainOffset(r *reg, n int) {
+func (a *memory) plainOffset(r *reg, n int) { a.argOffset(r, n, false) }
+
+// argOffset is plainOffset for an argument that may have to be the context: programs that are called with it rely on its beginning.
+func (a *memory) argOffset(r *reg, n int, context bool) {
 	switch r.typ {
 	case ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRdonly, ptrMem | memRingbuf, ptrBuf, ptrBuf | memRdonly, ptrArena, scalar:
 		return
@@ -14,7 +19,7 @@ func (a *memory) plainOffset(r *reg, n int) {
 		a.checkOffset(r, n, true)
 		return
 	case ptrCtx:
-		if a.contexts.varCtx() && a.has(since.SyscallVarCtx) {
+		if !context && a.contexts.varCtx() && a.has(since.SyscallVarCtx) {
 			return
 		}
 	}
@@ -59,8 +64,18 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 	case ptrStack:
 		a.stack.stackInit(n, int(r.off), size, zeroOK, accessHelper, t, m)
 	case ptrBTF:
-		a.kernelMem.accessBTF(n, int(r.off), size, read, -1)
+		if !a.has(since.BTFMemWrites) {
+			t = read
+		}
+		a.kernelMem.accessBTF(n, int(r.off), size, t, -1)
 	case ptrCtx:
+		if a.contexts.varCtx() && a.has(since.ContextMemArgs) {
+			if r.off < 0 {
+				a.refuse(refusal.MinValueNegativeEitherUseUnsigned, n)
+			}
+			a.checkRegion(n, int(r.off), size, math.MaxUint16, zeroOK)
+			return
+		}
 		if a.contexts.varCtx() {
 			if size == 0 {
 				if !zeroOK {

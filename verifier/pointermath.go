@@ -66,6 +66,7 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 			d.Bounds = ptr.Bounds
 			d.Forget32()
 			d.off = int32(sum)
+			a.endMoves(d)
 			break
 		}
 		a.addOffset(d, &ptr, off)
@@ -84,6 +85,7 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 			d.Bounds = ptr.Bounds
 			d.Forget32()
 			d.off = int32(dif)
+			a.endMoves(d)
 			break
 		}
 		a.subOffset(d, &ptr, off)
@@ -92,6 +94,7 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 			if off.SMin < 0 {
 				d.rng = 0
 			}
+			a.endMoves(d)
 		}
 	case opAnd, opOr, opXor:
 		a.refuse(refusal.BitwiseOperatorPointerProhibited, in.Dst, aluSign[op>>4])
@@ -100,6 +103,13 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	}
 	a.saneOffset(d, t)
 	d.Sync(a.rules)
+}
+
+// endMoves forgets that a packet pointer is at the packet's end or beyond.
+func (a *values) endMoves(d *reg) {
+	if d.typ.isPacket() && d.rng < 0 && a.has(since.PacketEndMoves) {
+		d.rng = 0
+	}
 }
 
 // movable checks that arithmetic is allowed on a pointer.

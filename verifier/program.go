@@ -28,6 +28,8 @@ type Kernel struct {
 	Arch string
 	// CPUs is the kernel's number of possible processors (nr_cpu_ids); 0 is 2.
 	CPUs int
+	// Lockdown is how much the kernel is locked down, which decides whether it has some helpers.
+	Lockdown proto.Lockdown
 	// Kconfig decides what depends on the configuration; options that are not set default to a distribution's value.
 	Kconfig map[string]string
 }

@@ -82,7 +82,7 @@ func (t regType) isAllocObj() bool    { return t.base() == ptrBTF && t&memAlloc 
 func (t regType) isNonOwning() bool   { return t.isAllocObj() && t&nonOwnRef != 0 }
 func (t regType) isRdonlyMem() bool   { return t&memRdonly != 0 }
 func (t regType) isPacketAny() bool   { return t.isPacket() || t == ptrPacketEnd }
-func (t regType) isDynSlicePkt() bool { return t.base() == ptrMem && t&(dynSkb|dynXDP) != 0 }
+func (t regType) isDynSlicePkt() bool { return t.base() == ptrMem && t&(dynSkb|dynXDP|dynSkbMeta) != 0 }
 
 var kindNames = [...]string{
 	notInit: "?", scalar: "scalar", ptrCtx: "ctx", constMap: "map_ptr", ptrMapValue: "map_value", ptrMapKey: "map_key",

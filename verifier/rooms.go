@@ -41,6 +41,8 @@ type subject struct {
 	why   string   // a reason that the kernel's log does not contain
 	doubt string   // something unknown that acceptance depends on
 	used  int64    // bytes
+
+	unlocked bool // a helper was called that kernels lack if they are locked down
 }
 
 // position is the current position of the exploration.

@@ -55,6 +55,8 @@ type Verdict struct {
 	Untyped bool
 	// Reached are the instructions of an accepted program that some input may reach, by slot; the kernel removes the others.
 	Reached []bool
+	// Unlocked says that the program was taken to be for a kernel that is not locked down: else the kernel lacks a helper that it calls.
+	Unlocked bool
 	// Path lists the branches that led to Insn, oldest first.
 	Path []Branch
 	// Regs describes the registers at Insn, as the kernel's log does.

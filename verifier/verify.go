@@ -37,6 +37,7 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 		defer func() {
 			switch x := recover().(type) {
 			case nil:
+				v.Unlocked = e.unlocked
 				if v.Outcome, v.Reached = Accepted, e.reached(); e.doubt != "" {
 					v.Outcome, v.Missing = Unknown, e.doubt
 				}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
@@ -146,7 +147,7 @@ var beginnings = []struct {
 	{since.SubregSpill, "5.16 5.10.255 5.15.215", "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
 	{since.TwoRegisterRanges, "6.8", "call 7\nr6 = r0\nr6 &= 7\ncall 7\nif r0 > r6 goto +4" + below, ""},
 	{since.LinkedOffsets, "6.12", "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
-	{since.LinkedNegative, "7.0", "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
+	{since.LinkedNegative, "7.0 6.18.44", "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
 	{since.MulSigned, "6.14", "call 7\nr0 &= 7\nr0 *= -1\nr0 += 7" + below, ""},
 	{since.NegRange, "6.17", "call 7\nr0 &= 7\nr0 = -r0\nr0 += 7" + below, ""},
 	{since.BswapRange, "6.18", "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},
@@ -285,4 +286,91 @@ func FuzzVerify(f *testing.F) {
 			t.Error("refused without an error")
 		}
 	})
+}
+
+// endings are programs of any type that a rule refuses, or with accepts that it accepts, on each side of the versions that brought the rule. Linux 5.10.262,
+// 6.12.107, 6.17.13, 6.18.15, 6.18.44, 6.19.14, 7.0.13 and 7.2.13 answered so.
+var endings = []struct {
+	rule     since.Rule
+	from     string // the first versions with the rule
+	typ      uapi.ProgType
+	mapType  uapi.MapType // of the map that instruction 0 refers to
+	lockdown proto.Lockdown
+	text     string
+	accepts  bool
+	message  string // of the refusal
+}{
+	{since.SleepableProgArrays, "7.0", uapi.ProgTypeSyscall, uapi.MapTypeProgArray, 0, "r1 = 0 ll\nr0 = 0\nexit", true,
+		"Sleepable programs can only use array, hash, ringbuf and local storage maps"},
+	{since.ContextMemArgs, "7.2", uapi.ProgTypeSyscall, 0, 0, "r2 = 8\nr3 = 0\ncall 113\nr0 = 0\nexit", true,
+		"R1 type=ctx expected=fp, pkt, pkt_meta, map_key, map_value, mem, ringbuf_mem, buf, trusted_ptr_"},
+	{since.NoSeg6PullData, "7.2 6.1.192 6.12.117", uapi.ProgTypeLwtSeg6local, 0, 0, "r2 = 0\ncall 39\nr0 = 0\nexit", false, ""},
+	{since.LockdownWrites, "5.14", uapi.ProgTypeKprobe, 0, proto.Integrity, "*(u64 *)(r10 - 8) = 0\nr1 = 4096\nr2 = r10\nr2 += -8\nr3 = 8\ncall 36\nr0 = 0\nexit", false, ""},
+}
+
+func TestRulesRefuse(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	for _, c := range endings {
+		insns, err := decode.Assemble(c.text)
+		require.NoError(t, err)
+		p := &verifier.Program{Type: c.typ, License: "GPL", Insns: insns, Sleepable: c.typ == uapi.ProgTypeSyscall}
+		if c.mapType != 0 {
+			p.Insns[0].Src = decode.PseudoMapFD
+			p.Refs = map[int]verifier.Ref{0: {Kind: verifier.RefMap, Map: &verifier.Map{Name: "m", Type: c.mapType, KeySize: 4, ValueSize: 4, MaxEntries: 1}}}
+		}
+		for _, name := range strings.Fields(c.from) {
+			_, version, ok := loader.ParseRelease(name)
+			require.True(t, ok, name)
+			at := since.Of(version)
+			before := since.Version{Release: at.Release, Patch: at.Patch - 1}
+			if at.Patch == 0 {
+				before = since.Version{Release: since.Previous(at.Release)}
+			}
+			for _, x := range []since.Version{before, at} {
+				v, err := verifier.Verify(context.Background(), &verifier.Kernel{Release: x.Release, Patch: x.Patch, BTF: spec, Lockdown: c.lockdown}, p, verifier.Options{})
+				require.NoError(t, err)
+				if (x == at) == c.accepts {
+					assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %v: %s", c.rule, x, v.Message)
+					continue
+				}
+				assert.Equal(t, verifier.Refused, v.Outcome, "%s on %v", c.rule, x)
+				if c.message != "" {
+					assert.Equal(t, c.message, v.Message)
+				}
+			}
+		}
+	}
+}
+
+// A kernel that is locked down lacks helpers; a verdict for one that is not says so, if the kernel may be.
+func TestLockdown(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		call     string
+		accepted proto.Lockdown // the highest level
+		assumes  bool
+	}{{"call 36", proto.NotLocked, true}, {"call 4", proto.Integrity, false}, {"call 45", proto.Integrity, false}, {"call 113", proto.Integrity, false}, {"call 112", proto.Confidentiality, false}} {
+		insns, err := decode.Assemble("*(u64 *)(r10 - 8) = 0\nr1 = r10\nr1 += -8\nr2 = 8\nr3 = r1\n" + c.call + "\nr0 = 0\nexit")
+		require.NoError(t, err)
+		if c.call == "call 36" { // the memory is the second argument
+			insns[3], insns[4] = decode.Insn{Code: 0xbf, Dst: 2, Src: 1}, decode.Insn{Code: 0xb7, Dst: 3, Imm: 8}
+		}
+		for l := proto.NotLocked; l <= proto.Confidentiality; l++ {
+			v, err := verifier.Verify(context.Background(), &verifier.Kernel{Release: since.R(6, 12), BTF: spec, Lockdown: l}, &verifier.Program{Type: uapi.ProgTypeKprobe, License: "GPL", Insns: insns}, verifier.Options{})
+			require.NoError(t, err)
+			assert.Equal(t, l <= c.accepted, v.Outcome == verifier.Accepted, "%s at %s: %s", c.call, l, v.Message)
+			assert.Equal(t, c.assumes && l == proto.NotLocked, v.Unlocked, "%s at %s", c.call, l)
+		}
+	}
+}
+
+// On 5.10 an atomic operation other than an addition is refused wherever it is, as the reserved fields of stores are.
+func TestAtomicsInDeadCodeOn510(t *testing.T) {
+	for _, c := range []struct{ op, message string }{{"|=", "BPF_STX uses reserved fields"}, {"+=", ""}} {
+		text := "r1 = 1\nr0 = 0\nif r0 == 0 goto +1\nlock *(u64 *)(r10 - 8) " + c.op + " r1\nexit"
+		assert.Equal(t, c.message, judge(t, &verifier.Kernel{Release: since.R(5, 10)}, text).Message)
+		assert.Empty(t, judge(t, &verifier.Kernel{Release: since.R(5, 12)}, text).Message)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
@@ -23,6 +24,7 @@ type verifyOptions struct {
 	log      bool
 	level    int
 	explain  string
+	lockdown string
 }
 
 // verifyCommand is bpfrun verify.
@@ -44,7 +46,8 @@ the source line, the registers there and the branches that led to it. Programs i
 verified too. If a program needs a rule that bpfrun lacks, the verdict is unknown and names the rule:
 bpfrun does not guess.
 
-The rules are those for a loader with all capabilities on x86-64, with the JIT enabled. --log prints the
+The rules are those for a loader with all capabilities on x86-64, with the JIT enabled, on a kernel that is not
+locked down (--lockdown says otherwise). --log prints the
 state at each instruction, like the kernel's log at level 2.
 
 With --explain the command reads the log of a real kernel, as libbpf, bpftool, cilium/ebpf or aya
@@ -68,6 +71,7 @@ Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least o
 	_ = f.MarkHidden("program")
 	f.BoolVar(&c.log, "log", false, "print the log as the kernel does, before the table")
 	f.IntVar(&c.level, "log-level", 2, "1: states at branches, 2: every instruction")
+	f.StringVar(&c.lockdown, "lockdown", "none", "how much the kernel is locked down: none, integrity (as under Secure Boot) or confidentiality")
 	f.StringVar(&c.explain, "explain", "", "explain `LOGFILE`, written by a kernel or a loader; - for standard input")
 	return cmd
 }
@@ -150,6 +154,9 @@ func (c *verifyCommand) verify(paths []string) error {
 	if c.log && c.json {
 		return usagef("--json and --log both claim standard output")
 	}
+	if _, ok := proto.ParseLockdown(c.lockdown); !ok {
+		return usagef("--lockdown %s: want none, integrity or confidentiality", c.lockdown)
+	}
 	if c.level != 1 && c.level != 2 {
 		return usagef("--log-level %d: want 1 or 2", c.level)
 	}
@@ -217,6 +224,7 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 	}
 	doc := report.NewVerifyDocument(linked, s.Path)
 	kernel := verifier.KernelOf(linked.Target)
+	kernel.Lockdown, _ = proto.ParseLockdown(c.lockdown)
 	for _, name := range names {
 		lp, ok := linked.Program(name)
 		if !ok {

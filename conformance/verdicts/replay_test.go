@@ -34,7 +34,7 @@ func target(release string) (*loader.Target, error) {
 	switch release {
 	case "5.10.262-amd64":
 		spec, err = testbtf.Load(root + "/testdata/btf/linux-5.10.262-amd64-cloud.btf.xz")
-	case "7.2.13-amd64":
+	case "6.18.15-amd64", "6.18.44-amd64", "6.19.14-amd64", "7.0.13-amd64", "7.2.13-amd64": // with kfuncs that 6.12 does not have
 		spec, err = testbtf.Load(root + "/testdata/btf/linux-7.2.13-amd64.btf.xz")
 	default: // generated programs use no types of the kernel
 		spec, err = embedded.Spec()
@@ -81,6 +81,19 @@ func TestVerdictsOfOwnPrograms(t *testing.T) {
 		assert.GreaterOrEqual(t, a.Judged, 80, a.Kernel)
 		assert.GreaterOrEqual(t, a.SameClass*100, a.BothRefuse*95, "reasons of refusals on %s", a.Kernel)
 		assert.GreaterOrEqual(t, a.Within5*100, a.Counted*95, "instructions processed on %s", a.Kernel)
+	}
+}
+
+// written are kernels that were asked about programs which were written for rules.
+var written = []string{"5.10.262-amd64", "6.12.107-amd64", "6.17.13-amd64", "6.18.15-amd64", "6.18.44-amd64", "6.19.14-amd64", "7.0.13-amd64", "7.2.13-amd64"}
+
+// The verifier says exactly what kernels said of programs that were written to find out what they do: the verdict, the text and how far they went.
+func TestVerdictsOfWrittenPrograms(t *testing.T) {
+	all := replay(t, "testdata/written.jsonl.gz", written...).Agreements()
+	require.Len(t, all, len(written))
+	for _, a := range all {
+		assert.GreaterOrEqual(t, a.Judged, 38, a.Kernel)
+		assert.Equal(t, []int{a.BothRefuse, a.Counted}, []int{a.SameClass, a.Exact}, a.Kernel)
 	}
 }
 

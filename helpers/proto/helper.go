@@ -15,6 +15,8 @@ type Helper struct {
 	// Address is the kernel struct whose address is the result, if prototypes declare a number: "task_struct" for
 	// bpf_get_current_task.
 	Address string
+	// Locked is the level of lockdown from which kernels do not have the helper, or NotLocked.
+	Locked Lockdown
 	// Protos are the prototypes by program type and release, the most common first.
 	Protos []Proto
 }

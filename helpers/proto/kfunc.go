@@ -105,7 +105,7 @@ const (
 // kfuncs is indexed when first asked for.
 var kfuncs = sync.OnceValue(func() map[string]*Kfunc {
 	m := map[string]*Kfunc{}
-	for _, g := range [][]Kfunc{coreKfuncs, cpumaskKfuncs, systemKfuncs, schedextKfuncs, networkKfuncs, deviceKfuncs} {
+	for _, g := range [][]Kfunc{coreKfuncs, cpumaskKfuncs, systemKfuncs, schedextKfuncs, networkKfuncs, deviceKfuncs, kernelTestKfuncs} {
 		for i := range g {
 			m[g[i].Name] = &g[i]
 		}

@@ -20,6 +20,7 @@ var (
 	schedClsUses      = uses{{By: schedCls}}
 	cgroupUses        = uses{{By: sockAddr | cgroupSkb}, {From: r(6, 12), By: cgroupSock | sockopt | cgroupDevice | sysctl}, {From: r(6, 18), By: sockOps}}
 	tracingUses       = uses{{By: typedTypes | tracepoint | perfEvent}, {From: r(7, 2), By: rawTracepoint}}
+	kernelTestUses    = uses{{By: typed | schedCls}, {From: r(6, 12), By: tracepoint | perfEvent}, {From: r(7, 2), By: rawTracepoint}}
 	hidContextUses    = uses{{By: syscall}, {From: r(6, 12), By: structOpsAny}}
 	schedExtIdleUses  = uses{{Until: r(7, 2), By: structOps | tcpCC | tcpCCRelease}, {By: schedExt}, {From: r(6, 18), Until: r(7, 2), By: typedTypes | tracepoint | perfEvent}, {From: r(6, 18), By: syscall}}
 	// congestionUses: before kfuncs were registered by program type, the set was only for TCP congestion control.

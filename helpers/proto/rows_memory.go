@@ -4,13 +4,13 @@ import "github.com/bpfrun/bpfrun/uapi"
 
 // memoryRows are the helpers for memory and strings.
 var memoryRows = []Helper{
-	{ID: uapi.FuncProbeRead, Topic: "memory", Since: r(4, 1), Effects: Copies | CopiesUser, Protos: protos{
+	{ID: uapi.FuncProbeRead, Topic: "memory", Since: r(4, 1), Effects: Copies | CopiesUser, Locked: Confidentiality, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Only: OneMeaning, Uses: uses{{By: tracers}}},
 	}},
-	{ID: uapi.FuncProbeWriteUser, Topic: "memory", Since: r(4, 8), Protos: protos{
+	{ID: uapi.FuncProbeWriteUser, Topic: "memory", Since: r(4, 8), Locked: Integrity, Protos: protos{
 		{Args: args{anything, memIn, size}, Attr: GPLOnly, Uses: uses{{By: tracers}}},
 	}},
-	{ID: uapi.FuncProbeReadStr, Topic: "memory", Since: r(4, 11), Effects: Copies | CopiesUser | CopiesString, Protos: protos{
+	{ID: uapi.FuncProbeReadStr, Topic: "memory", Since: r(4, 11), Effects: Copies | CopiesUser | CopiesString, Locked: Confidentiality, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Only: OneMeaning, Uses: uses{{By: tracers}}},
 	}},
 	{ID: uapi.FuncStrtol, Topic: "strings", Since: r(5, 2), Protos: protos{
@@ -24,13 +24,13 @@ var memoryRows = []Helper{
 	{ID: uapi.FuncProbeReadUser, Topic: "memory", Since: r(5, 5), Effects: CopiesUser, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
-	{ID: uapi.FuncProbeReadKernel, Topic: "memory", Since: r(5, 5), Effects: Copies, Protos: protos{
+	{ID: uapi.FuncProbeReadKernel, Topic: "memory", Since: r(5, 5), Effects: Copies, Locked: Confidentiality, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
 	{ID: uapi.FuncProbeReadUserStr, Topic: "memory", Since: r(5, 5), Effects: CopiesUser | CopiesString, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
-	{ID: uapi.FuncProbeReadKernelStr, Topic: "memory", Since: r(5, 5), Effects: Copies | CopiesString, Protos: protos{
+	{ID: uapi.FuncProbeReadKernelStr, Topic: "memory", Since: r(5, 5), Effects: Copies | CopiesString, Locked: Confidentiality, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
 	{ID: uapi.FuncCopyFromUser, Topic: "memory", Since: r(5, 10), Effects: CopiesUser, Protos: protos{

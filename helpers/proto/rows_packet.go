@@ -57,7 +57,7 @@ var packetRows = []Helper{
 		{Args: args{ctx, anything, anything}, Uses: uses{{By: sched | lwtXmit | skSkb}}},
 	}},
 	{ID: uapi.FuncSkbPullData, Topic: "packets", Since: r(4, 9), Effects: ChangesPacket, Protos: protos{
-		{Args: args{ctx, anything}, Uses: uses{{Until: r(6, 1), By: lwtSeg6}, {By: (lwt &^ (lwtSeg6)) | sched | skSkb}, {From: r(6, 6), Until: r(6, 12), By: lwtSeg6}, {From: r(6, 18), Until: r(7, 2), By: lwtSeg6}}},
+		{Args: args{ctx, anything}, Uses: uses{{By: (lwt &^ lwtSeg6) | sched | skSkb}, {Until: r(7, 2), By: lwtSeg6}}},
 	}},
 	{ID: uapi.FuncCsumUpdate, Topic: "checksums", Since: r(4, 9), Protos: protos{
 		{Args: args{ctx, anything}, Uses: uses{{By: sched | lwtXmit}}},

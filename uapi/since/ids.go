@@ -243,8 +243,14 @@ const (
 	NoGlobalsUnderLock
 	// StaticCallsUnderLock (Linux 6.9, do_check): static functions can be called under a lock.
 	StaticCallsUnderLock
-	// VoidGlobals (Linux 7.0, btf_prepare_func_args): global functions may return void.
+	// VoidGlobals (Linux 7.2, btf_prepare_func_args): global functions may return void; their result cannot be read.
 	VoidGlobals
+	// GlobalThrowRange (Linux 7.2, check_return_code): exceptions that global functions throw are in the range of the program's return value.
+	GlobalThrowRange
+	// NonNullConstants (Linux 7.2, btf_check_func_arg_match): a constant 0 is not passed to a global function's argument that is not null.
+	NonNullConstants
+	// PacketArgs (Linux 7.2, btf_check_func_arg_match): pointers to packets are not passed as memory to global functions that may change the packet.
+	PacketArgs
 	// ReturnsByRange (Linux 6.8, prepare_func_exit): return values are compared by range instead of by known bits.
 	ReturnsByRange
 	// ReturnPrecise (Linux 6.8, check_return_code): a return value that is checked must be precise.
@@ -324,11 +330,21 @@ const (
 	XchgKeepsRCU
 	// KnownKeyLookup (Linux 6.14, check_helper_call): a lookup in an array with a constant key within bounds needs no null check.
 	KnownKeyLookup
+	// ContextMemArgs (Linux 7.2, check_reg_type): helpers take the context of syscall programs as memory.
+	ContextMemArgs
+	// BTFMemWrites (Linux 7.2, check_helper_mem_access): kernel objects that are passed as memory are checked by whether it is written.
+	BTFMemWrites
+	// LockdownWrites (Linux 5.14, bpf_tracing_func_proto): a kernel that is locked down has no bpf_probe_write_user.
+	LockdownWrites
+	// NoSeg6PullData (Linux 7.2, lwt_seg6local_func_proto): programs of type lwt_seg6local cannot pull packet data.
+	NoSeg6PullData
 	// InnerMapLookups (Linux 6.18, get_constant_map_key): this does not hold for arrays with BPF_F_INNER_MAP.
 	InnerMapLookups
 
 	// Kernel functions
 
+	// RefcountAtStart (Linux 7.2, check_kfunc_args): bpf_refcount_acquire takes objects at offset 0 only.
+	RefcountAtStart
 	// RCUProtectedKfuncs (Linux 6.18, check_kfunc_call): kfuncs that are protected by RCU are called in RCU sections, and their results are valid there.
 	RCUProtectedKfuncs
 	// KfuncResultsTrusted (Linux 6.18, check_kfunc_call): results of kfuncs are trusted.
@@ -422,6 +438,8 @@ const (
 	CwndStampWrites
 	// OffsetInBounds (Linux 7.0, adjust_ptr_min_max_vals): constant and variable offsets of a pointer form one range.
 	OffsetInBounds
+	// PacketEndMoves (Linux 7.2, adjust_ptr_min_max_vals): what is known of a packet pointer at or beyond the end is lost when a constant is added to it.
+	PacketEndMoves
 	// FlowKeysMath (Linux 5.15, adjust_ptr_min_max_vals): only constants are added to a pointer to flow keys.
 	FlowKeysMath
 	// NullRegisters (Linux 7.2, check_cond_jmp_op): a branch that compares a pointer with a register that is 0 is a null check.
@@ -483,7 +501,7 @@ const (
 	SleepableCgroupStorage
 	// SleepableQueues (Linux 6.8, check_map_prog_compatibility): programs that may sleep can use queues and stacks.
 	SleepableQueues
-	// SleepableProgArrays (Linux 6.18, check_map_prog_compatibility): programs that may sleep can use program arrays.
+	// SleepableProgArrays (Linux 7.0, check_map_prog_compatibility): programs that may sleep can use program arrays.
 	SleepableProgArrays
 	// SleepableTries (Linux 7.1, check_map_prog_compatibility): programs that may sleep can use tries and resizable hashes.
 	SleepableTries
@@ -596,6 +614,8 @@ const (
 	SleepableWords
 	// RegisterWords (Linux 7.0, check_kfunc_args): messages name arguments by register, R1 instead of arg#0.
 	RegisterWords
+	// AlignmentWords (Linux 7.2, check_generic_ptr_alignment): messages about alignment give the sum of a pointer's offsets.
+	AlignmentWords
 	// SessionWords (Linux 7.0, bpf_check_attach_target): messages about returns mention fsession.
 	SessionWords
 

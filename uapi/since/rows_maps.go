@@ -43,7 +43,7 @@ var mapsRows = [...]Row{
 		"programs that may sleep can use storage of cgroups"},
 	{"SleepableQueues", v6_8, nil, Memory, "check_map_prog_compatibility",
 		"programs that may sleep can use queues and stacks"},
-	{"SleepableProgArrays", v6_18, nil, Memory, "check_map_prog_compatibility",
+	{"SleepableProgArrays", v7_0, nil, Recorded, "check_map_prog_compatibility",
 		"programs that may sleep can use program arrays"},
 	{"SleepableTries", v7_1, nil, Memory, "check_map_prog_compatibility",
 		"programs that may sleep can use tries and resizable hashes"},

@@ -61,6 +61,8 @@ var memoryRows = [...]Row{
 		"congestion control may write snd_cwnd_stamp"},
 	{"OffsetInBounds", v7_0, nil, Memory, "adjust_ptr_min_max_vals",
 		"constant and variable offsets of a pointer form one range"},
+	{"PacketEndMoves", v7_2, nil, Memory, "adjust_ptr_min_max_vals",
+		"what is known of a packet pointer at or beyond the end is lost when a constant is added to it"},
 	{"FlowKeysMath", v5_15, nil, Memory, "adjust_ptr_min_max_vals",
 		"only constants are added to a pointer to flow keys"},
 	{"NullRegisters", v7_2, nil, Memory, "check_cond_jmp_op",

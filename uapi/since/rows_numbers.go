@@ -41,7 +41,7 @@ var numbersRows = [...]Row{
 		"a 32-bit copy of a number that fits in 32 bits has its identity"},
 	{"LinkedOffsets", v6_12, nil, Memory, "sync_linked_regs",
 		"scalars that differ by a constant stay linked"},
-	{"LinkedNegative", v7_0, nil, Memory, "sync_linked_regs",
+	{"LinkedNegative", v7_0, []Update{{v6_18, 44}}, Recorded, "sync_linked_regs",
 		"scalars that differ by a negative or 32-bit constant stay linked too"},
 	{"LinkedInSpills", v6_8, nil, Memory, "find_equal_scalars",
 		"copies in spills of less than 8 bytes are narrowed together with the compared register"},

@@ -27,6 +27,8 @@ var wordsRows = [...]Row{
 		"the message about programs that cannot sleep lists more types"},
 	{"RegisterWords", v7_0, nil, Memory, "check_kfunc_args",
 		"messages name arguments by register, R1 instead of arg#0"},
+	{"AlignmentWords", v7_2, nil, Memory, "check_generic_ptr_alignment",
+		"messages about alignment give the sum of a pointer's offsets"},
 	{"SessionWords", v7_0, nil, Memory, "bpf_check_attach_target",
 		"messages about returns mention fsession"},
 }

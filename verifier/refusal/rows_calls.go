@@ -47,6 +47,7 @@ var callsRows = [...]Row{
 	{Name: "R0NotScalarValue", Errno: uapi.EACCES, Text: "R0 not a scalar value", Why: scalarUse},
 	{Name: "NotScalar", Errno: 0, Text: "R%d is not a scalar", Why: badArg},
 	{Name: "ExpectsPointerCtx", Errno: 0, Text: "%s expects pointer to ctx", Why: badArg},
+	{Name: "PacketPointerButFuncMayChange", Errno: 0, Text: "%s is a packet pointer, but func#%d may change packet data", Why: badArg},
 	{Name: "ExpectedNonNULL", Errno: 0, Text: "%s is expected to be non-NULL", Why: nullAccess},
 	{Name: "NotPointerArenaScalar", Errno: 0, Text: "R%d is not a pointer to arena or scalar.", Why: opcode},
 	{Name: "TypeExpected", Errno: 0, Text: "R%d type=%s expected=%s, %s, %s", Why: badPointer},

@@ -32,6 +32,8 @@ var memoryRows = [...]Row{
 	{Name: "NoWriteSupportTcpSockOff", Errno: uapi.EACCES, Text: "no write support to tcp_sock at off %d", Why: structAccess},
 	{Name: "ConstantOutsideMap", Errno: uapi.EINVAL, Text: "", Why: valueRange},
 	{Name: "MisalignedPacketAccessOffSize", Errno: uapi.EACCES, Text: "misaligned packet access off %d+%s+%d+%d size %d", Why: packetWrite},
+	{Name: "MisalignedPacketAccess", Errno: uapi.EACCES, Text: "misaligned packet access off %d+%s+%d size %d", Why: packetWrite},
+	{Name: "MisalignedAccess", Errno: uapi.EACCES, Text: "misaligned %saccess off %s+%d size %d", Why: kfuncArgs},
 	{Name: "MisalignedAccessOffSize", Errno: uapi.EACCES, Text: "misaligned %saccess off %s+%d+%d size %d", Why: kfuncArgs},
 	{Name: "MinValueNegativeEitherUseUnsigned", Errno: uapi.EACCES, Text: "R%d min value is negative, either use unsigned index or do a if (index >=0) check.", Why: valueRange},
 	{Name: "MinValueOutsideAllowedMemoryRange", Errno: uapi.EACCES, Text: "R%d min value is outside of the allowed memory range", Why: valueRange},
