@@ -222,6 +222,9 @@ func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 		}
 	}
 	_, index := queried(msg)
+	if f := filterOf(g, msg); f.device != 0 {
+		index = f.device
+	}
 	if netns != 0 && (query || how == routeAsked) || index != 0 && c.simulatedDevice(0, &linkMessage{spec: network.Spec{Index: index}}) != nil {
 		if e := c.netnsQuery(g, ino, netns, msg); e != 0 {
 			s.answerNetlink(g, ino, msg, e)
