@@ -269,3 +269,20 @@ func TestKallsymsHasVariables(t *testing.T) {
 	defer s.Close()
 	assert.Equal(t, "D", types(s)["runqueues"])
 }
+
+// TestProgramsReadTheReleaseOfUname: the UTS namespace and the files say the same.
+func TestProgramsReadTheReleaseOfUname(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	const release = "6.12.107+deb13-amd64"
+	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec), Release: release})
+	require.NoError(t, err)
+	defer s.Close()
+	uts := s.Machine().Kernel().Variable("init_uts_ns")
+	require.NotNil(t, uts)
+	got, err := uts.String("name.release")
+	require.NoError(t, err)
+	assert.Equal(t, release, got)
+	b, _ := s.ReadFile("/proc/sys/kernel/osrelease")
+	assert.Equal(t, release+"\n", string(b))
+}
