@@ -20,6 +20,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 const tracing = "/sys/kernel/tracing/"
@@ -285,4 +286,16 @@ func TestProgramsReadTheReleaseOfUname(t *testing.T) {
 	assert.Equal(t, release, got)
 	b, _ := s.ReadFile("/proc/sys/kernel/osrelease")
 	assert.Equal(t, release+"\n", string(b))
+}
+
+// TestEventsFireRawTracepoints: an event by its full name runs the raw tracepoint programs of its tracepoint, if the system is right.
+func TestEventsFireRawTracepoints(t *testing.T) {
+	k := newCaller(t, newestKernel(t))
+	p := k.must(k.load(uapi.ProgTypeRawTracepoint, returning(0)))
+	fd, r := k.try(uapi.CmdRawTracepointOpen, field{0, k.text("sched_switch")}, field{8, p})
+	k.must(fd, r.errno)
+	for hook, want := range map[string]int{"sched_switch": 1, "sched/sched_switch": 1, "skb/sched_switch": 0} {
+		fired, _ := k.s.Fire(bpfsys.Event{Hook: hook})
+		assert.Len(t, fired, want, hook)
+	}
 }

@@ -70,7 +70,7 @@ func (m *Model) fillNamespace(b object.Builder) {
 		m.fillMountNamespace(b)
 	case "uts_namespace":
 		v := m.Version()
-		release := cmp.Or(m.release, strconv.FormatUint(uint64(v>>16), 10) + "." + strconv.FormatUint(uint64(v>>8&0xff), 10) + "." + strconv.FormatUint(uint64(v&0xff), 10))
+		release := cmp.Or(m.release, strconv.FormatUint(uint64(v>>16), 10)+"."+strconv.FormatUint(uint64(v>>8&0xff), 10)+"."+strconv.FormatUint(uint64(v&0xff), 10))
 		machine := map[string]string{"x86": "x86_64", "arm64": "aarch64", "riscv": "riscv64", "arm": "armv7l", "s390": "s390x"}[m.Arch()]
 		b.Text("name.sysname", "Linux")
 		b.Text("name.nodename", b.Word("host"))
