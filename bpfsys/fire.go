@@ -210,6 +210,9 @@ func matches(h *attachment, hook string) bool {
 		// A user space function matches by its file alone, because its offset changes with each build.
 		return at == "" || strings.HasPrefix(to, strings.TrimPrefix(at, "/")+":")
 	}
+	if system, event, ok := strings.Cut(hook, "/"); ok && event == to && slices.Contains([]string{"tp_btf", "raw_tp", "raw_tracepoint"}, strings.TrimSuffix(word, ".w")) {
+		return slices.Contains(kernel.EventSystems(event), system)
+	}
 	if h.place.kind != noPlace {
 		return hook == h.place.at.String()
 	}

@@ -50,6 +50,9 @@ func (s *System) symbols() (list []symbol) {
 				list = append(list, symbol{addr, 'T', s.target.BTF.Name(id)})
 			}
 		}
+		if len(list) > 0 { // perf relates its addresses to the start of the kernel's text
+			list = append(list, symbol{list[0].addr, 'T', "_stext"}, symbol{list[0].addr, 'T', "_text"}, symbol{list[len(list)-1].addr + kernel.FunctionSize, 'T', "_etext"})
+		}
 		perCPU := byte('D')
 		if s.target.Arch == "x86" && !s.has(since.PerCPUAddresses) {
 			perCPU = 'A'

@@ -58,6 +58,7 @@ const perfAttrSize = 64
 func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, group int32, flags uint64) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.follow()
 	head := make([]byte, 8)
 	if !c.Read(addr, head) {
 		return fail(uapi.EFAULT)
@@ -244,6 +245,7 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 	if request>>8&0xff != '$' {
 		return fail(uapi.ENOTTY)
 	}
+	s.follow()
 	switch req := uapi.PerfIoctl(request); req {
 	case uapi.PerfIoctlEnable, uapi.PerfIoctlDisable:
 		for _, o := range e.affected(arg) {

@@ -134,6 +134,7 @@ func isTask(fields map[string]any, tid uint32) bool {
 func (s *System) PerfRead(c Caller, e *PerfEvent, addr, room uint64) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.follow()
 	b := s.readEvent(e)
 	if room < uint64(len(b)) {
 		return fail(uapi.ENOSPC)

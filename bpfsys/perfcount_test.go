@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -227,4 +228,22 @@ func TestArraysKeepEventsOnlyWhenAsked(t *testing.T) {
 			assert.Equal(t, -int32(c.after), run())
 		})
 	}
+}
+
+// TestCountsFollowTheHostsClock: without events, time passes between the enabling of an event and its reading.
+func TestCountsFollowTheHostsClock(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	now := uint64(1e9)
+	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec), Clock: func() bpfsys.Times { return bpfsys.Times{Boot: now, Mono: now, Real: now} }})
+	require.NoError(t, err)
+	defer s.Close()
+	c := &task{s: s, base: base, mem: make([]byte, 256)}
+	copy(c.mem, countAttr(uapi.PerfTypeSoftware, 0, 1)) // the CPU's clock, and PERF_FORMAT_TOTAL_TIME_ENABLED
+	r := s.PerfEventOpen(c, base, -1, 0, -1, 0)
+	require.Zero(t, r.Errno)
+	now += 5e6
+	require.Zero(t, s.PerfRead(c, r.File.Object.(*bpfsys.PerfEvent), base+200, 56).Errno)
+	assert.EqualValues(t, 5e6, le.Uint64(c.mem[200:]), "cpu-clock")
+	assert.EqualValues(t, 5e6, le.Uint64(c.mem[208:]), "time enabled")
 }

@@ -114,6 +114,7 @@ func New(cfg Config) (*System, error) {
 		s.cfg.DeviceNamed = func(name string) bool { return name == "lo" }
 	}
 	s.net = network.New(network.Host{Index: s.cfg.HasDevice, Name: s.cfg.DeviceNamed})
+	s.machine.Kernel().SetRelease(s.unameRelease())
 	s.fs.init()
 	if t.BTF != nil {
 		s.vmlinux = s.kernelBTF("vmlinux", t.BTF)

@@ -2,11 +2,13 @@ package bpfsys_test
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 const tracing = "/sys/kernel/tracing/"
@@ -181,6 +184,14 @@ func TestReadingDirectoriesOfTracefs(t *testing.T) {
 }
 
 func TestProbesThatTracefsDefines(t *testing.T) {
+	symbols, _ := embeddedSystem(t).ReadFile("/proc/kallsyms")
+	address := map[string]uint64{}
+	for l := range strings.Lines(string(symbols)) {
+		if f := strings.Fields(l); f[2] == "_text" || f[2] == "vfs_read" {
+			address[f[2]], _ = strconv.ParseUint(f[0], 16, 64)
+		}
+	}
+	distance := address["vfs_read"] - address["_text"]
 	for _, c := range []struct {
 		line, event, listed string
 		user                bool
@@ -193,6 +204,8 @@ func TestProbesThatTracefsDefines(t *testing.T) {
 		{"p /bin/bash:0x1234", "uprobes/p_bash_0x1234", "p:uprobes/p_bash_0x1234 /bin/bash:0x1234", true},
 		{"r:e /lib/libc-2.so.6:0x10", "uprobes/e", "r:uprobes/e /lib/libc-2.so.6:0x10", true},
 		{"p /lib/libc-2.so.6:0x10", "uprobes/p_libc_0x10", "p:uprobes/p_libc_0x10 /lib/libc-2.so.6:0x10", true},
+		{"p:g/e _text+" + fmt.Sprint(distance), "g/e", "p:g/e _text+" + fmt.Sprint(distance), false},
+		{"p:g/e _text+99999999", "", "", false},
 		{"p no_such_function", "", "", false},
 		{"p asm_exc_page_fault", "", "", false},
 		{"q:g/e vfs_read", "", "", false},
@@ -247,7 +260,7 @@ func TestKallsymsHasVariables(t *testing.T) {
 		return out
 	}
 	have := types(embeddedSystem(t))
-	for name, typ := range map[string]string{"vfs_read": "T", "init_task": "D", "jiffies": "D", "runqueues": "A", "bpf_prog_active": "A", "__tracepoint_sched_switch": "D", "__tracepoint_pelt_cfs_tp": "D"} {
+	for name, typ := range map[string]string{"vfs_read": "T", "_stext": "T", "_etext": "T", "init_task": "D", "jiffies": "D", "runqueues": "A", "bpf_prog_active": "A", "__tracepoint_sched_switch": "D", "__tracepoint_pelt_cfs_tp": "D"} {
 		assert.Equal(t, typ, have[name], name)
 	}
 	spec, err := testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz")
@@ -256,4 +269,33 @@ func TestKallsymsHasVariables(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	assert.Equal(t, "D", types(s)["runqueues"])
+}
+
+// TestProgramsReadTheReleaseOfUname: the UTS namespace and the files say the same.
+func TestProgramsReadTheReleaseOfUname(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	const release = "6.12.107+deb13-amd64"
+	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec), Release: release})
+	require.NoError(t, err)
+	defer s.Close()
+	uts := s.Machine().Kernel().Variable("init_uts_ns")
+	require.NotNil(t, uts)
+	got, err := uts.String("name.release")
+	require.NoError(t, err)
+	assert.Equal(t, release, got)
+	b, _ := s.ReadFile("/proc/sys/kernel/osrelease")
+	assert.Equal(t, release+"\n", string(b))
+}
+
+// TestEventsFireRawTracepoints: an event by its full name runs the raw tracepoint programs of its tracepoint, if the system is right.
+func TestEventsFireRawTracepoints(t *testing.T) {
+	k := newCaller(t, newestKernel(t))
+	p := k.must(k.load(uapi.ProgTypeRawTracepoint, returning(0)))
+	fd, r := k.try(uapi.CmdRawTracepointOpen, field{0, k.text("sched_switch")}, field{8, p})
+	k.must(fd, r.errno)
+	for hook, want := range map[string]int{"sched_switch": 1, "sched/sched_switch": 1, "skb/sched_switch": 0} {
+		fired, _ := k.s.Fire(bpfsys.Event{Hook: hook})
+		assert.Len(t, fired, want, hook)
+	}
 }

@@ -91,10 +91,17 @@ func (s *System) traceProbe(ret, user bool, where string) (p traceProbe, ok bool
 		if n, err := strconv.ParseUint(off, 0, 64); err == nil {
 			p.offset = n
 		}
-		if target = sym; !s.hasFunction(sym) || kernel.NotProbed(sym) {
+		p.symbol, target = sym, sym
+		if sym == "_text" || sym == "_stext" { // perf names all places by their distance from the start of the kernel
+			k := s.machine.Kernel()
+			if list := k.Functions(); len(list) > 0 {
+				start, _ := k.FuncAddr(list[0])
+				target, p.offset, _ = k.SymbolAt(start + p.offset)
+			}
+		}
+		if !s.hasFunction(target) || kernel.NotProbed(target) {
 			return p, false
 		}
-		p.symbol = sym
 	}
 	p.hook = machine.Hook{AttachTo: target, Section: probeSection(kind, p.ret) + "/" + target}
 	return p, true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	osexec "os/exec"
 	"regexp"
 	"runtime"
 	"slices"
@@ -231,4 +232,43 @@ func hostRoutesTool() error {
 	fmt.Println("neighbor", unix.ErrnoName(e))
 	fmt.Println("neighbors", slices.ContainsFunc(list(unix.RTM_GETNEIGH), func(l string) bool { return strings.Contains(l, "1=cb007109 2=020000000009") }))
 	return nil
+}
+
+// TestIproute2ListsRoutes runs a script of iproute2, in the namespace of the host and in a simulated one.
+func TestIproute2ListsRoutes(t *testing.T) {
+	if _, err := osexec.LookPath("ip"); err != nil {
+		t.Skip("iproute2 is not installed")
+	}
+	const script = `set -e
+ip link add d0 type dummy
+ip link set d0 up
+ip addr add 10.9.8.7/24 dev d0
+ip route add 203.0.113.0/24 via 10.9.8.1
+ip route add 198.51.100.0/24 dev d0 metric 7
+ip neigh add 10.9.8.1 lladdr 02:00:00:00:00:01 dev d0
+ip route show dev d0
+ip route get 203.0.113.5 | head -1
+ip route show table local dev d0
+ip neigh show dev d0
+ip -br addr show dev d0 | tr -s ' '
+ip -s link show dev d0 | grep -c -E 'RX:|TX:'
+ip neigh del 10.9.8.1 dev d0
+ip route del 203.0.113.0/24
+ip route show dev d0
+ip route add 192.0.2.0/24 via 172.31.255.9 dev d0 || echo refused
+ip route del 203.0.113.0/24 dev d0 || echo again`
+	r := start(t, "", "", func(c *Config) { c.Args, c.Root = []string{"/bin/sh", "-c", script}, true })
+	assert.Equal(t, `10.9.8.0/24 proto kernel scope link src 10.9.8.7 
+198.51.100.0/24 scope link metric 7 
+203.0.113.0/24 via 10.9.8.1 
+203.0.113.5 via 10.9.8.1 dev d0 src 10.9.8.7 uid 0 
+local 10.9.8.7 proto kernel scope host src 10.9.8.7 
+broadcast 10.9.8.255 proto kernel scope link src 10.9.8.7 
+10.9.8.1 lladdr 02:00:00:00:00:01 PERMANENT 
+d0 UNKNOWN 10.9.8.7/24 
+2
+10.9.8.0/24 proto kernel scope link src 10.9.8.7 
+198.51.100.0/24 scope link metric 7 
+Error: Nexthop has invalid gateway.
+`, strings.ReplaceAll(strings.ReplaceAll(r.out, "RTNETLINK answers: Network is unreachable\nrefused\n", "Error: Nexthop has invalid gateway.\n"), "RTNETLINK answers: No such process\nagain\n", ""), "%s", r.notes)
 }

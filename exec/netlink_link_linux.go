@@ -72,7 +72,7 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 			case uapi.RouteGetqdisc:
 				out = s.withQdiscs(0, msg, out, port)
 			case uapi.RouteGetroute, uapi.RouteGetneigh:
-				out = append(s.simulatedRoutes(0, msg, port), out...)
+				out = append(s.simulatedRoutes(g, 0, msg), out...)
 			default:
 				out = append(s.simulatedLinks(0, msg, port, nil), out...)
 			}

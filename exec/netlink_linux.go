@@ -48,20 +48,30 @@ const (
 
 // route returns a copy of descriptor fd and its inode; ok is false when it is not a NETLINK_ROUTE socket. The caller closes the copy.
 func (c *call) route(fd int32) (int, uint64, bool) {
+	g, ino, protocol, ok := c.netlinkSocket(fd)
+	if ok && protocol != unix.NETLINK_ROUTE {
+		unix.Close(g)
+		return -1, 0, false
+	}
+	return g, ino, ok
+}
+
+// netlinkSocket returns a copy of descriptor fd, its inode and its protocol; ok is false when it is no netlink socket. The caller closes the copy.
+func (c *call) netlinkSocket(fd int32) (g int, ino uint64, protocol int, ok bool) {
 	g, err := c.s.grab(c.n, fd)
 	if err != nil {
-		return -1, 0, false
+		return -1, 0, 0, false
 	}
 	d, err := unix.GetsockoptInt(g, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err == nil && d == unix.AF_NETLINK {
 		p, err := unix.GetsockoptInt(g, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 		var st unix.Stat_t
-		if err == nil && p == unix.NETLINK_ROUTE && unix.Fstat(g, &st) == nil {
-			return g, st.Ino, true
+		if err == nil && unix.Fstat(g, &st) == nil {
+			return g, st.Ino, p, true
 		}
 	}
 	unix.Close(g)
-	return -1, 0, false
+	return -1, 0, 0, false
 }
 
 // maxNetlink limits the bytes of a message.
@@ -70,7 +80,10 @@ const maxNetlink = 64 << 10
 func (c *call) sendto() {
 	g, ino, ok := c.route(c.fd(0))
 	if !ok {
-		c.s.host(c.n)
+		c.generic(func() ([]byte, bool) {
+			msg := make([]byte, min(c.arg(2), maxNetlink))
+			return msg, c.Read(c.arg(1), msg)
+		})
 		return
 	}
 	defer unix.Close(g)
@@ -90,7 +103,10 @@ func (c *call) sendto() {
 func (c *call) sendmsg() {
 	g, ino, ok := c.route(c.fd(0))
 	if !ok {
-		c.s.host(c.n)
+		c.generic(func() ([]byte, bool) {
+			msg, e := c.gather(c.arg(1))
+			return msg, e == 0
+		})
 		return
 	}
 	defer unix.Close(g)
@@ -222,6 +238,9 @@ func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 		}
 	}
 	_, index := queried(msg)
+	if f := filterOf(g, msg); f.device != 0 {
+		index = f.device
+	}
 	if netns != 0 && (query || how == routeAsked) || index != 0 && c.simulatedDevice(0, &linkMessage{spec: network.Spec{Index: index}}) != nil {
 		if e := c.netnsQuery(g, ino, netns, msg); e != 0 {
 			s.answerNetlink(g, ino, msg, e)
@@ -342,7 +361,7 @@ func (c *call) waiting() (uint64, []byte, bool) {
 	if len(c.s.replies) == 0 {
 		return 0, nil, false
 	}
-	g, ino, ok := c.route(c.fd(0))
+	g, ino, _, ok := c.netlinkSocket(c.fd(0))
 	if !ok {
 		return 0, nil, false
 	}

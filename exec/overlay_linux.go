@@ -22,7 +22,7 @@ import (
 const classNet = "/sys/class/net"
 
 // taskPath returns the path below /proc of a place in the directory of a task that events made. A process of the session has its own directory, also if an event's task has
-// the same id.
+// the same id, and none once it has ended: system calls of processes, too, make tasks that programs see.
 func (s *supervisor) taskPath(p string) (string, bool) {
 	rest, ok := strings.CutPrefix(p, "/proc/")
 	if !ok || rest == "" || rest[0] < '1' || rest[0] > '9' {
@@ -33,7 +33,7 @@ func (s *supervisor) taskPath(p string) (string, bool) {
 	if err != nil || !s.sys.HasTask(id) {
 		return "", false
 	}
-	if p := s.procs[id]; p != nil && alive(p.pidfd) {
+	if s.seen[id] {
 		return "", false
 	}
 	return rest, true

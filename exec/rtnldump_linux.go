@@ -13,6 +13,9 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
+// Sizes of struct rtnl_link_stats64 and struct rtnl_link_stats.
+const linkStats64Size, linkStatsSize = 200, 96
+
 // linkBody returns the message of a simulated device without its header (rtnl_fill_ifinfo).
 func (s *supervisor) linkBody(d *network.Device, xdp []byte) []byte {
 	b := make([]byte, ifinfomsgSize)
@@ -48,6 +51,8 @@ func (s *supervisor) linkBody(d *network.Device, xdp []byte) []byte {
 	}
 	b = appendAttribute(b, unix.IFLA_ADDRESS, d.Address[:])
 	b = appendAttribute(b, unix.IFLA_BROADCAST, d.Broadcast())
+	b = appendAttribute(b, unix.IFLA_STATS64, make([]byte, linkStats64Size)) // packets do not travel
+	b = appendAttribute(b, unix.IFLA_STATS, make([]byte, linkStatsSize))
 	b = appendAttribute(b, iflaXDP|unix.NLA_F_NESTED, xdp)
 	if d.Ethernet() {
 		info := appendAttribute(nil, unix.IFLA_INFO_KIND, append([]byte(d.Kind), 0))
@@ -151,7 +156,7 @@ func (c *call) netnsQuery(g int, ino uint64, netns uint32, msg []byte) unix.Errn
 		case uapi.RouteGetqdisc:
 			out = s.withQdiscs(netns, msg, nil, port)
 		case uapi.RouteGetroute, uapi.RouteGetneigh:
-			out = s.simulatedRoutes(netns, msg, port)
+			out = s.simulatedRoutes(g, netns, msg)
 		default: // rules and others: there are none
 		}
 		s.queue(g, ino, msg, nlmsgDone, unix.NLM_F_MULTI, make([]byte, 4))

@@ -296,8 +296,47 @@ func neighborBody(d *network.Device, x *network.Neighbor) []byte {
 	return appendAttribute(b, unix.NDA_CACHEINFO, make([]byte, 16))
 }
 
+// listFilter is what a socket with NETLINK_GET_STRICT_CHK chooses of a list of routes or neighbors. 0 chooses all.
+type listFilter struct{ device, table uint32 }
+
+func filterOf(g int, msg []byte) (f listFilter) {
+	typ, body := uapi.RouteMessage(le.Uint16(msg[4:])), msg[nlmsgHdrSize:]
+	strict, err := unix.GetsockoptInt(g, unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK)
+	if err != nil || strict == 0 || le.Uint16(msg[6:])&unix.NLM_F_DUMP == 0 || len(body) < rtmsgSize {
+		return f
+	}
+	device, table := uint16(unix.RTA_OIF), uint16(unix.RTA_TABLE)
+	switch typ {
+	case uapi.RouteGetroute:
+		f.table = uint32(body[4])
+	case uapi.RouteGetneigh:
+		f.device, device, table = le.Uint32(body[4:]), unix.NDA_IFINDEX, 0
+	default:
+		return f
+	}
+	attributes(body[rtmsgSize:], func(typ uint16, data []byte) {
+		switch {
+		case len(data) < 4:
+		case typ == device:
+			f.device = le.Uint32(data)
+		case typ == table:
+			f.table = le.Uint32(data)
+		}
+	})
+	return f
+}
+
+// takes reports whether something of a device and a table is listed.
+func (f listFilter) takes(device, table uint32) bool {
+	return (f.device == 0 || f.device == device) && (f.table == 0 || f.table == table)
+}
+
 // simulatedRoutes returns the messages that list the routes or the neighbors of simulated devices, which answer RTM_GETROUTE and RTM_GETNEIGH.
-func (s *supervisor) simulatedRoutes(netns uint32, msg []byte, port uint32) (out []byte) {
+func (s *supervisor) simulatedRoutes(g int, netns uint32, msg []byte) (out []byte) {
+	port, f, flags := portOf(g), filterOf(g, msg), uint16(unix.NLM_F_MULTI)
+	if f != (listFilter{}) {
+		flags |= unix.NLM_F_DUMP_FILTERED
+	}
 	family := byte(0)
 	if len(msg) > nlmsgHdrSize {
 		family = msg[nlmsgHdrSize]
@@ -309,14 +348,16 @@ func (s *supervisor) simulatedRoutes(netns uint32, msg []byte, port uint32) (out
 			}
 			if uapi.RouteMessage(le.Uint16(msg[4:])) == uapi.RouteGetroute {
 				for _, r := range n.Routes(netns, is4) {
-					out = append(out, header(msg, port, uapi.RouteNewroute, unix.NLM_F_MULTI, routeBody(r))...)
+					if f.takes(r.Device.Index, r.Table) {
+						out = append(out, header(msg, port, uapi.RouteNewroute, flags, routeBody(r))...)
+					}
 				}
 				continue
 			}
 			for _, d := range n.Devices(netns) {
 				for _, x := range d.Neighbors {
-					if x.Addr.Is4() == is4 {
-						out = append(out, header(msg, port, uapi.RouteNewneigh, unix.NLM_F_MULTI, neighborBody(d, x))...)
+					if x.Addr.Is4() == is4 && f.takes(d.Index, f.table) {
+						out = append(out, header(msg, port, uapi.RouteNewneigh, flags, neighborBody(d, x))...)
 					}
 				}
 			}

@@ -62,6 +62,11 @@ type supervisor struct {
 	workDirs     []workDir
 	workDirIDs   map[workDir]int
 
+	// seen are the ids of processes that ever made a notified call.
+	seen map[int]bool
+	// ethtoolFamily is the number of the host's family ethtool of generic netlink: 0 until it was asked for, -1 if there is none.
+	ethtoolFamily int
+
 	quiet    quiet
 	lives    lives
 	step     int // index of the next step of the events

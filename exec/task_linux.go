@@ -48,6 +48,12 @@ func (s *supervisor) processOf(pid uint32) *process {
 			fd = -1
 		}
 		p = &process{tgid: tgid, pidfd: fd}
+		if s.seen == nil {
+			s.seen = map[int]bool{}
+		}
+		if len(s.seen) < maxSeen {
+			s.seen[tgid] = true
+		}
 		if len(s.procs) >= s.manyProcs {
 			s.forget()
 			s.manyProcs = max(2*len(s.procs), minProcs)
@@ -60,6 +66,9 @@ func (s *supervisor) processOf(pid uint32) *process {
 	s.threads[pid] = p
 	return p
 }
+
+// maxSeen limits the processes that are remembered after their end.
+const maxSeen = 1 << 20
 
 // minProcs is the number of processes from which on those that have ended are looked for.
 const minProcs = 64

@@ -81,5 +81,8 @@ func (k *Kernel) HashPointer(addr uint64) uint64 {
 // FunctionSize is how many bytes each function of the simulated kernel's text takes.
 const FunctionSize = window.TextStride
 
+// EventSystems returns the systems in which kernels have an event of that name.
+func EventSystems(event string) []string { return hook.EventSystems(event) }
+
 // NotProbed reports whether kernels refuse kprobes on a function.
 func NotProbed(function string) bool { return hook.NotProbed(function) }

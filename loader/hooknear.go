@@ -256,6 +256,9 @@ func (t *Target) Misspelt(hook string) []string {
 	case dotted:
 		h, shown = tracepoints, category+"/"
 	default:
+		if s, _ := progtype.ParseSection(hook); s != nil { // all programs of a type: perf_event
+			return nil
+		}
 		if _, _, isTrace := t.find(btf.KindTypedef, tracePrefix+name, ""); isTrace {
 			return nil
 		}

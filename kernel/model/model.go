@@ -16,6 +16,7 @@ type Model struct {
 	*window.User  `snapshot:"fixed"`
 
 	subsystems   map[string]uint64                          `snapshot:"fixed"` // numbers of the target's controllers, once needed
+	release      string                                     `snapshot:"fixed"` // as uname(2) gives it, if it is known
 	cpu          int                                        // of the run
 	current      []*object.Object                           // running task by CPU
 	areas        undo.Map[*object.Object, []*object.Object] // memory areas of the mm_structs for which they were set

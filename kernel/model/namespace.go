@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -35,6 +36,9 @@ func (m *Model) fillNsproxy(b object.Builder) {
 	}
 }
 
+// SetRelease sets the release that uname(2) gives, before anything asks for it; else it is made of the version's numbers.
+func (m *Model) SetRelease(release string) { m.release = release }
+
 // fillNamespace sets the number of a namespace, and the names in a UTS namespace.
 func (m *Model) fillNamespace(b object.Builder) {
 	typ := b.Object.TypeName()
@@ -66,7 +70,7 @@ func (m *Model) fillNamespace(b object.Builder) {
 		m.fillMountNamespace(b)
 	case "uts_namespace":
 		v := m.Version()
-		release := strconv.FormatUint(uint64(v>>16), 10) + "." + strconv.FormatUint(uint64(v>>8&0xff), 10) + "." + strconv.FormatUint(uint64(v&0xff), 10)
+		release := cmp.Or(m.release, strconv.FormatUint(uint64(v>>16), 10)+"."+strconv.FormatUint(uint64(v>>8&0xff), 10)+"."+strconv.FormatUint(uint64(v&0xff), 10))
 		machine := map[string]string{"x86": "x86_64", "arm64": "aarch64", "riscv": "riscv64", "arm": "armv7l", "s390": "s390x"}[m.Arch()]
 		b.Text("name.sysname", "Linux")
 		b.Text("name.nodename", b.Word("host"))
