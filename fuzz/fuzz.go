@@ -112,6 +112,9 @@ type entry struct {
 	edges []edge // what it reached first
 	tried uint64 // inputs made from it
 	insns uint64
+	// asks means that it looks for an element that events before it may make; asked is how large the corpus was when they were looked for.
+	asks  bool
+	asked int
 }
 
 // New prepares a search: it makes the seeds and finds out what is input. Close releases the machines.

@@ -142,3 +142,16 @@ func TestSameSeedSameFiles(t *testing.T) {
 	assert.NotEmpty(t, trees[0])
 	assert.Equal(t, trees[0], trees[1])
 }
+
+// TestAsksForWhatEventsMade: a lookup in a map that only another program fills succeeds after an event of that program, with the key that it made and
+// the constants that it needs.
+func TestAsksForWhatEventsMade(t *testing.T) {
+	all, err := fuzz.Varied(nil, nil)
+	require.NoError(t, err)
+	r := search(t, "../examples/nat/nat.bpf.o", fuzz.Options{Runs: 20_000, Seed: 1, Workers: 1, Vary: all})
+	for _, p := range r.Programs {
+		if p.Name == "inbound" {
+			assert.GreaterOrEqual(t, p.Reached, 20, "%+v", p.Unreached)
+		}
+	}
+}

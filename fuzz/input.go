@@ -152,6 +152,27 @@ func (in *Input) bounded() error {
 // maxAfter is the longest time between two events.
 const maxAfter = 24 * time.Hour
 
+// insert puts the events of another input before the last one, with what they need: what both have stays as it is.
+func (in *Input) insert(from *Input) {
+	from = from.clone()
+	in.Events = slices.Insert(in.Events, len(in.Events)-1, from.Events...)
+	for _, e := range from.Maps {
+		if !slices.ContainsFunc(in.Maps, func(o Element) bool { return o.Map == e.Map && string(o.Key) == string(e.Key) }) && len(in.Maps) < maxElements {
+			in.Maps = append(in.Maps, e)
+		}
+	}
+	for _, v := range from.Globals {
+		if !slices.ContainsFunc(in.Globals, func(o Variable) bool { return o.Name == v.Name }) && len(in.Globals) < maxNumbers {
+			in.Globals = append(in.Globals, v)
+		}
+	}
+	for _, n := range from.Fields {
+		if !slices.ContainsFunc(in.Fields, func(o Number) bool { return o.Name == n.Name }) && len(in.Fields) < maxNumbers {
+			in.Fields = append(in.Fields, n)
+		}
+	}
+}
+
 // setNumber sets a number by name, nth of several.
 func setNumber(list []Number, name string, v uint64) []Number {
 	for i := range list {

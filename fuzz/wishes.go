@@ -30,7 +30,8 @@ type spot struct {
 }
 
 // explore runs an input once more, one instruction after the other, and tries inputs with which its comparisons go the other way.
-func (w *worker) explore(ctx context.Context, in *Input) error {
+func (w *worker) explore(ctx context.Context, e *entry) error {
+	in := e.in
 	list, err := w.sides(in)
 	if err != nil {
 		return nil //nolint:nilerr // it has been run before
@@ -38,18 +39,24 @@ func (w *worker) explore(ctx context.Context, in *Input) error {
 	for at := range in.Events {
 		cut := in.clone()
 		cut.Events = cut.Events[:at+1]
-		tries, err := w.wishes(ctx, list[0], cut)
+		took, err := w.comparisons(ctx, list[0], cut)
 		if err != nil {
 			return err
 		}
-		for _, change := range tries {
-			if ctx.Err() != nil || w.f.spent() {
-				return nil
+		tries := w.wishes(list[0], cut, took)
+		rest := in.Events[at+1:]
+		for _, c := range tries {
+			next, err := w.attempt(ctx, list[0], cut, rest, c)
+			if err != nil || next == nil {
+				return err
 			}
-			next := cut.clone()
-			change(list[0], next)
-			next.Events = append(next.Events, in.clone().Events[at+1:]...)
-			if err := w.try(ctx, next); err != nil {
+			if c.kind != makes {
+				continue
+			}
+			w.f.mu.Lock()
+			e.asks = true
+			w.f.mu.Unlock()
+			if err := w.ask(ctx, next, rest, took); err != nil {
 				return err
 			}
 		}
@@ -57,9 +64,88 @@ func (w *worker) explore(ctx context.Context, in *Input) error {
 	return nil
 }
 
-// wishes lists changes of an input with which its last event takes branches that no run took.
-func (w *worker) wishes(ctx context.Context, s *side, in *Input) ([]func(*side, *Input), error) {
-	f, m := w.f, s.whole.Machine()
+// ask tries inputs whose last event asks for an element that the events before it made now. What they needed may have turned the last event away
+// from the lookup: took are the comparisons with which it got there.
+func (w *worker) ask(ctx context.Context, in *Input, rest []Event, took []search.Comparison) error {
+	type place struct {
+		program string
+		pc      int
+	}
+	was := map[place]bool{}
+	for i := len(took) - 1; i >= 0; i-- {
+		was[place{took[i].Program.Name, took[i].PC}] = took[i].Taken // the first time
+	}
+	const turns = 4
+	for range turns {
+		sides, err := w.sides(in) // other constants need another machine
+		if err != nil {
+			return nil //nolint:nilerr // these values cannot be loaded
+		}
+		s := sides[0]
+		list, err := w.comparisons(ctx, s, in)
+		if err != nil {
+			return err
+		}
+		turned := slices.IndexFunc(list, func(c search.Comparison) bool {
+			taken, ok := was[place{c.Program.Name, c.PC}]
+			return ok && taken != c.Taken
+		})
+		if turned < 0 || len(list[turned].Wishes) > 0 && list[turned].Wishes[0].Kind == search.Element {
+			for _, cmp := range list {
+				for _, wish := range cmp.Wishes {
+					for _, c := range s.matching(in, wish) {
+						if next, err := w.attempt(ctx, s, in, rest, c); err != nil || next == nil {
+							return err
+						}
+					}
+				}
+			}
+			return nil
+		}
+		back := slices.IndexFunc(list[turned].Wishes, func(wish search.Wish) bool {
+			at, ok := s.locate(in, wish)
+			return ok && w.f.varied(at)
+		})
+		if back < 0 || ctx.Err() != nil || w.f.spent() {
+			return nil
+		}
+		wish := list[turned].Wishes[back]
+		at, _ := s.locate(in, wish)
+		in = in.clone()
+		w.f.grant(s, in, at, wish)
+	}
+	return nil
+}
+
+// attempt tries an input with a change, and with the events that follow it. It returns the changed input, nil if the search is over.
+func (w *worker) attempt(ctx context.Context, s *side, in *Input, rest []Event, c change) (*Input, error) {
+	if ctx.Err() != nil || w.f.spent() {
+		return nil, nil
+	}
+	next := in.clone()
+	c.do(s, next)
+	whole := next.clone()
+	whole.Events = append(whole.Events, (&Input{Events: rest}).clone().Events...)
+	return next, w.try(ctx, whole)
+}
+
+// A change makes an input one with which the last event takes another branch.
+type change struct {
+	kind changeKind
+	do   func(*side, *Input)
+}
+
+type changeKind uint8
+
+const (
+	sets    changeKind = iota // a value that is compared
+	makes                     // an event that makes the element that is looked up
+	matches                   // the key of an element that exists
+)
+
+// comparisons lists those of the last event of an input. The machine is left as the event leaves it.
+func (w *worker) comparisons(ctx context.Context, s *side, in *Input) ([]search.Comparison, error) {
+	m := s.whole.Machine()
 	if m.Memory().ByteOrder() != binary.LittleEndian {
 		return nil, nil
 	}
@@ -68,8 +154,14 @@ func (w *worker) wishes(ctx context.Context, s *side, in *Input) ([]func(*side, 
 	if _, err := s.examine(ctx, in, len(in.Events)-1, c); err != nil {
 		return nil, err
 	}
-	var out []func(*side, *Input)
-	for _, cmp := range c.Comparisons() {
+	return c.Comparisons(), nil
+}
+
+// wishes lists changes of an input with which its last event, whose comparisons are given, takes branches that no run took.
+func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []change {
+	f := w.f
+	var out []change
+	for _, cmp := range comparisons {
 		want := edge{cmp.Program.Name, cmp.PC, !cmp.Taken}
 		f.mu.Lock()
 		known := f.reached[want]
@@ -79,6 +171,7 @@ func (w *worker) wishes(ctx context.Context, s *side, in *Input) ([]func(*side, 
 		}
 		var needs []string
 		for _, wish := range cmp.Wishes {
+			out = append(out, s.matching(in, wish)...)
 			sp, ok := s.locate(in, wish)
 			if !ok {
 				continue
@@ -92,7 +185,7 @@ func (w *worker) wishes(ctx context.Context, s *side, in *Input) ([]func(*side, 
 				continue
 			}
 			needs = append(needs, need(cmp, sp, wish, true))
-			out = append(out, func(s *side, in *Input) { f.grant(s, in, sp, wish) })
+			out = append(out, change{sets, func(s *side, in *Input) { f.grant(s, in, sp, wish) }})
 		}
 		for _, from := range cmp.From {
 			if len(needs) > 0 {
@@ -108,20 +201,59 @@ func (w *worker) wishes(ctx context.Context, s *side, in *Input) ([]func(*side, 
 		}
 		f.mu.Unlock()
 	}
-	return out, nil
+	return out
 }
 
-// makers lists changes that add an event before the last one, of a program that makes elements of a map: an entry, before its return.
-func (f *Fuzzer) makers(in *Input, name string) (out []func(*side, *Input)) {
-	if len(in.Events) >= maxEvents {
-		return nil
+// matching lists changes with which a key that was not found is that of an element which the map has.
+func (s *side) matching(in *Input, w search.Wish) (out []change) {
+	type part struct {
+		at   spot
+		wish search.Wish
 	}
-	const most = 4
+next:
+	for _, list := range w.Matches {
+		var parts []part
+		for _, wish := range list {
+			at, ok := s.locate(in, wish)
+			if !ok || !s.f.varied(at) {
+				continue next
+			}
+			parts = append(parts, part{at, wish})
+		}
+		out = append(out, change{matches, func(s *side, in *Input) {
+			for _, p := range parts {
+				s.f.grant(s, in, p.at, p.wish)
+			}
+		}})
+	}
+	return out
+}
+
+// makers lists changes that add events before the last one, whose program makes elements of a map: an entry, before its return. They are the events of
+// inputs that got far in that program, or one as the scenario has it.
+func (f *Fuzzer) makers(in *Input, name string) (out []change) {
+	const most = 8
 	for _, run := range f.order {
-		if len(out) < most && slices.Contains(f.space.writers.makers[name], f.first.runs[run].Prog) {
-			out = append(out, func(_ *side, in *Input) {
-				in.Events = slices.Insert(in.Events, len(in.Events)-1, Event{Run: run})
-			})
+		if !slices.Contains(f.space.writers.makers[name], f.first.runs[run].Prog) {
+			continue
+		}
+		for _, from := range append(f.latest(run, 3), &Input{Events: []Event{{Run: run}}}) {
+			if len(out) >= most || len(in.Events)+len(from.Events) > maxEvents {
+				continue
+			}
+			out = append(out, change{makes, func(_ *side, in *Input) { in.insert(from) }})
+		}
+	}
+	return out
+}
+
+// latest returns inputs of the corpus whose last event is of a run, the newest first: they got furthest.
+func (f *Fuzzer) latest(run string, most int) (out []*Input) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := len(f.corpus) - 1; i >= 0 && len(out) < most; i-- {
+		if in := f.corpus[i].in; in.Events[len(in.Events)-1].Run == run {
+			out = append(out, in)
 		}
 	}
 	return out

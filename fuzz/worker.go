@@ -145,7 +145,7 @@ func (w *worker) work(ctx context.Context) error {
 			continue
 		}
 		if explore {
-			if err := w.explore(ctx, e.in); err != nil {
+			if err := w.explore(ctx, e); err != nil {
 				return w.ended(ctx, err)
 			}
 			continue
@@ -189,6 +189,12 @@ func (w *worker) pick() (e *entry, explore bool) {
 	if f.explored < len(f.corpus) {
 		f.explored++
 		return f.corpus[f.explored-1], true
+	}
+	for _, e := range f.corpus {
+		if e.asks && e.asked < len(f.corpus) { // there are other events now that may make what it looks for
+			e.asked = len(f.corpus)
+			return e, true
+		}
 	}
 	var best *entry
 	cost := 0.0

@@ -83,7 +83,11 @@ func (t *Trace) missed(id uapi.FuncID, before, after *[11]uint64) {
 			key = make([]byte, mp.Spec().KeySize)
 		}
 		if owned[id] || t.m.Memory().Read(before[2], key) == nil {
-			t.regs[0] = &Value{From: &Source{Kind: Element, Map: before[1], Nth: t.lookups[before[1]], Key: string(key)}}
+			s := &Source{Kind: Element, Map: before[1], Nth: t.lookups[before[1]], Key: string(key)}
+			if t.matching && !owned[id] {
+				s.matches = t.matches(mp, before[2], key)
+			}
+			t.regs[0] = &Value{From: s}
 		}
 	}
 	t.lookups[before[1]]++

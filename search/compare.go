@@ -31,6 +31,8 @@ type Wish struct {
 	// Map and Key are an element that was looked up and not found.
 	Map uint64
 	Key []byte
+	// Matches are changes with which Key is that of an element which the map has, each a list of changes that belong together.
+	Matches [][]Wish
 	// Helper is a helper that should return Value; for a lookup that found something, Map is the map.
 	Helper string
 }
@@ -44,7 +46,11 @@ type Comparing struct {
 }
 
 // NewComparing prepares to follow one run on a machine.
-func NewComparing(m *machine.Machine) *Comparing { return &Comparing{t: NewTrace(m, nil, nil)} }
+func NewComparing(m *machine.Machine) *Comparing {
+	t := NewTrace(m, nil, nil)
+	t.matching = true
+	return &Comparing{t: t}
+}
 
 // Step implements [machine.Tracer].
 func (c *Comparing) Step(p *loader.LinkedProgram, pc, depth int, before, after *[11]uint64) {
@@ -107,5 +113,5 @@ func (c *Comparing) Comparisons() []Comparison {
 }
 
 func (s *Source) wish(was, x uint64) Wish {
-	return Wish{Kind: s.Kind, Addr: s.Addr, Size: s.Size, Value: x, Was: was, Map: s.Map, Key: []byte(s.Key), Helper: s.Helper}
+	return Wish{Kind: s.Kind, Addr: s.Addr, Size: s.Size, Value: x, Was: was, Map: s.Map, Key: []byte(s.Key), Matches: s.matches, Helper: s.Helper}
 }

@@ -47,6 +47,7 @@ type Trace struct {
 	saved    [][11]*Value
 	depth    int
 	memory   map[uint64]cell
+	matching bool // keys are compared with those of elements that exist
 }
 
 // NewTrace prepares to trace a run that has begun, with changes that are made now, or once what they change exists.

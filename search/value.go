@@ -19,6 +19,8 @@ type Source struct {
 	Map uint64
 	Nth int
 	Key string
+	// matches are changes with which the key is that of an element.
+	matches [][]Wish
 	// Helper is the helper that returned it.
 	Helper string
 }
