@@ -53,6 +53,7 @@ func TestHashOfTarget(t *testing.T) {
 		"Arch":         {"x86", "arm64"},
 		"Kconfig":      {map[string]string{}, map[string]string{"CONFIG_A": "y"}, map[string]string{"CONFIG_A": "m"}, map[string]string{"CONFIG_B": "y"}},
 		"KconfigWhole": {true},
+		"Lent":         {true},
 		"Kallsyms":     {map[string]uint64{}, map[string]uint64{"a": 1}, map[string]uint64{"a": 2}, map[string]uint64{"b": 1}},
 	}
 	seen := map[[32]byte]string{hashOf(t, &Target{}): "nothing"}
