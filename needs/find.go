@@ -60,7 +60,7 @@ type Next struct {
 	Held    *Hold
 }
 
-// ErrNoKernels: no kernel's types were given, and without any nothing can be linked.
+// ErrNoKernels means that no kernel's types were given; without any nothing can be linked.
 var ErrNoKernels = errors.New("no types of any kernel are at hand")
 
 // Usable reports whether a kernel's types can say what an object needs: its release is known, and its BTF lists what the kernel has.
