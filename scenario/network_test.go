@@ -87,3 +87,39 @@ func TestContextsTakeIPv6Addresses(t *testing.T) {
 	assert.Empty(t, failures(runText(t, "connect", run+"2001:db8::1}}}]")["connect6"]))
 	assert.Contains(t, failures(runText(t, "connect", run+"2001:db8::2}}}]")["connect6"]), "ctx.user_ip6")
 }
+
+// TestKeysOfSocketsAreTheirFields: dport: 443 and skc_dport: htons(443) set the same bytes, and two keys that set them differently are an error.
+func TestKeysOfSocketsAreTheirFields(t *testing.T) {
+	const sock = "objects:\n  s: !sock\n    "
+	for _, tt := range []struct{ name, keys, field, want string }{
+		{"the port of the peer", "dport: 443", "__sk_common.skc_dport", "htons(443)"},
+		{"its field", "__sk_common.skc_dport: htons(443)", "__sk_common.skc_dport", "htons(443)"},
+		{"its own port", "sport: 80", "__sk_common.skc_num", "80"},
+		{"an address", "dest: 10.0.0.9", "__sk_common.skc_daddr", "10.0.0.9"},
+		{"an address of IPv6", "dest: 2001:db8::9", "__sk_common.skc_v6_daddr", "2001:db8::9"},
+		{"both, alike", "dport: 443\n    __sk_common: {skc_dport: htons(443)}", "__sk_common.skc_dport", "htons(443)"},
+		{"a key and another field", "dport: 443\n    __sk_common: {skc_num: 7}", "__sk_common.skc_dport", "htons(443)"},
+		{"an address of the other family", "dest: 10.0.0.9\n    __sk_common: {skc_v6_daddr: '::1'}", "__sk_common.skc_daddr", "10.0.0.9"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := runText(t, "exec", sock+tt.keys+"\nruns: [{prog: on_exec, expect: {kernel: {s."+tt.field+": '"+tt.want+"'}}}]\n")
+			assert.Empty(t, failures(res["on_exec"]))
+		})
+	}
+	for _, tt := range []struct{ name, object, want string }{
+		{"a port and its field", "!sock {dport: 443, __sk_common.skc_dport: htons(80)}", "s.yaml:1:32: dport and __sk_common.skc_dport set __sk_common.skc_dport to different values: leave one of them out"},
+		{"in host order", "!sock {dport: 443, __sk_common.skc_dport: 443}", "dport and __sk_common.skc_dport set"},
+		{"before the key", "!sock {__sk_common.skc_dport: htons(80), dport: 443}", "dport and __sk_common.skc_dport set"},
+		{"in a struct", "!sock {sport: 443, __sk_common: {skc_num: 80}}", "sport and __sk_common set __sk_common.skc_num"},
+		{"in a union", "!sock {dest: 10.0.0.1, __sk_common: {skc_addrpair: 0}}", "dest and __sk_common set __sk_common.skc_daddr"},
+		{"a word of an address", "!sock {source: 2001:db8::1, '__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[3]': 0}", "source and __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[3] set"},
+		{"a state", "!sock {state: TCP_LISTEN, __sk_common.skc_state: 1}", "state and __sk_common.skc_state set"},
+		{"a file's inode", "!file {ino: 7, f_inode: {i_ino: 8}}", "ino and f_inode set f_inode.i_ino to different values"},
+		{"a file's flags", "!file {flags: 1, f_flags: 2}", "flags and f_flags set f_flags"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := openText(t, "exec", "objects: {s: "+tt.object+"}\nruns: [{prog: on_exec}]\n")
+			assert.ErrorContains(t, err, tt.want)
+		})
+	}
+}
