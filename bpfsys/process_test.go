@@ -172,6 +172,36 @@ func TestSyscallProgramsMakeTheirOwnCalls(t *testing.T) {
 	}
 }
 
+// TestSyscallProgramsCloseDescriptors: bpf_sys_close of a map's descriptor, of the same again, and of numbers that are none, as a program of
+// Linux 6.18 gets it.
+func TestSyscallProgramsCloseDescriptors(t *testing.T) {
+	k := newTask(t)
+	prog, e := k.load(uapi.ProgTypeSyscall, []decode.Insn{
+		{Code: 0xbf, Dst: 6, Src: 1}, {Code: 0x61, Dst: 1, Src: 6}, {Code: 0x85, Imm: int32(uapi.FuncSysClose)}, {Code: 0x63, Dst: 6, Src: 0, Off: 4},
+		{Code: 0xb7, Dst: 0}, {Code: 0x95},
+	}, field{44, 16})
+	require.Zero(t, e, "%v", k.notes)
+	fd, e := k.createMap(uapi.MapTypeArray, 4, 4, 4, 0)
+	require.Zero(t, e)
+	require.Len(t, k.s.Objects(bpfsys.KindMap), 1)
+	for _, c := range []struct {
+		name string
+		fd   uint32
+		want uapi.Errno
+	}{
+		{"a map", uint32(fd), 0}, {"the same again", uint32(fd), uapi.EBADF}, {"no descriptor", 12345, uapi.EBADF},
+		{"-1", 0xffffffff, uapi.EBADF}, {"the least number", 0x80000000, uapi.EBADF},
+	} {
+		at := k.put(le.AppendUint32(le.AppendUint32(nil, c.fd), 1))
+		_, e, _ := k.call(testRun, field{0, int(prog)}, field{40, 8}, field{48, at}, field{68, 0})
+		require.Zero(t, e, "%s: %v", c.name, k.notes)
+		out := make([]byte, 8)
+		require.True(t, k.Read(uint64(at), out))
+		assert.Equal(t, int32(c.want.Neg()), int32(le.Uint32(out[4:])), c.name)
+	}
+	assert.Empty(t, k.s.Objects(bpfsys.KindMap), "nobody holds the map any more")
+}
+
 // TestGuestsHoldWhatProgramsOpen: the process of a machine without a host gives out the lowest free descriptors.
 func TestGuestsHoldWhatProgramsOpen(t *testing.T) {
 	k := newTask(t)

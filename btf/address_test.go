@@ -2,6 +2,7 @@ package btf
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,5 +53,48 @@ func TestPortsInNetworkOrder(t *testing.T) {
 			assert.Error(t, s.EncodeText(be16, bad, got[:2]), bad)
 		}
 		assert.Error(t, s.EncodeText(u16, "htons(53)", got[:2]))
+	}
+}
+
+// TestIPv6Addresses: a struct in6_addr is shown as the address and takes it, as do four words; its members are still there.
+func TestIPv6Addresses(t *testing.T) {
+	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		b := NewBuilder(nil)
+		u8, u32 := b.Int("unsigned char", 1, 0), b.Int("unsigned int", 4, 0)
+		be32 := b.Add(Type{Kind: KindTypedef, Name: "__be32", Ref: u32})
+		union := b.Union("", 16, Member{Name: "u6_addr8", Type: b.Array(u8, u32, 16)}, Member{Name: "u6_addr32", Type: b.Array(be32, u32, 4)})
+		in6 := b.Struct("in6_addr", 16, Member{Name: "in6_u", Type: union})
+		ours := b.Mod(KindConst, "", b.Add(Type{Kind: KindTypedef, Name: "address", Ref: in6}))
+		key := b.Struct("key", 36, Member{Name: "n", Type: u32}, Member{Name: "src", Type: ours, BitOffset: 32}, Member{Name: "words", Type: b.Array(u32, u32, 4), BitOffset: 160})
+		wrapped := b.Struct("wrapped", 16, Member{Name: "a", Type: in6})
+		other := b.Struct("other", 16, Member{Name: "in6_u", Type: union})
+		s, err := b.Spec(order)
+		require.NoError(t, err)
+		for _, text := range []string{"2001:db8::1", "::", "::1", "fe80::", "::ffff:10.0.0.1", "1:2:3:4:5:6:7:8"} {
+			got := make([]byte, 36)
+			require.NoError(t, s.EncodeText(key, "{n = 1, src = "+text+", words = "+text+"}", got), text)
+			want := netip.MustParseAddr(text).As16()
+			assert.Equal(t, want[:], got[4:20])
+			assert.Equal(t, want[:], got[20:], "the address's bytes, in every order")
+			assert.Equal(t, text, s.FormatString(ours, got[4:20]))
+			back := make([]byte, 16)
+			require.NoError(t, s.EncodeText(wrapped, text, back))
+			assert.Equal(t, want[:], back)
+			v, err := s.DecodeValue(in6, back, DecodeOptions{})
+			require.NoError(t, err)
+			clear(back)
+			require.NoError(t, s.EncodeValue(in6, v, back))
+			assert.Equal(t, want[:], back)
+			assert.Equal(t, text, s.FormatJSON(in6, back))
+		}
+		got := make([]byte, 16)
+		require.NoError(t, s.EncodeText(in6, "{in6_u.u6_addr32 = [10.0.0.1, 0, 0, htonl(7)]}", got))
+		assert.Equal(t, "a00:1::7", s.FormatString(in6, got))
+		assert.Contains(t, s.FormatString(in6, got[:15]), "<missing>")
+		assert.Contains(t, s.FormatString(other, got), "u6_addr8", "another struct of that shape")
+		for _, bad := range []string{"10.0.0.1", "fe80::1%eth0", "2001:db8::1/64", "1:2", "x"} {
+			assert.ErrorContains(t, s.EncodeText(in6, bad, got), "is not an IPv6 address", bad)
+		}
+		assert.Error(t, s.EncodeText(other, "::1", got))
 	}
 }

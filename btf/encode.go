@@ -50,7 +50,8 @@ func (e *ValueError) Unwrap() error { return e.Err }
 //   - arrays: a list of the first elements, which leaves the others unchanged; char and byte arrays also take a string or
 //     []byte, and the rest is zeroed; a byte array reads "0x..." as hex;
 //   - structs, unions, sections: a map or [Object] from member names or paths ("cred.uid.val", "comm[3]") to values;
-//     other members stay unchanged.
+//     other members stay unchanged;
+//   - struct in6_addr, and arrays of four 32-bit numbers: also the text of an IPv6 address.
 //
 // A FLOAT of 4 or 8 bytes can be written as a number, other sizes only as bytes. Any type can be written as bytes of
 // exactly its size. dst may be longer than the type. After an error, dst may have been written in part. The error is a
@@ -156,6 +157,8 @@ func rawBytes(v any) ([]byte, bool) {
 		return v, true
 	case []byte:
 		return v, true
+	case IPv6:
+		return v[:], true
 	}
 	return nil, false
 }
@@ -368,6 +371,11 @@ func (e *valueEncoder) array(f Field, t *Type, v any, depth int) error {
 	if b, ok := rawBytes(v); ok {
 		return e.raw(f, b)
 	}
+	if text, isText := v.(string); isText {
+		if a, ok := e.s.ParseIPv6(f.Type, strings.TrimSpace(text)); ok {
+			return e.raw(f, a[:])
+		}
+	}
 	r := reflect.ValueOf(v)
 	if v == nil || r.Kind() != reflect.Slice && r.Kind() != reflect.Array {
 		if m, ok := entries(v); ok {
@@ -440,6 +448,13 @@ func entries(v any) ([]Entry, bool) {
 
 func (e *valueEncoder) object(f Field, t *Type, v any, depth int) error {
 	m, ok := entries(v)
+	if text, isText := v.(string); isText && isIPv6(t) {
+		a, ok := e.s.ParseIPv6(f.Type, strings.TrimSpace(text))
+		if !ok {
+			return e.fail(f, v, "%q is not an IPv6 address", text)
+		}
+		return e.raw(f, a[:])
+	}
 	if !ok {
 		// A struct with a single member takes that member's value: kuid_t, atomic_t.
 		if in, one := e.s.onlyMember(t); one && v != nil {

@@ -24,7 +24,7 @@ type FormatOptions struct {
 //	{pid = 4242, comm = "bash", flags = 0x40, state = TASK_RUNNING}
 //
 // Integers are decimal, except members whose names end in "flags" or "mask" (hexadecimal), __be32 (IPv4 address) and
-// __be16 ("htons(53)"). Pointers and byte arrays are hexadecimal, arrays of char are quoted strings up to the first
+// __be16 ("htons(53)"); a struct in6_addr is an IPv6 address. Pointers and byte arrays are hexadecimal, arrays of char are quoted strings up to the first
 // zero, enums are enumerator names. Runs of equal elements are counted: "0 <x 16>". Missing data prints as "<missing>".
 // [Spec.EncodeText] reads the text back.
 func (s *Spec) Format(w io.Writer, id ID, data []byte, opt FormatOptions) error {

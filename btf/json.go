@@ -12,7 +12,7 @@ import (
 
 // FormatJSON returns the value of data in a form that encoding/json writes as follows: structs as objects with members
 // in order; integers of up to 53 bits as numbers; wider integers and pointers as hexadecimal strings, whatever their
-// value; enumerators and arrays of char as strings; byte arrays as lower-case hex; missing data as null. It returns nil
+// value; enumerators, IPv6 addresses and arrays of char as strings; byte arrays as lower-case hex; missing data as null. It returns nil
 // for an invalid id.
 func (s *Spec) FormatJSON(id ID, data []byte) any {
 	v, err := s.DecodeValue(id, data, DecodeOptions{})
@@ -39,6 +39,8 @@ func JSONValue(v any) any {
 		}
 		return JSONValue(v.Int)
 	case Pointer:
+		return v.String()
+	case IPv6:
 		return v.String()
 	case Bytes:
 		return hex.EncodeToString(v)

@@ -80,6 +80,36 @@ func ParseAnyNetwork(order binary.ByteOrder, text string) (stored uint64, bits u
 	return 0, 0, false
 }
 
+// isIPv6 reports whether a type is the kernel's struct of an IPv6 address.
+func isIPv6(t *Type) bool {
+	return t != nil && t.Kind == KindStruct && t.Size == 16 && t.Name == "in6_addr"
+}
+
+// IsIPv6 reports whether a type is a struct in6_addr, or a typedef of one.
+func (s *Spec) IsIPv6(id ID) bool { return isIPv6(s.SkipMods(id)) }
+
+// fourWords reports whether a type is an array of four numbers of 32 bits.
+func (s *Spec) fourWords(t *Type) bool {
+	if t == nil || t.Kind != KindArray || t.Array.Nelems != 4 {
+		return false
+	}
+	e := s.SkipMods(t.Ref)
+	return e != nil && e.Kind == KindInt && e.Size == 4
+}
+
+// ParseIPv6 reads an IPv6 address for a struct in6_addr or for four words, as user_ip6 of struct bpf_sock_addr has them. ok is false for
+// other types, and for text that is no address.
+func (s *Spec) ParseIPv6(id ID, text string) (a IPv6, ok bool) {
+	if t := s.SkipMods(id); !isIPv6(t) && !s.fourWords(t) {
+		return a, false
+	}
+	parsed, err := netip.ParseAddr(text)
+	if err != nil || !parsed.Is6() || parsed.Zone() != "" {
+		return a, false
+	}
+	return parsed.As16(), true
+}
+
 // swapNetwork converts between what a number means and what is stored of it.
 func swapNetwork(order binary.ByteOrder, bits uint32, v uint64) uint64 {
 	var b [8]byte

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"net/netip"
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/internal/endian"
@@ -39,6 +40,8 @@ type (
 		Name  string
 		Value any
 	}
+	// IPv6 is the address in a struct in6_addr.
+	IPv6 [16]byte
 	// Missing stands for data that is not there because the input is too short.
 	Missing struct{}
 	// More is the last element of a List that was cut off: the number of elements left out.
@@ -145,6 +148,9 @@ func (d *valueDecoder) value(id ID, off uint64, bits uint32, depth int) any {
 	case KindArray:
 		return d.array(t, off, depth)
 	case KindStruct, KindUnion:
+		if isIPv6(t) && off%8 == 0 && d.have(off, 128) {
+			return IPv6(d.data[off/8:][:16])
+		}
 		o := Object{}
 		d.members(t, off, depth, &o)
 		return o
@@ -308,6 +314,9 @@ func (e Enum) String() string {
 	}
 	return e.Int.String()
 }
+
+// String returns the address as people write it: 2001:db8::1.
+func (a IPv6) String() string { return netip.AddrFrom16(a).String() }
 
 // String returns the address in hexadecimal.
 func (p Pointer) String() string { return fmt.Sprintf("%#x", uint64(p)) }

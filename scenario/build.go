@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"slices"
@@ -159,9 +160,43 @@ func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
 		known = makers[n.Tag].keys()
 	}
 	var wrong mistakes
-	wrong.add(b.set(o, "", n, known))
+	if n.Tag != "" && makers[n.Tag].sets != nil {
+		wrong.add(b.setOnce(o, n, makers[n.Tag]))
+	} else {
+		wrong.add(b.set(o, "", n, known))
+	}
 	if fill := makers[n.Tag].fill; fill != nil && n.Tag != "" {
 		wrong.add(fill(b, o, n))
+	}
+	return wrong.err()
+}
+
+// setOnce sets the fields of an object that a maker made, and refuses those that change what a key of the maker set.
+func (b *builder) setOnce(o *kernel.Object, n *Node, m maker) error {
+	type made struct {
+		key, path string
+		bytes     []byte
+	}
+	var before []made
+	for _, key := range m.own {
+		if v := n.Get(key); v != nil {
+			for _, path := range m.sets(key, v) {
+				if _, data, err := o.Peek(path); err == nil && data != nil {
+					before = append(before, made{key, path, bytes.Clone(data)})
+				}
+			}
+		}
+	}
+	var wrong mistakes
+	for _, p := range n.Pairs {
+		if !wrong.add(b.set(o, "", &Node{Pos: n.Pos, Kind: Mapping, Pairs: []Pair{p}}, m.own)) {
+			continue
+		}
+		for _, was := range before {
+			if _, data, err := o.Peek(was.path); err == nil && !bytes.Equal(data, was.bytes) {
+				wrong.add(p.Key.errorf("%s and %s set %s to different values: leave one of them out", was.key, p.Key.Text, was.path))
+			}
+		}
 	}
 	return wrong.err()
 }

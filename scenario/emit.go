@@ -22,6 +22,8 @@ func yamlValue(v any) string {
 			return v.Name
 		}
 		return v.Int.String()
+	case btf.IPv6:
+		return yamlString(v.String()) // YAML takes some colons for those of keys
 	case string:
 		return yamlString(v)
 	case btf.Bytes:

@@ -10,6 +10,8 @@ import (
 type maker struct {
 	own   []string
 	build func(b *builder, role string, n *Node) (*kernel.Object, error)
+	// sets lists the fields that a key sets, which no other key may set to something else. It may be nil.
+	sets func(key string, value *Node) []string
 	// fill relates the object to others once all of them exist. It may be nil.
 	fill func(b *builder, o *kernel.Object, n *Node) error
 }
@@ -25,9 +27,9 @@ var makers map[string]maker
 
 func init() {
 	makers = map[string]maker{
-		"!file":    {own: []string{"path", "ino", "mode", "flags", "size", "dev"}, build: makeFile},
+		"!file":    {own: []string{"path", "ino", "mode", "flags", "size", "dev"}, build: makeFile, sets: fileSets},
 		"!dentry":  {own: []string{"path"}, build: makeDentry},
-		"!sock":    {own: []string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport", "reuseport"}, build: makeSock},
+		"!sock":    {own: []string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport", "reuseport"}, build: makeSock, sets: sockSets},
 		"!conn":    {own: []string{"protocol", "source", "dest", "sport", "dport", "zone", "expires"}, build: makeConn},
 		"!flow":    {own: []string{"protocol", "source", "dest", "sport", "dport", "iif", "oif", "expires"}, build: makeFlow},
 		"!task":    {own: []string{"children", "threads", "files", "cgroup"}, build: makeTask, fill: fillTask},
@@ -102,6 +104,14 @@ func makeFile(b *builder, role string, n *Node) (*kernel.Object, error) {
 	return b.k.NewFile(role, s)
 }
 
+func fileSets(key string, _ *Node) []string {
+	path := map[string]string{"ino": "f_inode.i_ino", "mode": "f_inode.i_mode", "flags": "f_flags", "size": "f_inode.i_size", "dev": "f_inode.i_sb.s_dev"}[key]
+	if path == "" {
+		return nil
+	}
+	return []string{path}
+}
+
 func absolute(n *Node) (string, error) {
 	path, err := n.text("path")
 	if err == nil && path[0] != '/' {
@@ -126,6 +136,24 @@ var socketWords = map[string]uint64{
 	"IPPROTO_IP": 0, "IPPROTO_IPV6": 41, "IPPROTO_ICMP": 1, "IPPROTO_TCP": 6, "IPPROTO_UDP": 17, "tcp": 6, "udp": 17,
 	"TCP_ESTABLISHED": 1, "TCP_SYN_SENT": 2, "TCP_SYN_RECV": 3, "TCP_FIN_WAIT1": 4, "TCP_FIN_WAIT2": 5, "TCP_TIME_WAIT": 6,
 	"TCP_CLOSE": 7, "TCP_CLOSE_WAIT": 8, "TCP_LAST_ACK": 9, "TCP_LISTEN": 10, "TCP_CLOSING": 11,
+}
+
+// sockFields are the fields that keys of !sock set; addresses are in one of two.
+var sockFields = map[string][]string{
+	"family": {"__sk_common.skc_family"}, "protocol": {"sk_protocol"}, "type": {"sk_type"}, "state": {"__sk_common.skc_state"},
+	"sport": {"__sk_common.skc_num"}, "dport": {"__sk_common.skc_dport"}, "reuseport": {"__sk_common.skc_reuseport"},
+	"source": {"__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr"}, "dest": {"__sk_common.skc_daddr", "__sk_common.skc_v6_daddr"},
+}
+
+func sockSets(key string, value *Node) []string {
+	paths := sockFields[key]
+	if len(paths) < 2 {
+		return paths
+	}
+	if a, err := netip.ParseAddr(value.Text); err == nil && a.Is6() {
+		return paths[1:]
+	}
+	return paths[:1]
 }
 
 func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {

@@ -120,7 +120,7 @@ func TestMistakes(t *testing.T) {
 		{"expected read's type", "runs: [{prog: on_exec, expect: {reads: [task_strct.pid]}}]\n", `s.yaml:1:41: unknown type "task_strct"`},
 		{"expression", "runs: [{prog: on_exec, expect: {ringbuf: {events: [{as: event, comm: !match '['}]}}}]\n", "s.yaml:1:70: !match:"},
 		{"too deep", "objects: {a: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}" + run, "s.yaml:1:"},
-		{"far too deep", strings.Repeat("[", 5000), "s.yaml:1:1: nested more than"},
+		{"far too deep", strings.Repeat("[", 5000), "s.yaml:1:257: nested more than"},
 		{"unknown ksym", "kernel: {ksyms: {jiffie: 1}}" + run, `s.yaml:1:18: unknown kernel variable "jiffie"`},
 		{"cpus", "kernel: {cpus: 0}" + run, "s.yaml:1:16: cpus: 0 is outside the range 1 to 1024"},
 		{"a relative path", "kernel: {xattrs: {bin: {user.a: b}}}" + run, `s.yaml:1:19: xattrs: "bin" is no absolute path`},

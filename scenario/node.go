@@ -138,8 +138,8 @@ func bounded(file string, data []byte) error {
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return at(1, 1, "not a text file: byte %d is 0", i)
 	}
-	if err := shallow(data); err != nil {
-		return at(1, 1, "%v", err)
+	if err := shallow(file, data); err != nil {
+		return err
 	}
 	if line, err := blocks(data); err != nil {
 		return at(line, 1, "%v", err)
@@ -160,33 +160,6 @@ func syntax(file string, data []byte) (*ast.File, *Error) {
 		e.Line, e.Col, e.Text = max(p.Line, 1), max(p.Column, 1), cut(ye.GetMessage())
 	}
 	return nil, e
-}
-
-// shallow rejects nesting that is too deep for the recursive YAML parser.
-func shallow(data []byte) error {
-	depth, dashes := 0, 0
-	for i, b := range data {
-		switch b {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth = max(depth-1, 0)
-		case '\n':
-			dashes = 0
-		case ',':
-			if depth > 0 { // the next element is not inside this one
-				dashes = 0
-			}
-		case '-', '?', ':', '!', '&':
-			if i+1 < len(data) && (data[i+1] == ' ' || b == '!' || b == '&') {
-				dashes++
-			}
-		}
-		if depth > 4*maxDepth || dashes > 1<<14 {
-			return fmt.Errorf("nested more than %d deep", maxDepth)
-		}
-	}
-	return nil
 }
 
 // blocks rejects block-style mappings and lists that are too long for the YAML parser.

@@ -124,6 +124,9 @@ func (g *graph) value(o *kernel.Object, path, prog string) (string, bool) {
 	case btf.KindPtr:
 		return g.pointer(o, path, prog)
 	case btf.KindStruct, btf.KindUnion:
+		if f.Spec.IsIPv6(f.Type) {
+			break
+		}
 		if f.BitSize == 0 && len(t.Members) == 1 && t.Members[0].Name != "" {
 			return g.value(o, path+"."+t.Members[0].Name, prog)
 		}

@@ -68,6 +68,9 @@ func (pr *Printer) format(v *Value, opt FormatOptions) string {
 			return text
 		}
 	}
+	if text, ok := pr.formatIPv6(v); ok {
+		return text
+	}
 	switch k := v.Type.Kind(); {
 	case k == btf.KindPtr:
 		return pr.formatPointer(v)
@@ -228,6 +231,21 @@ func (pr *Printer) formatNetwork(v *Value) string {
 		return strconv.FormatUint(raw, 10)
 	}
 	return fmt.Sprintf("%d (%s)", raw, text)
+}
+
+// formatIPv6 formats the address in a struct in6_addr of kernel memory; ok is false for other values, and where bytes are not yet set.
+func (pr *Printer) formatIPv6(v *Value) (text string, ok bool) {
+	if v.Type.Spec == nil || v.Type.Ptr > 0 || v.Type.Elems > 0 || v.Kind != InMemory || !v.Type.Spec.IsIPv6(v.Type.ID) || !pr.memberwise(v.Addr) {
+		return "", false
+	}
+	var a btf.IPv6
+	for i := range a {
+		if !pr.AnySet(v.Addr+uint64(i), 1) {
+			return "", false
+		}
+	}
+	err := pr.Peek(v.Addr, a[:])
+	return a.String(), err == nil
 }
 
 // formatKernel formats the members of a kernel object that have a value, and the number of the others.

@@ -45,6 +45,14 @@ func (o *Object) putField(f Field, v any, how byteState) error {
 			}
 			o.Poke(f.Off, v, how)
 			return nil
+		case string:
+			if a, ok := f.Spec.ParseIPv6(f.Type, v); ok {
+				o.Poke(f.Off, a[:], how)
+				return nil
+			}
+			if f.Spec.IsIPv6(f.Type) {
+				return o.valueError(f, v, "no IPv6 address")
+			}
 		case map[string]any:
 			return o.putMembers(f, t, v, how)
 		}
@@ -138,6 +146,10 @@ func (o *Object) putArray(f Field, t *btf.Type, v any, how byteState) error {
 	var raw []byte
 	switch v := v.(type) {
 	case string:
+		if a, ok := f.Spec.ParseIPv6(f.Type, v); ok {
+			raw = a[:]
+			break
+		}
 		if n != 1 {
 			return o.valueError(f, v, "a string needs an array of characters")
 		}
