@@ -107,7 +107,11 @@ func (f *Facts) require(r *needs.Result, name string) {
 		if p.Name != name || p.Oldest < 0 {
 			continue
 		}
-		f.Oldest, f.ByRules = r.Columns[p.Oldest].Release.String(), p.Answers[p.Oldest].ByRules
+		a := &p.Answers[p.Oldest]
+		f.Oldest, f.ByRules = r.Columns[p.Oldest].Release.String(), a.ByRules
+		if a.Patch > 0 {
+			f.Oldest += fmt.Sprintf(".%d", a.Patch)
+		}
 		if p.Held != nil {
 			f.Needs = p.Held.Text()
 		}

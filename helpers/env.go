@@ -31,6 +31,8 @@ type Config struct {
 	Warn   func(text string)
 	// Overread is called in place of Warn for a read past the end of an object of the kernel; it may be nil.
 	Overread func(text string)
+	// Overreads reports whether the running program may read past the end of objects of the kernel even with Strict; it may be nil.
+	Overreads func() bool
 	// Local is the object's own BTF, whose type ids programs use to allocate objects; if it is nil, allocations are
 	// refused.
 	Local *btf.Spec
@@ -69,7 +71,7 @@ func New(cfg Config) *Env {
 	e.guest = guest.NewMemory(cfg.Mem)
 	e.finder = finder{mem: cfg.Mem, kernel: cfg.Kernel}
 	e.mapTable = mapTable{at: cfg.MapAt}
-	e.probe = guest.Prober{Mem: cfg.Mem, World: cfg.Kernel, X86: cfg.Arch == "x86", Strict: cfg.Strict, Warn: cfg.Warn, Overread: cfg.Overread}
+	e.probe = guest.Prober{Mem: cfg.Mem, World: cfg.Kernel, X86: cfg.Arch == "x86", Strict: cfg.Strict, Warn: cfg.Warn, Overread: cfg.Overread, Overreads: cfg.Overreads}
 	e.heap = owned.New(cfg.Mem, &e.guest)
 	e.heap.OnFree = e.freeFields
 	e.Timers = deferred.New(&e.guest, cfg.MapAt)

@@ -196,7 +196,7 @@ func (m *Machine) compose() (err error) {
 	m.kernel.OnSocketFree = m.dropStorage
 	m.env = helpers.New(helpers.Config{
 		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,
-		Strict: m.cfg.Strict, Warn: func(text string) { m.run.warn(text) }, Overread: m.overread,
+		Strict: m.cfg.Strict, Warn: func(text string) { m.run.warn(text) }, Overread: m.overread, Overreads: m.overreads,
 		MapAt: m.mapAt, TailTarget: tailTarget, Local: m.linked.Object.BTF,
 	})
 	m.mapEnv.FreeField = m.env.FreeField

@@ -19,3 +19,9 @@ func (rec *recorder) overread(text string) {
 	}
 	st.result.Findings = append(st.result.Findings, finding.Finding{Kind: finding.Overread, Program: p.lp.Name, Insn: pc, Source: source, Line: line, Text: text})
 }
+
+// overreads reports whether reads past the end of objects are no mistakes of the running program: --strict does not stop it for what is ignored.
+func (rec *recorder) overreads() bool {
+	p, ok := owner(rec.thread.Image())
+	return ok && finding.Silenced(rec.cfg.Ignore, finding.Overread, p.lp.Name)
+}

@@ -51,6 +51,22 @@ func TestIgnoredFindingsOfRuns(t *testing.T) {
 	}
 }
 
+// TestIgnoredReadsDoNotStop: strict runs stop at reads past the end of objects, but for those that are ignored.
+func TestIgnoredReadsDoNotStop(t *testing.T) {
+	for _, tt := range []struct {
+		ignore          string
+		guessed, inLoop machine.Status
+	}{
+		{"leak", machine.StatusFault, machine.StatusFault}, {"overread", machine.StatusOK, machine.StatusOK}, {"overread:guessed", machine.StatusOK, machine.StatusFault},
+	} {
+		i, err := finding.ParseIgnore(tt.ignore)
+		require.NoError(t, err)
+		m := compose(t, load(t, "../testdata/objects/clang-14/overreads.o", target(t, embedded.Name)), machine.Config{Strict: true, Ignore: []finding.Ignore{i}})
+		assert.Equal(t, tt.guessed, run(t, m, "guessed").Status, tt.ignore)
+		assert.Equal(t, tt.inLoop, run(t, m, "in_loop").Status, tt.ignore)
+	}
+}
+
 // TestIgnoredWrongFields: reads that are not proved are findings, too; a field that was never set is none.
 func TestIgnoredWrongFields(t *testing.T) {
 	m := compose(t, load(t, "../testdata/objects/clang-14/baked.o", target(t, embedded.Name)), machine.Config{})

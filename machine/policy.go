@@ -38,7 +38,7 @@ func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 		}
 		switch {
 		case f.Mem.Kind == mem.Unmapped, f.Mem.Kind == mem.NullPointer, f.Mem.Kind == mem.UserPointer:
-		case m.cfg.Strict || f.Mem.Region == nil || f.Mem.Region.Kind != mem.KernelObject:
+		case m.cfg.Strict && !(f.Mem.Kind == mem.OutOfBounds && m.overreads()) || f.Mem.Region == nil || f.Mem.Region.Kind != mem.KernelObject:
 			return 0, false
 		case f.Mem.Kind == mem.OutOfBounds && f.Mem.Delta >= 0:
 			return m.env.LoadPast(f.Mem.Region, f.Mem.Addr, f.Mem.Size), true

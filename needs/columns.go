@@ -17,6 +17,15 @@ type Column struct {
 	older, newer *loader.Target // those whose types stand in if there are none
 }
 
+// Newest is the newest release of which something is known: rules, or the types of one of the kernels.
+func Newest(kernels []*loader.Target) uapi.Release {
+	releases := since.Releases()
+	for _, k := range kernels {
+		releases = append(releases, uapi.ReleaseOf(k.Version))
+	}
+	return slices.Max(releases)
+}
+
 // columns returns the releases with rules, those of the kernels at hand and one that was asked for, oldest first.
 func columns(obj *loader.Object, kernels []*loader.Target, also uapi.Release) []Column {
 	releases := since.Releases()

@@ -129,8 +129,8 @@ func (d *DiffDocument) Add(t *loader.Target, source string, c *builds.Comparison
 		for _, x := range p.Differences {
 			out.Differences = append(out.Differences, DiffDifference(x))
 		}
+		out.Refused = p.New != nil && p.New.Status == machine.StatusRefused && (p.Old == nil || p.Old.Status != machine.StatusRefused)
 		if p.Old != nil && p.New != nil {
-			out.Refused = p.New.Status == machine.StatusRefused && p.Old.Status != machine.StatusRefused
 			out.exceed(LimitInsns, p.Old.Processed, p.New.Processed, d.Limits)
 			out.exceed(LimitSize, p.Old.Insns, p.New.Insns, d.Limits)
 			out.exceed(LimitStack, p.Old.Stack, p.New.Stack, d.Limits)

@@ -27,12 +27,18 @@ type RequireObject struct {
 	Kernels []string `json:"kernels"`
 	// Releases are those that were asked, oldest first.
 	Releases []string `json:"releases"`
-	// Oldest is the oldest release that loads all programs but the optional ones, From the one from which on every release does; "" if none does.
+	// Oldest is the oldest release that loads all programs that count, From the one from which on every release does; "" if none does.
+	// Update is the first update of Oldest that does, "" if its first version does.
 	Oldest string `json:"oldest"`
+	Update string `json:"update,omitempty"`
 	From   string `json:"from"`
+	// Updates are the first updates that load all programs, of releases from AtLeast on whose first version does not.
+	Updates []string `json:"updates,omitempty"`
 	// Fails names the programs for which the object does not meet AtLeast.
 	Fails    []string         `json:"fails,omitempty"`
 	Programs []RequireProgram `json:"programs"`
+
+	counted bool // some program counts
 }
 
 // RequireProgram is what a program needs.
@@ -94,7 +100,7 @@ func NewRequireDocument(results []*needs.Result, atLeast uapi.Release, optional 
 		d.AtLeast = atLeast.String()
 	}
 	for _, r := range results {
-		o := requireObject(r)
+		o := requireObject(r, optional)
 		for i := range r.Programs {
 			p := &r.Programs[i]
 			if p.Optional && !optional {
@@ -104,6 +110,11 @@ func NewRequireDocument(results []*needs.Result, atLeast uapi.Release, optional 
 			d.Exit = exitcode.Worse(d.Exit, status.Exit())
 			if atLeast != 0 && status != machine.StatusOK {
 				o.Fails = append(o.Fails, p.Name)
+			}
+		}
+		for i, c := range r.Columns {
+			if u := updateOfAll(r, i, optional); u != "" && atLeast != 0 && c.Release.Has(atLeast) {
+				o.Updates = append(o.Updates, u)
 			}
 		}
 		d.Objects = append(d.Objects, o)
@@ -134,7 +145,7 @@ func requireStatus(r *needs.Result, p *needs.Program, atLeast uapi.Release) mach
 	return status
 }
 
-func requireObject(r *needs.Result) RequireObject {
+func requireObject(r *needs.Result, optional bool) RequireObject {
 	o := RequireObject{Object: r.Object, Kernels: []string{}, Releases: []string{}, Programs: []RequireProgram{}}
 	for i := range r.Columns {
 		c := &r.Columns[i]
@@ -147,27 +158,46 @@ func requireObject(r *needs.Result) RequireObject {
 	for i := range r.Programs {
 		p := &r.Programs[i]
 		o.Programs = append(o.Programs, requireProgram(r, p))
-		if p.Optional {
+		if p.Optional && !optional {
 			continue
 		}
+		o.counted = true
 		if p.From < 0 {
 			from = len(r.Columns)
 		}
 		from = max(from, p.From)
 	}
-	for oldest < len(r.Columns) && !allLoad(r, oldest) {
+	for oldest < len(r.Columns) && !allLoad(r, oldest, optional) {
 		oldest++
 	}
+	if !o.counted {
+		return o
+	}
 	o.Oldest, o.From = releaseAt(r, oldest), releaseAt(r, from)
+	if o.Oldest != "" {
+		o.Update = updateOfAll(r, oldest, optional)
+	}
 	return o
 }
 
-// allLoad reports whether a release loads all programs but the optional ones.
-func allLoad(r *needs.Result, column int) bool {
+// updateOfAll is the first update of a release that loads all programs that count, "" if its first version does.
+func updateOfAll(r *needs.Result, column int, optional bool) string {
+	last := needs.Answer{}
+	for i := range r.Programs {
+		p := &r.Programs[i]
+		if a := &p.Answers[column]; (!p.Optional || optional) && a.Patch > last.Patch {
+			last.Patch = a.Patch
+		}
+	}
+	return updateOf(releaseAt(r, column), &last)
+}
+
+// allLoad reports whether a release loads all programs that count.
+func allLoad(r *needs.Result, column int, optional bool) bool {
 	for i := range r.Programs {
 		p := &r.Programs[i]
 		a := p.Answers[column].Outcome
-		if !p.Optional && a != needs.Loads && !(a == needs.NotAsked && p.Oldest >= 0 && column > p.Oldest) {
+		if (!p.Optional || optional) && a != needs.Loads && !(a == needs.NotAsked && p.Oldest >= 0 && column > p.Oldest) {
 			return false
 		}
 	}

@@ -49,8 +49,13 @@ func (o *RequireObject) write(b *strings.Builder, atLeast string, s style, opt T
 	visible.Fprintf(b, "%s: %s\n", plural(len(o.Programs), "program"), o.summary())
 	switch {
 	case atLeast == "":
+	case !o.counted:
 	case len(o.Fails) == 0:
-		visible.Fprintf(b, "%s every release from %s on loads it\n", s.green("ok:"), atLeast)
+		text := ""
+		for _, u := range o.Updates {
+			text += fmt.Sprintf("; %s from %s on", u[:strings.LastIndexByte(u, '.')], u)
+		}
+		visible.Fprintf(b, "%s every release from %s on loads it%s\n", s.green("ok:"), atLeast, text)
 	default:
 		visible.Fprintf(b, "%s not every release from %s on loads %s\n", s.red("fails:"), atLeast, strings.Join(o.Fails, ", "))
 	}
@@ -64,15 +69,20 @@ func (o *RequireObject) evidence() string {
 
 // summary says what the object as a whole needs.
 func (o *RequireObject) summary() string {
+	oldest := cmp.Or(o.Update, o.Oldest)
 	switch {
+	case len(o.Programs) == 0:
+		return "nothing to load"
+	case !o.counted:
+		return "none that counts without --optional"
 	case o.Oldest == "":
 		return "no release is known to load all of them"
 	case o.From == "":
-		return fmt.Sprintf("all load on Linux %s, but not every later release is known to load them", o.Oldest)
+		return fmt.Sprintf("all load on Linux %s, but not every later release is known to load them", oldest)
 	case o.From != o.Oldest:
-		return fmt.Sprintf("all load on Linux %s, and on every release from %s on", o.Oldest, o.From)
+		return fmt.Sprintf("all load on Linux %s, and on every release from %s on", oldest, o.From)
 	}
-	return fmt.Sprintf("all load on Linux %s and later", o.Oldest)
+	return fmt.Sprintf("all load on Linux %s and later", oldest)
 }
 
 func (p *RequireProgram) row(s style) []cell {

@@ -67,6 +67,8 @@ type Verdict struct {
 	PeakStates     int `json:"peak_states"`
 	// Assumes is what the verdict takes to be so of the kernel, if that decides it.
 	Assumes string `json:"assumes,omitempty"`
+	// NotLoaded is what keeps a program from the verifier that would accept it: what user space or the kernel refuses before.
+	NotLoaded string `json:"not_loaded,omitempty"`
 	// Registers are the registers at Insn, in the form of the kernel's log.
 	Registers string       `json:"registers,omitempty"`
 	Path      []VerifyStep `json:"path,omitempty"`
@@ -103,6 +105,20 @@ func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifie
 	p := VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: newVerdict(v)}
 	p.History = newCauses(lp, history)
 	d.Programs = append(d.Programs, p)
+}
+
+// NotLoaded notes what keeps accepted programs of the document from being loaded: l is the object as it is loaded, with all checks.
+func (d *VerifyDocument) NotLoaded(l *loader.Linked) {
+	if d.Error != nil {
+		return // it is what keeps all of them
+	}
+	for i := range d.Programs {
+		p := &d.Programs[i]
+		lp, ok := l.Program(p.Name)
+		if ok && p.Verdict.Verdict == verifier.Accepted.String() && lp.Status == loader.StatusRefused && lp.Err != nil {
+			p.NotLoaded = strings.Join(NewError(lp.Err).lines[:1], "")
+		}
+	}
 }
 
 func newVerdict(v *verifier.Verdict) Verdict {
@@ -164,7 +180,7 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 	for i := range d.Programs {
 		p := &d.Programs[i].Verdict
 		count[p.Verdict]++
-		if opt.Quiet && p.Verdict == "accepted" {
+		if opt.Quiet && p.Verdict == "accepted" && p.NotLoaded == "" {
 			continue
 		}
 		shown = append(shown, i)
@@ -200,6 +216,9 @@ func writeVerdict(b *strings.Builder, p *Verdict, s style, verbose bool) {
 		}
 	}
 	line("assumes", p.Assumes)
+	if p.NotLoaded != "" {
+		line("but", "it is not loaded: "+p.NotLoaded)
+	}
 	if p.Verdict == "accepted" {
 		return
 	}

@@ -46,7 +46,7 @@ inputs with different results.
 
 Programs that did not change are only counted; -v lists them.
 
-Exit codes: 3 if a kernel refuses a program of the new build that it did not refuse before; 1 for other results, and for growth above
+Exit codes: 3 if a kernel refuses a program of the new build that is new, or that it did not refuse before; 1 for other results, and for growth above
 a limit (--max-insns-growth 10%). Optional programs (SEC("?...")) count only with --optional.`,
 		Example: "  bpfrun diff main/xdp.bpf.o build/xdp.bpf.o --btf 6.12\n  bpfrun diff old.o new.o --btf 'kernels/*.btf' --max-insns-growth 10% -o github=-\n" +
 			"  bpfrun diff old.o new.o -s tests/xdp.yaml",
@@ -93,7 +93,7 @@ func (c *diffCommand) diff(oldPath, newPath string) error {
 	if err != nil {
 		return err
 	}
-	if err := hasPrograms(c.programs, older, newer); err != nil {
+	if err := errors.Join(hasPrograms(c.programs, older, newer), c.sim.checkIgnored(older, newer)); err != nil {
 		return err
 	}
 	cfg.Only = c.programs

@@ -167,6 +167,9 @@ func (c *fuzzCommand) fuzz(path string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.sim.checkIgnored(obj); err != nil {
+		return err
+	}
 	for _, name := range c.progs {
 		if _, ok := obj.Program(name); !ok {
 			return usagef("-p %s: no such program in %s (available: %s)", name, obj.Name, programNames(obj))

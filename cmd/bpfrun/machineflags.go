@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -75,6 +77,25 @@ func (m *machineFlags) ignored() ([]finding.Ignore, error) {
 		out = append(out, i)
 	}
 	return out, nil
+}
+
+// checkIgnored checks that --ignore names programs of the objects.
+func (m *machineFlags) checkIgnored(objects ...*loader.Object) error {
+	list, err := m.ignored()
+	for _, i := range list {
+		names := make([]string, len(objects))
+		for n, o := range objects {
+			if _, ok := o.Program(i.Program); ok || i.Program == "" {
+				names = nil
+				break
+			}
+			names[n] = programNames(o)
+		}
+		if names != nil {
+			return usagef("--ignore %s:%s: no such program (available: %s)", i.Kind, i.Program, strings.Join(names, ", "))
+		}
+	}
+	return err
 }
 
 // scenarioOptions returns the flags as options of scenarios.

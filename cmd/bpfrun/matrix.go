@@ -116,6 +116,9 @@ func (c *matrixCommand) matrix(paths []string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.sim.checkIgnored(objects...); err != nil {
+		return err
+	}
 	kernels := c.matrixKernels(sources)
 	base, err := findBase(kernels, c.base)
 	if err != nil {

@@ -107,6 +107,9 @@ func (c *raceCommand) race(path string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.sim.checkIgnored(obj); err != nil {
+		return err
+	}
 	for _, p := range c.progs {
 		if _, ok := obj.Program(p); !ok {
 			return usagef("-p %s: no such program in %s (available: %s)", p, obj.Name, programNames(obj))

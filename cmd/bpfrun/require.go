@@ -84,6 +84,9 @@ func (c *requireCommand) require(paths []string) error {
 	if err != nil {
 		return err
 	}
+	if newest := needs.Newest(targets); !newest.Has(cfg.Also) {
+		return usagef("--at-least %s: the newest release that is known is %s (--btf names the types of others)", c.atLeast, newest)
+	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	var results []*needs.Result

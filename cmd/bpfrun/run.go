@@ -165,6 +165,11 @@ func (c *runCommand) runObjects(paths []string) error {
 		if err != nil {
 			return err
 		}
+		if len(paths) == 1 { // others may have the program
+			if err := c.sim.checkIgnored(obj); err != nil {
+				return err
+			}
+		}
 		for _, s := range c.kernels.fitting(sources, obj.ByteOrder) {
 			watch.add(1)
 			c.path = path

@@ -263,6 +263,10 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 			doc.Exit = exitcode.Worse(doc.Exit, exitNotSimulated)
 		}
 	}
+	opts.LinkOnly = false
+	if whole, err := obj.Load(target, opts); err == nil { // else the document has the error
+		doc.NotLoaded(whole)
+	}
 	return doc, nil
 }
 

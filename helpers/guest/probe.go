@@ -23,6 +23,8 @@ type Prober struct {
 	Warn   func(text string)
 	// Overread is called in place of Warn for a read past the end of an object of the kernel; it may be nil.
 	Overread func(text string)
+	// Overreads reports whether the running program may read past the end of objects of the kernel even with Strict; it may be nil.
+	Overreads func() bool
 	// Process reads the memory of the process that a program runs for, where no user memory is simulated; it may be nil.
 	Process func(addr uint64, p []byte) bool
 }
@@ -104,7 +106,7 @@ func (p *Prober) nofault(f *mem.Fault, addr uint64, b []byte) (uapi.Errno, *vm.A
 	case f.Kind == mem.NeverSet:
 		return 0, Fault(f)
 	case f.Kind == mem.OutOfBounds && f.Region != nil && f.Region.Contains(addr):
-		if p.Strict || !p.readPast(f.Region, addr, b) {
+		if p.stopsPast(f.Region) || !p.readPast(f.Region, addr, b) {
 			return 0, Fault(f)
 		}
 		return 0, nil
@@ -156,6 +158,11 @@ func (p *Prober) chance(addr uint64, b []byte) {
 	}
 }
 
+// stopsPast reports whether a read past the end of an object is a fault.
+func (p *Prober) stopsPast(r *mem.Region) bool {
+	return p.Strict && (r == nil || r.Kind == mem.UserMem || p.Overreads == nil || !p.Overreads())
+}
+
 func (p *Prober) warnPast(r *mem.Region, addr uint64, n int) {
 	what := "1 byte"
 	if n != 1 {
@@ -190,7 +197,7 @@ func (p *Prober) String(read Space, addr uint64, buf []byte) (int, uapi.Errno, *
 		if errno != 0 && i > 0 && !p.World.IsUserAddress(addr) {
 			// The string extends past the end of its object: the kernel would continue in the next one.
 			if off := p.Mem.Check(addr, uint64(i)+1, false); off != nil && off.Kind == mem.OutOfBounds {
-				if p.Strict {
+				if p.stopsPast(off.Region) {
 					return 0, 0, Fault(off)
 				}
 				return p.stringPast(off.Region, addr, buf, i), 0, nil
