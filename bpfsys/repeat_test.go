@@ -185,3 +185,35 @@ func BenchmarkRepeatedTestRun(b *testing.B) {
 		})
 	}
 }
+
+// TestWireLengthOfTestRuns: with a context, given or only asked for, wire_len is the packet's length before the program; without one it is 0. So
+// Linux 6.18 answers.
+func TestWireLengthOfTestRuns(t *testing.T) {
+	k := newTask(t)
+	prog, e := k.load(uapi.ProgTypeSchedCls, []decode.Insn{
+		{Code: 0xbf, Dst: 6, Src: 1}, {Code: 0xb7, Dst: 2, Imm: 60}, {Code: 0xb7, Dst: 3}, {Code: 0x85, Imm: int32(uapi.FuncSkbChangeTail)},
+		{Code: 0x61, Dst: 0, Src: 6, Off: 160}, {Code: 0x95},
+	})
+	require.Zero(t, e, "%v", k.notes)
+	zeros := k.room(192)
+	for _, tt := range []struct {
+		name       string
+		in, out    bool
+		seen, told uint32
+	}{
+		{"neither", false, false, 0, 0}, {"asked for", false, true, 100, 100}, {"given", true, false, 100, 0}, {"both", true, true, 100, 100},
+	} {
+		out := k.room(192)
+		fields := []field{{0, int(prog)}, {8, 100}, {16, k.room(100)}, {68, 0}}
+		if tt.in {
+			fields = append(fields, field{40, 192}, field{48, zeros})
+		}
+		if tt.out {
+			fields = append(fields, field{44, 192}, field{56, out})
+		}
+		_, e, a := k.call(testRun, fields...)
+		require.Zero(t, e, "%s: %v", tt.name, k.notes)
+		assert.Equal(t, tt.seen, le.Uint32(a[4:]), "%s: what the program sees", tt.name)
+		assert.Equal(t, tt.told, le.Uint32(k.at(out+160, 4)), "%s: what the caller gets", tt.name)
+	}
+}

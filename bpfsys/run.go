@@ -348,6 +348,8 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 		if !c.Read(a.u64(testCtx), in.Context) {
 			return in, packet, uapi.EFAULT
 		}
+	} else if row.Context != nil && row.Context.Kernel == "sk_buff" && a.u64(testCtxTo) != 0 {
+		in.Context = make([]byte, row.Context.Size) // a context of zeros, as bpf_ctx_init makes it: wire_len is then the packet's length
 	}
 	return in, packet, 0
 }

@@ -100,3 +100,13 @@ func TestTimeoutEndsAToolThatNeverWaits(t *testing.T) {
 		assert.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond)
 	}
 }
+
+// TestMisspeltHooksAreToldApart: an event at a hook that the kernel lacks is not one at a hook to which nothing is attached.
+func TestMisspeltHooksAreToldApart(t *testing.T) {
+	r := start(t, "count", "sched_swich\n")
+	assert.Contains(t, r.notes, "event sched_swich: no program is attached to it, which the kernel does not have (nearest: sched_switch)")
+	r = start(t, "count", "vfs_unlink\n")
+	assert.Contains(t, r.notes, "vfs_unlink")
+	assert.NotContains(t, r.notes, "does not have")
+	assert.Contains(t, r.notes, "programs are attached to")
+}
