@@ -209,6 +209,10 @@ func TestProbesThatTracefsDefines(t *testing.T) {
 		{"p no_such_function", "", "", false},
 		{"p asm_exc_page_fault", "", "", false},
 		{"q:g/e vfs_read", "", "", false},
+		{"p:a-b/c_1 vfs_read", "a-b/c_1", "p:a-b/c_1 vfs_read", false},
+		{"p:g/ vfs_read", "g/p_vfs_read_0", "p:g/p_vfs_read_0 vfs_read", false},
+		{"p:../e vfs_read\np:g/.. vfs_read\np:/e vfs_read\np:a/b/c vfs_read\np:\x01 vfs_read\np:\xff/e vfs_read\np:1 vfs_read\np:g/a-b vfs_read", "", "", false},
+		{"p:" + strings.Repeat("x", 64) + " vfs_read\np:" + strings.Repeat("x", 64) + "/e vfs_read", "", "", false},
 		{"p:g/e vfs_read\n-:g/e", "", "", false},
 		{"p:g/e vfs_read\n-:e", "", "", false},
 	} {

@@ -48,7 +48,7 @@ func (s *System) TraceProbes(text string, user bool) {
 			s.dropProbe(name, user)
 		case what == "-" || len(f) < 2 || len(s.trace.probes) >= maxTraceProbes || what[0] != 'p' && what[0] != 'r':
 		default:
-			if p, ok := s.traceProbe(what[0] == 'r', user, f[1]); ok {
+			if p, ok := s.traceProbe(what[0] == 'r', user, f[1]); ok && named(name) {
 				if s.trace.probes == nil {
 					s.trace.probes = map[string]traceProbe{}
 				}
@@ -105,6 +105,30 @@ func (s *System) traceProbe(ret, user bool, where string) (p traceProbe, ok bool
 	}
 	p.hook = machine.Hook{AttachTo: target, Section: probeSection(kind, p.ret) + "/" + target}
 	return p, true
+}
+
+// maxEventName is the longest name of an event or a group (MAX_EVENT_NAME_LEN).
+const maxEventName = 63
+
+// named reports whether a user may call a probe so: nothing, NAME, GROUP/ or GROUP/NAME (traceprobe_parse_event_name).
+func named(name string) bool {
+	group, event, grouped := strings.Cut(name, "/")
+	if !grouped {
+		return name == "" || goodName(name, "")
+	}
+	return goodName(group, "-") && (event == "" || goodName(event, ""))
+}
+
+// goodName reports whether a name has only letters, digits that are not the first character, underscores and others that are allowed after it.
+func goodName(name, others string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (i == 0 || (c < '0' || c > '9') && strings.IndexByte(others, c) < 0) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxEventName
 }
 
 // event returns GROUP/NAME of a probe that a user called name (trace_kprobe_create, trace_uprobe_create).

@@ -80,7 +80,11 @@ func (rec *recorder) access(a *kernel.Access) {
 	}
 	*list = append(*list, KernelAccess{Program: p.lp.Name, Insn: pc, Access: *a, Relocated: len(p.addressAt(pc).Relocs) > 0})
 	if !a.Set && !a.Default && !a.Write {
-		st.warn(fmt.Sprintf("%s.%s of %s was never set: read as 0", a.Type, a.Path, a.Role))
+		what := a.Type
+		if a.Path != "" {
+			what += "." + a.Path
+		}
+		st.warn(fmt.Sprintf("%s of %s was never set: read as 0", what, a.Role))
 	}
 }
 
