@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -80,14 +81,14 @@ type skeleton struct {
 func (s *skeleton) text() []byte {
 	var b bytes.Buffer
 	l := s.m.Linked()
-	fmt.Fprintf(&b, "# Written by bpfrun scenario new from default runs on %s. Change what matters, leave out the rest:\n", l.Target.Name)
+	visible.Fprintf(&b, "# Written by bpfrun scenario new from default runs on %s. Change what matters, leave out the rest:\n", l.Target.Name)
 	fmt.Fprintf(&b, "# fields that are not set read as 0, and the run says so. a|b is the first name that exists, name? is set if it exists.\n")
 	fmt.Fprintf(&b, "object: %s\n", yamlPlain(s.path))
 	if len(s.g.sketches) > 0 {
 		b.WriteString("objects:\n")
 	}
 	for _, o := range s.g.sketches {
-		fmt.Fprintf(&b, "  # read by %s\n  %s:\n    type: %s\n", strings.Join(o.used, ", "), o.name, o.typ)
+		fmt.Fprintf(&b, "  # read by %s\n  %s:\n    type: %s\n", visible.Text(strings.Join(o.used, ", ")), o.name, o.typ)
 		for _, path := range o.order {
 			key := path
 			if path == "type" || path == "like" {
@@ -116,12 +117,12 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 		if err != nil {
 			why = ": " + firstLine(err.Error())
 		}
-		fmt.Fprintf(&s.runs, "# %s (%s) is %s on this target%s\n", name, lp.Hook, st, why)
+		visible.Fprintf(&s.runs, "# %s (%s) is %s on this target%s\n", name, lp.Hook, st, why)
 		return nil
 	}
 	c, err := s.m.Inspect(name, machine.Input{})
 	if err != nil {
-		fmt.Fprintf(&s.runs, "# %s (%s) cannot run on this kernel: %s\n", name, lp.Hook, firstLine(err.Error()))
+		visible.Fprintf(&s.runs, "# %s (%s) cannot run on this kernel: %s\n", name, lp.Hook, firstLine(err.Error()))
 		return nil
 	}
 	args := append([]kernel.Arg(nil), c.Args...)
@@ -140,7 +141,7 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 	}
 	res := found.Result
 	if !res.Ran {
-		fmt.Fprintf(&s.runs, "# %s (%s) is %s on this target\n", name, lp.Hook, res.Status)
+		visible.Fprintf(&s.runs, "# %s (%s) is %s on this target\n", name, lp.Hook, res.Status)
 		return nil
 	}
 	s.ran++

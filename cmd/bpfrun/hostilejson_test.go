@@ -170,5 +170,5 @@ func TestJSONOfHostileObjects(t *testing.T) {
 		}
 		parsed(t, strings.Join(args, " "), []byte(stdout))
 	}
-	assert.GreaterOrEqual(t, documents, 16)
+	assert.GreaterOrEqual(t, documents, 17)
 }
