@@ -75,7 +75,7 @@ static int report_right(__u64 kind)
 	return 0;
 }
 
-SEC("fentry/do_unlinkat")
+SEC("fentry/vfs_unlink")
 int on_unlink(void *ctx)
 {
 	return report(1);
@@ -87,7 +87,7 @@ int on_wakeup(void *ctx)
 	return report(2);
 }
 
-SEC("fentry/do_unlinkat")
+SEC("fentry/vfs_unlink")
 int on_unlink_right(void *ctx)
 {
 	return report_right(1);
