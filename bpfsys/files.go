@@ -80,7 +80,7 @@ func (s *System) Covers(path string) bool {
 	return tracing || cpus || strings.HasPrefix(path, kprobesDir) || device && IsPMU(rest) || path == "/sys/kernel/btf" || strings.HasPrefix(path, "/sys/kernel/btf/") || s.ofHost(path)
 }
 
-// plainDir returns the sorted names in a simulated directory of sysfs or debugfs that is no file system of its own; ok is false for others.
+// plainDir returns the sorted names in a simulated directory of sysfs or debugfs. ok is false for mount points and for directories that are not simulated.
 func (s *System) plainDir(path string) (names []string, ok bool) {
 	switch path {
 	case "/sys/kernel/btf":

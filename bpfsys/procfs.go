@@ -249,7 +249,7 @@ func (s *System) taskMaps(t *kernel.Object, has func(string) bool) []byte {
 	return b.Bytes()
 }
 
-// taskStat returns a task's line of numbers (do_task_stat), of which most are 0.
+// taskStat returns the contents of /proc/PID/stat (do_task_stat). Fields that the simulation does not track are 0.
 func taskStat(t *kernel.Object, comm string) []byte {
 	const ticks = 1e9 / 100 // nanoseconds of a clock tick (USER_HZ)
 	b := fmt.Appendf(nil, "%d (%s) S %d %d %d 0 -1 %d 0 0 0 0 0 0 0 0 %d %d %d 0 %d", t.Num("pid"), comm, t.Num("real_parent.tgid"), t.Num("tgid"), t.Num("tgid"), t.Num("flags"),

@@ -98,7 +98,7 @@ func (s *Spec) fourWords(t *Type) bool {
 }
 
 // ParseIPv6 reads an IPv6 address for a struct in6_addr or for four words, as user_ip6 of struct bpf_sock_addr has them. ok is false for
-// other types, and for text that is no address.
+// other types and for text that is not an IPv6 address.
 func (s *Spec) ParseIPv6(id ID, text string) (a IPv6, ok bool) {
 	if t := s.SkipMods(id); !isIPv6(t) && !s.fourWords(t) {
 		return a, false

@@ -50,7 +50,7 @@ func (d *Device) Link() uint32 {
 
 func hardwareText(a []byte) string { return strings.ReplaceAll(fmt.Sprintf("% x", a), " ", ":") }
 
-// SysDir lists the names in the device's directory of sysfs, or in one below it; nil means that there is no such directory.
+// SysDir lists the names in the device's sysfs directory, or in a directory below it. It returns nil if the directory does not exist.
 func (d *Device) SysDir(path string) []string {
 	switch path {
 	case "":
