@@ -191,7 +191,8 @@ func (w *worker) pick() (e *entry, explore bool) {
 		return f.corpus[f.explored-1], true
 	}
 	for _, e := range f.corpus {
-		if e.asks && e.asked < len(f.corpus) { // there are other events now that may make what it looks for
+		// There are other events now that may make what it looks for. Asking at every new one would leave no time for anything else.
+		if e.asks && e.asked+e.asked/4 < len(f.corpus) {
 			e.asked = len(f.corpus)
 			return e, true
 		}
