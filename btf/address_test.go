@@ -28,7 +28,12 @@ func TestAddressesInNetworkOrder(t *testing.T) {
 		copy(got, []byte{10, 0, 0, 7})
 		assert.Equal(t, "{src = 10.0.0.7, n = 1}", s.FormatString(key, got))
 		assert.Error(t, s.EncodeText(be32, "::1", got[:4]))
-		assert.ErrorContains(t, s.EncodeText(u32, "10.0.0.7", got[:4]), "neither a number nor an enumerator")
+		assert.ErrorContains(t, s.EncodeText(u32, "10.0.0.7", got[:4]), "does not say in which byte order a number holds it: write htonl(0x0a000007), or 0x0a000007 for the host's")
+		require.NoError(t, s.EncodeText(u32, "htonl(0x0a000007)", got[:4]))
+		assert.Equal(t, []byte{10, 0, 0, 7}, got[:4])
+		require.NoError(t, s.EncodeText(u32, "htons(80)", got[:4]), "a port in a wider field")
+		assert.EqualValues(t, order.Uint16([]byte{0, 80}), order.Uint32(got))
+		assert.Error(t, s.EncodeText(be32, "htons(80)", got[:4]))
 	}
 }
 
@@ -52,7 +57,9 @@ func TestPortsInNetworkOrder(t *testing.T) {
 		for _, bad := range []string{"htons(", "htons(53", "htons(65536)", "htons(x)", "htons()"} {
 			assert.Error(t, s.EncodeText(be16, bad, got[:2]), bad)
 		}
-		assert.Error(t, s.EncodeText(u16, "htons(53)", got[:2]))
+		require.NoError(t, s.EncodeText(u16, "htons(53)", got[:2]), "a program's own type")
+		assert.Equal(t, []byte{0, 53}, got[:2])
+		assert.Error(t, s.EncodeText(u16, "htonl(53)", got[:2]))
 	}
 }
 

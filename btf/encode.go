@@ -275,6 +275,14 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 		if n, ok := ParseNetwork(e.s.ByteOrder(), bits, text); ok {
 			return new(big.Int).SetUint64(n), nil
 		}
+	} else if n, bits, ok := ParseAnyNetwork(e.s.ByteOrder(), text); ok && t.Kind == KindInt && bits <= 8*t.Size {
+		// Programs declare ports as __u16 too, and contexts one as __u32 (struct bpf_sock_addr's user_port): a call says what is meant.
+		// An address does not: such a number may be in the order of the host.
+		if strings.Contains(text, "(") {
+			return new(big.Int).SetUint64(n), nil
+		}
+		return nil, e.fail(f, text, "%q does not say in which byte order a number holds it: write htonl(%#08x), or %#08x for the host's",
+			text, swapNetwork(e.s.ByteOrder(), bits, n), swapNetwork(e.s.ByteOrder(), bits, n))
 	}
 	if id, v, ok := e.s.FindEnumerator(text); ok {
 		return enumNumber(v, e.s.MustType(id).Signed()), nil

@@ -180,7 +180,7 @@ func (b *builder) setOnce(o *kernel.Object, n *Node, m maker) error {
 	var before []made
 	for _, key := range m.own {
 		if v := n.Get(key); v != nil {
-			for _, path := range m.sets(key, v) {
+			for _, path := range m.sets(b, key, v) {
 				if _, data, err := o.Peek(path); err == nil && data != nil {
 					before = append(before, made{key, path, bytes.Clone(data)})
 				}

@@ -141,13 +141,13 @@ func TestAddressSpaces(t *testing.T) {
 
 func TestRegistersAndExecutions(t *testing.T) {
 	o, k := objectsIn(t, `  f: !file {path: /x}
-  regs: !pt_regs {args: [1, $f, !user text], ret: 0xffffffffffffffff, ip: 0x1234, ax: 7}
+  regs: !pt_regs {args: [1, $f, !user text], ret: 0xffffffffffffffff, ip: 0x1234, bx: 7}
   exec: !bprm {path: /usr/bin/nc, argc: 2}
 `)
 	assert.EqualValues(t, 1, number64(t, o["regs"], "di"))
 	assert.Equal(t, o["f"].Addr(), number64(t, o["regs"], "si"))
 	assert.EqualValues(t, 0x1234, number64(t, o["regs"], "ip"))
-	assert.EqualValues(t, 7, number64(t, o["regs"], "ax"), "a field is set after what the builder does")
+	assert.EqualValues(t, 7, number64(t, o["regs"], "bx"), "a field is set after what the builder does")
 	text := make([]byte, 5)
 	require.NoError(t, k.UserRead(number64(t, o["regs"], "dx"), text))
 	assert.Equal(t, "text\x00", string(text))

@@ -441,7 +441,7 @@ func (j *judge) contextMembers(n *Node) error {
 		}
 		data = make([]byte, size)
 	}
-	ms, err := j.r.b.compare(spec, btf.Field{Type: id}, n, data, "ctx")
+	ms, err := j.r.b.compare(spec, btf.Field{Type: id}, networkMembers(n), data, "ctx")
 	if err == nil && !j.checking {
 		j.mismatches(n, "ctx", ms)
 	}

@@ -11,7 +11,7 @@ type maker struct {
 	own   []string
 	build func(b *builder, role string, n *Node) (*kernel.Object, error)
 	// sets lists the fields that a key sets, which no other key may set to something else. It may be nil.
-	sets func(key string, value *Node) []string
+	sets func(b *builder, key string, value *Node) []string
 	// fill relates the object to others once all of them exist. It may be nil.
 	fill func(b *builder, o *kernel.Object, n *Node) error
 }
@@ -27,18 +27,18 @@ var makers map[string]maker
 
 func init() {
 	makers = map[string]maker{
-		"!file":    {own: []string{"path", "ino", "mode", "flags", "size", "dev"}, build: makeFile, sets: fileSets},
+		"!file":    {own: []string{"path", "ino", "mode", "flags", "size", "dev"}, build: makeFile, sets: fieldsOf(fileFields)},
 		"!dentry":  {own: []string{"path"}, build: makeDentry},
 		"!sock":    {own: []string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport", "reuseport"}, build: makeSock, sets: sockSets},
-		"!conn":    {own: []string{"protocol", "source", "dest", "sport", "dport", "zone", "expires"}, build: makeConn},
-		"!flow":    {own: []string{"protocol", "source", "dest", "sport", "dport", "iif", "oif", "expires"}, build: makeFlow},
+		"!conn":    {own: []string{"protocol", "source", "dest", "sport", "dport", "zone", "expires"}, build: makeConn, sets: fieldsOf(connFields)},
+		"!flow":    {own: []string{"protocol", "source", "dest", "sport", "dport", "iif", "oif", "expires"}, build: makeFlow, sets: fieldsOf(flowFields)},
 		"!task":    {own: []string{"children", "threads", "files", "cgroup"}, build: makeTask, fill: fillTask},
 		"!skb":     defaultOf("sk_buff"),
-		"!cgroup":  {own: []string{"path", "id"}, build: makeCgroup},
-		"!mm":      {own: []string{"args", "env", "areas", "user"}, build: makeMM, fill: fillMM},
-		"!bprm":    {own: []string{"path"}, build: makeBprm},
+		"!cgroup":  {own: []string{"path", "id"}, build: makeCgroup, sets: fieldsOf(cgroupFields)},
+		"!mm":      {own: []string{"args", "env", "areas", "user"}, build: makeMM, sets: fieldsOf(mmFields), fill: fillMM},
+		"!bprm":    {own: []string{"path"}, build: makeBprm, sets: fieldsOf(bprmFields)},
 		"!inode":   defaultOf("inode"),
-		"!pt_regs": {own: []string{"args", "ret", "ip", "sp"}, build: makeRegs},
+		"!pt_regs": {own: []string{"args", "ret", "ip", "sp"}, build: makeRegs, sets: regsSet},
 	}
 }
 
@@ -104,14 +104,6 @@ func makeFile(b *builder, role string, n *Node) (*kernel.Object, error) {
 	return b.k.NewFile(role, s)
 }
 
-func fileSets(key string, _ *Node) []string {
-	path := map[string]string{"ino": "f_inode.i_ino", "mode": "f_inode.i_mode", "flags": "f_flags", "size": "f_inode.i_size", "dev": "f_inode.i_sb.s_dev"}[key]
-	if path == "" {
-		return nil
-	}
-	return []string{path}
-}
-
 func absolute(n *Node) (string, error) {
 	path, err := n.text("path")
 	if err == nil && path[0] != '/' {
@@ -145,7 +137,7 @@ var sockFields = map[string][]string{
 	"source": {"__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr"}, "dest": {"__sk_common.skc_daddr", "__sk_common.skc_v6_daddr"},
 }
 
-func sockSets(key string, value *Node) []string {
+func sockSets(_ *builder, key string, value *Node) []string {
 	paths := sockFields[key]
 	if len(paths) < 2 {
 		return paths

@@ -214,7 +214,7 @@ func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 		if !wrong.add(err) {
 			continue
 		}
-		if name == "user_port" || name == "remote_port" { // stored in network byte order
+		if progtype.NetworkOrder(name) == "port" {
 			if _, stored := r.b.network(v); stored {
 				out[name] = x
 				continue

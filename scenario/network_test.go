@@ -88,6 +88,18 @@ func TestContextsTakeIPv6Addresses(t *testing.T) {
 	assert.Contains(t, failures(runText(t, "connect", run+"2001:db8::2}}}]")["connect6"]), "ctx.user_ip6")
 }
 
+// TestContextsTakeAddressesAndPorts: the UAPI declares user_ip4 and user_port as plain numbers; they hold network byte order.
+func TestContextsTakeAddressesAndPorts(t *testing.T) {
+	const run = "runs: [{prog: connect4, context: {fields: {user_ip4: 192.0.2.7, user_port: 80}}, expect: {ctx: {user_ip4: "
+	assert.Empty(t, failures(runText(t, "connect", run+"192.0.2.7, user_port: htons(80)}}}]")["connect4"]))
+	assert.Contains(t, failures(runText(t, "connect", run+"192.0.2.8}}}]")["connect4"]), "ctx.user_ip4")
+	assert.Contains(t, failures(runText(t, "connect", run+"192.0.2.7, user_port: htons(81)}}}]")["connect4"]), "ctx.user_port")
+	_, err := openText(t, "connect", run+"192.0.2.7, user_family: 10.0.0.1}}}]")
+	assert.ErrorContains(t, err, "user_family (__u32): \"10.0.0.1\" does not say in which byte order")
+	_, err = openText(t, "connect", run+"2001:db8::1}}}]")
+	assert.ErrorContains(t, err, "user_ip4")
+}
+
 // TestKeysOfSocketsAreTheirFields: dport: 443 and skc_dport: htons(443) set the same bytes, and two keys that set them differently are an error.
 func TestKeysOfSocketsAreTheirFields(t *testing.T) {
 	const sock = "objects:\n  s: !sock\n    "
@@ -116,6 +128,14 @@ func TestKeysOfSocketsAreTheirFields(t *testing.T) {
 		{"a state", "!sock {state: TCP_LISTEN, __sk_common.skc_state: 1}", "state and __sk_common.skc_state set"},
 		{"a file's inode", "!file {ino: 7, f_inode: {i_ino: 8}}", "ino and f_inode set f_inode.i_ino to different values"},
 		{"a file's flags", "!file {flags: 1, f_flags: 2}", "flags and f_flags set f_flags"},
+		{"a connection's protocol", "!conn {source: 10.0.0.1, dest: 10.0.0.2, protocol: 17, 'tuplehash[1]': {tuple: {dst: {protonum: 6}}}}", "protocol and tuplehash[1] set tuplehash[1].tuple.dst.protonum"},
+		{"a connection's port", "!conn {source: 10.0.0.1, dest: 10.0.0.2, sport: 80, 'tuplehash[0].tuple.src.u.all': htons(81)}", "sport and tuplehash[0].tuple.src.u.all set tuplehash[0].tuple.src.u"},
+		{"a connection's time", "!conn {source: 10.0.0.1, dest: 10.0.0.2, expires: 5, timeout: 9}", "expires and timeout set timeout"},
+		{"a cgroup's id", "!cgroup {path: /a, id: 7, kn: {id: 8}}", "id and kn set kn.id"},
+		{"the name of a program's file", "!bprm {path: /bin/true, filename: /bin/false}", "path and filename set filename"},
+		{"where arguments are", "!mm {args: [ls, -l], arg_start: 4096}", "args and arg_start set arg_start"},
+		{"a register", "!pt_regs {args: [1, 2], si: 3}", "args and si set si"},
+		{"the result's register", "!pt_regs {ret: 1, ax: 3}", "ret and ax set ax"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := openText(t, "exec", "objects: {s: "+tt.object+"}\nruns: [{prog: on_exec}]\n")

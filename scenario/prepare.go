@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -148,7 +149,25 @@ func (r *Runner) contextBytes(run *Run, n *Node) ([]byte, error) {
 		return nil, n.wrap("ctx", err)
 	}
 	b := make([]byte, max(int(size), leastContext))
-	return b, r.b.encode(spec, btf.Field{Type: id}, n, b)
+	return b, r.b.encode(spec, btf.Field{Type: id}, networkMembers(n), b)
+}
+
+// networkMembers writes IPv4 addresses of members of a context that hold them in network byte order, though their type is a plain
+// number, as what is stored.
+func networkMembers(n *Node) *Node {
+	out := *n
+	out.Pairs = slices.Clone(n.Pairs)
+	for i, p := range out.Pairs {
+		a, err := netip.ParseAddr(p.Value.Text)
+		if p.Value.Kind != Scalar || progtype.NetworkOrder(p.Key.Text) != "address" || err != nil || !a.Is4() {
+			continue
+		}
+		v := *p.Value
+		b := a.As4()
+		v.Text = fmt.Sprintf("htonl(%#x)", b[:])
+		out.Pairs[i].Value = &v
+	}
+	return &out
 }
 
 // leastContext is the minimum size of a syscall program's context, in bytes.

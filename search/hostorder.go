@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/lazyre"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // wellKnown are ports that programs name. A constant of that value is meant as that port; the port that it is when its bytes are swapped
@@ -138,18 +139,10 @@ func (p Place) network(size int) string {
 			}
 		}
 	case ContextField:
-		switch name {
-		case "user_port", "dst_port":
-			return "port"
-		case "remote_port":
-			if size == 2 { // else it is the upper half of the number
-				return "port"
-			}
-		case "protocol", "vlan_proto":
-			return "protocol"
-		case "user_ip4", "remote_ip4", "local_ip4", "msg_src_ip4", "src_ip4", "dst_ip4":
-			return "address"
+		if name == "remote_port" && size != 2 { // the upper half of the number
+			return ""
 		}
+		return progtype.NetworkOrder(name)
 	case Field:
 		switch {
 		case slices.Contains([]string{"sin_port", "skc_dport", "inet_sport", "source", "dest"}, name) && p.bigEndian("__be16"):

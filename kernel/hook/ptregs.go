@@ -301,6 +301,18 @@ type RegsSpec struct {
 	Ret, IP, SP *uint64
 }
 
+// RegNames are the registers of [RegsSpec] as paths in struct pt_regs.
+type RegNames struct {
+	Args        []string
+	Ret, IP, SP string
+}
+
+// RegsByPurpose returns the registers that the calling convention of the target's architecture uses.
+func (h *Hooks) RegsByPurpose() RegNames {
+	a := h.newRegisters("", 0, 0).abi
+	return RegNames{Args: a.args, Ret: a.ret, IP: a.ip, SP: a.sp}
+}
+
 // NewRegs builds a struct pt_regs according to the architecture's calling convention.
 func (h *Hooks) NewRegs(role string, s RegsSpec) (*object.Object, error) {
 	r := h.newRegisters(role, 0, h.stackAddr())
