@@ -364,6 +364,8 @@ const (
 	CallbackFunctionNotAllowedMap                     // "callback function not allowed for map"
 	InvalidFunc                                       // "invalid func %s#%d"
 	CorePoison                                        // "invalid func %s#%d"
+	MapPoison                                         // "invalid func %s#%d"
+	KfuncPoison                                       // "invalid func %s#%d"
 	ProgramTypeCannotUseHelper                        // "program of this type cannot use helper %s#%d"
 	UnknownFunc                                       // "unknown func %s#%d"
 	SubprogramExitRegisterRNotScalar                  // "At subprogram exit the register R%d is not a scalar value (%s)"

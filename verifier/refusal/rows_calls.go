@@ -11,6 +11,8 @@ var callsRows = [...]Row{
 	{Name: "CallbackFunctionNotAllowedMap", Errno: uapi.ENOTSUPP, Text: "callback function not allowed for map", Why: callbackShape},
 	{Name: "InvalidFunc", Errno: uapi.EINVAL, Text: "invalid func %s#%d", Why: noHelper},
 	{Name: "CorePoison", Errno: uapi.EINVAL, Text: "invalid func %s#%d", Why: corePoison, Of: "InvalidFunc", When: []string{"unknown#195896080"}},
+	{Name: "MapPoison", Errno: uapi.EINVAL, Text: "invalid func %s#%d", Why: mapPoison, Of: "InvalidFunc", When: []string{"unknown#2001000"}},
+	{Name: "KfuncPoison", Errno: uapi.EINVAL, Text: "invalid func %s#%d", Why: kfuncPoison, Of: "InvalidFunc", When: []string{"unknown#2002000"}},
 	{Name: "ProgramTypeCannotUseHelper", Errno: uapi.EINVAL, Text: "program of this type cannot use helper %s#%d", Why: noHelper, From: since.HelperOfTypeWords},
 	{Name: "UnknownFunc", Errno: uapi.EINVAL, Text: "unknown func %s#%d", Why: noHelper, Until: since.HelperOfTypeWords},
 	{Name: "SubprogramExitRegisterRNotScalar", Errno: uapi.EINVAL, Text: "At subprogram exit the register R%d is not a scalar value (%s)", Why: returnRange},

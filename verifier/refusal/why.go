@@ -72,5 +72,7 @@ const (
 	valueRange        = "the offset or size may exceed the memory: bound it on this path, in the register that is used (compilers may check one copy and use another)"
 	verifierBug       = "the kernel reports an error of its own verifier"
 	corePoison        = "a CO-RE relocation failed here and the kernel can reach it: see bpfrun relo"
+	mapPoison         = "the instruction is of a map that libbpf does not create here (autocreate), and the kernel can reach it"
+	kfuncPoison       = "nothing defines the function that is called here, neither the object nor this kernel: guard a kfunc with bpf_ksym_exists, or link the object that defines it"
 	numberAccess      = "the register holds a number, not a pointer: read kernel memory with bpf_probe_read_kernel, or find where the pointer lost its type (arithmetic, a partial spill to the stack, a call)"
 )
