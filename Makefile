@@ -176,10 +176,12 @@ exec-testprogs:
 	BTF=$(BTF) VM=$(VM) scripts/exec-testprogs.sh $(LINUX) $(OUT)
 
 # Hostile input of every kind, thousands of pieces of it: objects, scenarios, coverage files, archives of kernels and types through the commands, entries
-# of the BTF cache, messages to the debug adapter.
+# of caches, corpora, schedulers, programs that make endless output, messages to the debug adapter; and hostile tools under exec.
+ATTACK := ./cmd/bpfrun ./btf/btffile ./btf/debuginfo ./corerelo ./cover ./debug/dap ./fuzz ./internal/filecache ./kernel/sched ./machine ./matrix
 attack:
-	BPFRUN_LONG=1 $(GO) test -count=1 -timeout 1h -run '^Test(Damaged|Hostile|LinkInPlace|Entr|Bombs|Bad|Flood|CacheThat)' \
-		./cmd/bpfrun ./btf/btffile ./debug/dap ./internal/kernels
+	BPFRUN_LONG=1 $(GO) test -count=1 -timeout 1h -run '^Test(Damaged|Hostile|LinkInPlace|Entr|Bombs|Bad|Flood|CacheThat)' $(ATTACK)
+	BPFRUN_LONG=1 $(GO) test -count=1 -timeout 1h ./exec \
+		-run '^Test(EverySpelling|Simulated|Mounts|ATool(Does|Cannot)|CallsOfTheTable|CallsThatAreNotServed|WhoOutlives|NoRouteMessage|RandomCalls|.*Descriptors?$$)'
 
 # Injects faults one at a time. Recorded vectors and the generator must find 40 in the interpreter; tests must find those in
 # loader, kernel, machine, maps, helpers, scenarios, memory, matrix and the JIT's planning (half an hour).

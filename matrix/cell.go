@@ -435,10 +435,10 @@ func faultText(f *machine.Fault) string {
 	return text
 }
 
-// found records the program's accesses at fixed offsets.
+// found records the program's accesses at fixed offsets. A copy of a whole object is none, as in runs ([machine.Validation]).
 func (c *draft) found(lp *loader.LinkedProgram, all []offsets.Access) {
 	for i := range all {
-		if all[i].Program == lp.Name {
+		if all[i].Program == lp.Name && !all[i].Whole {
 			c.fixed = append(c.fixed, all[i])
 		}
 	}

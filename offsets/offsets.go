@@ -34,6 +34,8 @@ type Access struct {
 	Size   int
 	// Meant is the field at Offset in the object's own declaration of the type, Hit the one in the target's; "" when there is none.
 	Meant, Hit string
+	// Whole means that the access reads the target's whole type, as its size is there: nothing of it is missed.
+	Whole bool
 	// Instead is the macro to use.
 	Instead string
 }
@@ -126,6 +128,7 @@ func (f *finder) note(pc int, v value, off int64, size int, reloc bool, instead 
 		a.Instead = "bpf_core_field_offset or bpf_core_type_size in place of offsetof or sizeof"
 	case off == 0 && f.several(v.typ, own, id, size):
 		a.Meant, a.Hit = fmt.Sprintf("%d bytes of it", size), fmt.Sprintf("%d of its %d bytes", min(int64(size), total), total)
+		a.Whole = int64(size) == total
 		a.Instead = "bpf_core_type_size in place of sizeof, and BPF_CORE_READ of the fields that are used"
 	default:
 		a.Hit, _, _ = f.spec.FieldAt(v.typ, uint32(off), n)

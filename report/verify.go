@@ -107,7 +107,8 @@ func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifie
 	d.Programs = append(d.Programs, p)
 }
 
-// NotLoaded notes what keeps accepted programs of the document from being loaded: l is the object as it is loaded, with all checks.
+// NotLoaded notes what keeps accepted programs of the document from being loaded, and which hooks the target lacks: l is the object as it
+// is loaded, with all checks.
 func (d *VerifyDocument) NotLoaded(l *loader.Linked) {
 	if d.Error != nil {
 		return // it is what keeps all of them
@@ -115,8 +116,15 @@ func (d *VerifyDocument) NotLoaded(l *loader.Linked) {
 	for i := range d.Programs {
 		p := &d.Programs[i]
 		lp, ok := l.Program(p.Name)
-		if ok && p.Verdict.Verdict == verifier.Accepted.String() && lp.Status == loader.StatusRefused && lp.Err != nil {
-			p.NotLoaded = strings.Join(NewError(lp.Err).lines[:1], "")
+		if !ok || lp.Err == nil {
+			continue
+		}
+		lines := NewError(lp.Err).lines
+		switch accepted := p.Verdict.Verdict == verifier.Accepted.String(); {
+		case accepted && lp.Status == loader.StatusRefused:
+			p.NotLoaded = strings.Join(lines[:1], "")
+		case !accepted && lp.Status == loader.StatusAbsent:
+			p.Verdict.Reason = strings.Join(lines, "; ") // the kernel's message does not name the hook that it lacks
 		}
 	}
 }
