@@ -34,6 +34,7 @@ var layers = []struct {
 	{"internal/nearest", nil},
 	{"internal/ordered", nil},
 	{"internal/exitcode", nil},
+	{"internal/termsvg", nil},
 	{"internal/worded", nil},
 	{"internal/undo", nil},
 	{"internal/snaptest", []string{"internal/undo"}}, // for tests only
