@@ -96,7 +96,7 @@ var layers = []struct {
 	{"machine/finding", nil},
 	{"machine", []string{"internal/exitcode", "packet", "machine/finding", "internal/ordered", "internal/endian", "internal/usdt", "uapi", "progtype", "decode", "btf", "corerelo", "loader", "offsets", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/deferred", "helpers", "uapi/since"}},
 	{"machine/differ", []string{"btf", "packet", "loader", "machine"}},
-	{"search", []string{"internal/lazyre", "internal/endian", "uapi", "decode", "btf", "packet", "loader", "mem", "maps", "kernel", "machine/finding", "machine"}},
+	{"search", []string{"progtype", "internal/lazyre", "internal/endian", "uapi", "decode", "btf", "packet", "loader", "mem", "maps", "kernel", "machine/finding", "machine"}},
 	{"race/order", nil},
 	{"race", []string{"uapi", "uapi/since", "progtype", "decode", "btf", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers/held", "machine/finding", "machine", "race/order"}},
 	{"traffic", []string{"internal/endian", "uapi", "btf", "mem", "loader", "kernel", "kernel/object", "kernel/net", "kernel/qdisc", "helpers", "machine", "uapi/since"}},
