@@ -24,10 +24,12 @@ Examples: ` + "`examples/*/*.yaml`" + `.
 
 Integers are decimal, 0x, 0o, 0b, or an enumerator's name. Common macros, which BTF does not contain, also work, alone or
 combined: O_WRONLY|O_CREAT, AT_FDCWD, S_IFREG|0o644, SIGKILL, CLONE_NEWNS, CAP_BPF, -ENOENT. An array of characters or bytes takes a string, a list of integers or !hex.
+
 Structs nest. A key may be a path (cred.uid.val, comm[3]); it follows pointers and creates the objects they point to. A
 pointer takes $name, a nested object, a string if it points to characters, or null. $$ begins a string with a dollar sign.
-a|b is the first of the names that exists on this kernel; name? is set, or compared, only if it exists. Map keys are
-written as their type: a number, a string, a struct as one string ("{pid = 1, cpu = 2}"), a prefix of an LPM trie
+a|b is the first of the names that exists on this kernel; name? is set, or compared, only if it exists.
+
+Map keys are written as their type: a number, a string, a struct as one string ("{pid = 1, cpu = 2}"), a prefix of an LPM trie
 (10.0.0.0/8). A field that was never set reads 0, and the run warns about it.
 
 `

@@ -38,7 +38,9 @@ func newBenchCommand(a *app) *cobra.Command {
 		Use:   "bench OBJECT -p PROGRAM [--mem FILE] [--compare FILE]",
 		Short: "Measure how long a program takes",
 		Long: `Run a program in 40 batches of at least 3 ms and print the time of one run: the best and the median batch. Each run gets
-a default context, whose making is not timed. Programs that take packets run as in the kernel's BPF_PROG_TEST_RUN with repeat:
+a default context, whose making is not timed.
+
+Programs that take packets run as in the kernel's BPF_PROG_TEST_RUN with repeat:
 on one packet and one context, which each run finds as the one before left them. With --mem the section name is ignored: r1
 points to a private copy of FILE in simulated memory, r2 is its length.
 

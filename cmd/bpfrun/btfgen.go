@@ -40,9 +40,13 @@ the result is split BTF of a module on top of a kernel's. C++ and Rust units are
 --features takes names of pahole's --btf_features: var, float, decl_tag, type_tag, enum64 (these are made without the flag), global_var,
 decl_tag_kfuncs (kfuncs of .BTF_ids get the tags bpf_kfunc and bpf_fastcall), attributes (address_space(1) for arena pointers of kfuncs),
 distilled_base (with --base: .BTF.base, the part of the kernel's types that the module needs, so that it can be moved to another build),
-layout (the sizes of all kinds, which Linux reads from 7.2 on), optimized_func (functions that are in the symbol table only with a suffix such as
+and layout (the sizes of all kinds, which Linux reads from 7.2 on).
+
+Three are about functions: optimized_func (functions that are in the symbol table only with a suffix such as
 .isra.0), consistent_func (no functions whose prototypes differ between units) and true_signature (functions with a suffix under their full names,
-and without the parameters that were optimized out). With any of the last three, functions are left out whose parameters are not where the calling
+and without the parameters that were optimized out).
+
+With any of the last three, functions are left out whose parameters are not where the calling
 convention puts them, that BTF cannot describe after optimization, or whose name has several addresses; bpfrun counts them by reason.`,
 		Example: "  bpfrun btf gen vmlinux -o vmlinux.btf\n  bpfrun btf gen module.ko.debug --base vmlinux.btf --into module.ko",
 		Args:    exactly(1),

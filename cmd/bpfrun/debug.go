@@ -56,6 +56,7 @@ func newDebugCommand(a *app) *cobra.Command {
 		Use:   "debug OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Step through a program, forwards and backwards, with typed values",
 		Long: `Debug the programs of an object. With -p the program starts at once; otherwise the debugger's run command starts one.
+
 With -s, run starts the runs of a scenario file by name. With --test it starts a test inside the object, or one of its stages
 (TEST/pktgen, TEST/setup, TEST/check), after the tests it depends on.
 Commands come from the terminal, with editing, history and completion, or from a pipe; help lists them. The exit code

@@ -40,7 +40,9 @@ func newDiffCommand(a *app) *cobra.Command {
 		Long: `Compare two builds of an object, of two commits or by two compilers: for each program the verdict of the kernel's verifier, the instructions
 it processed, stack, size, relocations, maps, helpers and kfuncs, and the oldest release that loads it (as bpfrun require finds it, with the kernels of
 --btf); the definitions of maps; and what the programs do: each one that both builds have is run with the default input, and the runs of -s FILE, on
-both builds. Results are compared as bpfrun fuzz --against does: return value, packet, records, lines of bpf_printk, and what was left
+both builds.
+
+Results are compared as bpfrun fuzz --against does: return value, packet, records, lines of bpf_printk, and what was left
 in maps, by the names of variables and members that both builds have. Addresses are no results. bpfrun fuzz NEW --against OLD searches
 inputs with different results.
 

@@ -63,7 +63,9 @@ func newFuzzCommand(a *app) *cobra.Command {
 		Long: `Search inputs with which the programs of an object reach branches that no run reached, and inputs with which they do what is wrong
 whatever they are meant to do. Everything that a program reads from outside is input: packets, contexts, arguments, fields of
 kernel objects, maps and variables that only user space writes, results and failures of helpers, time, the CPU, and the events
-before. Maps that programs write get their contents by events only. With -s the file's objects, maps and runs are the seeds, and
+before.
+
+Maps that programs write get their contents by events only. With -s the file's objects, maps and runs are the seeds, and
 its invariants are checked after every run.
 
 Each finding is written as a scenario file that fails under bpfrun test and opens in bpfrun debug -s. Beside the findings is a

@@ -15,7 +15,9 @@ const kernelsLong = `List and add the kernels that --btf finds by release name.
 --btf 6.12 means a file or directory of that name, else a kernel found on the search path: the directories in BPFRUN_KERNELS
 (plain, or a checkout of BTFHub; separated as in PATH), kernels you added, and on Linux /usr/lib/debug, /boot and the packages
 in apt's cache. A name is a release or a prefix of one, with other words from the kernel's name if you like: 6.12, 6.12-arm64,
-debian-6.12.107, 6.1-cloud. If several kernels match, amd64 wins, then the earlier place, then the one with the fewest words
+debian-6.12.107, 6.1-cloud.
+
+If several kernels match, amd64 wins, then the earlier place, then the one with the fewest words
 you did not ask for, then the newest. If none matches and the embedded kernel does, it is used, and a note says so.
 
 Nothing is downloaded.`

@@ -50,7 +50,9 @@ func newRaceCommand(a *app) *cobra.Command {
 		Short: "Run programs against each other in every order, and find those with a wrong outcome",
 		Long: `Run programs of an object at the same time, in every order of their accesses to maps and global variables up to a number of
 preemptions, and report orders whose outcome no order of whole programs has: lost updates, values made of two, actions on what has
-changed meanwhile, programs that wait for each other. Each program runs with itself and with every program that shares a map or a
+changed meanwhile, programs that wait for each other.
+
+Each program runs with itself and with every program that shares a map or a
 global variable with it: on two CPUs, and in the middle of it on one CPU where the kernel's release permits that.
 
 Code that works without locks by design (atomic operations, compare-and-exchange loops, BPF_NOEXIST) has no finding.

@@ -46,7 +46,9 @@ the same maps; the check returns 1 or 101 and may write a report into the map su
 Programs in sections TYPE/test/NAME return 0 or the number of the line that failed.
 
 Every file is checked on every kernel before anything runs. Files with mistakes do not run: all their
-mistakes are reported, also by --json and -o, and the exit code is 2. What fails in the same way on several
+mistakes are reported, also by --json and -o, and the exit code is 2.
+
+What fails in the same way on several
 kernels is one block that lists them. A run whose hook the kernel lacks is skipped; one whose hook BTF does not list runs and
 counts as unknown-hook (with --strict both are failures, as is a file in which nothing could run).
 Exit code 1 when an expectation failed; 3, 4 and 5 when a program was unexpectedly refused, faulted or
