@@ -5,7 +5,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 CORPUS ?= corpus
 TOOLCHAIN ?= toolchain
 FUZZTIME ?= 10s
-ARCHES := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+ARCHES := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bpfrun ./cmd/bpfrun

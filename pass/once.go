@@ -16,6 +16,15 @@ type Search struct {
 	Alone bool
 	// Options bound the search.
 	search.Options
+
+	ran func(program string) // called after the run that the document has; may be nil
+}
+
+// added tells that the run that the machine has just made is in the document.
+func (s Search) added(program string) {
+	if s.ran != nil {
+		s.ran(program)
+	}
 }
 
 // Once runs a program and adds the run to the document: the one with the given input, or one with changed input that got further, which changed
@@ -24,6 +33,9 @@ func Once(ctx context.Context, doc *report.RunDocument, m *machine.Machine, name
 	again := !opt.Alone && !CallsBPF(m.Linked()) // no snapshot takes back what bpf(2) made
 	if !again || opt.Plain {
 		res, err = plainly(ctx, doc, m, name, in, again)
+		if err == nil {
+			opt.added(name)
+		}
 		return res, false, err
 	}
 	start := m.Snapshot()
@@ -32,6 +44,7 @@ func Once(ctx context.Context, doc *report.RunDocument, m *machine.Machine, name
 		return nil, false, err
 	}
 	doc.Add(m, found.Result)
+	opt.added(name)
 	if len(found.Changed) == 0 {
 		return found.Result, false, explain(ctx, doc, m, start, found, in)
 	}

@@ -3,6 +3,7 @@ package pass
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/loader"
@@ -21,6 +22,8 @@ type Options struct {
 	Unverified bool
 	// Search changes inputs; with its zero value as the command does.
 	Search Search
+	// Ran is called when a program's run has been added to the document, before the machine goes on; it may be nil.
+	Ran func(m *machine.Machine, program string)
 	// Note receives remarks about what programs load; it may be nil.
 	Note func(text string)
 }
@@ -64,11 +67,22 @@ func Run(ctx context.Context, linked *loader.Linked, source string, opt Options)
 	if names, err = Device(ctx, doc, m, names); err != nil {
 		return nil, err
 	}
+	search := opt.Search
+	if opt.Ran != nil {
+		search.ran = func(program string) { opt.Ran(m, program) }
+	}
 	for _, name := range names {
-		if _, _, err := Once(ctx, doc, m, name, opt.Input, opt.Search); errors.Is(err, context.Canceled) || ctx.Err() != nil {
+		if _, _, err := Once(ctx, doc, m, name, opt.Input, search); errors.Is(err, context.Canceled) || ctx.Err() != nil {
 			return nil, &Interrupted{While: "while running " + name}
 		} else if err != nil {
 			return nil, err
+		}
+	}
+	if opt.Ran != nil { // programs of schedulers, disciplines and devices ran without being named
+		for _, name := range m.Names() {
+			if !slices.Contains(names, name) {
+				opt.Ran(m, name)
+			}
 		}
 	}
 	doc.Finish(m)
