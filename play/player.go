@@ -138,9 +138,6 @@ func (p *Player) addKernel(name string, data []byte) (Kernel, error) {
 	if err != nil {
 		return Kernel{}, err
 	}
-	if !spec.StandsAlone() {
-		return Kernel{}, fmt.Errorf("%s is the split BTF of a module: want a kernel's", name)
-	}
 	k := Kernel{Name: name, Source: name, given: true, Open: func() (*loader.Target, error) {
 		spec, err := btffile.LoadBytes(name, data, nil)
 		if err != nil {
