@@ -122,6 +122,8 @@ var layers = []struct {
 	{"testrun", []string{"internal/exitcode", "internal/kernels", "internal/shell", "loader", "kernel", "machine", "scenario", "intest", "debug", "report"}},
 	{"pass", []string{"internal/exitcode", "internal/visible", "uapi", "helpers/proto", "decode", "loader", "verifier", "bpfsys", "machine", "search", "device", "schedule", "traffic", "report"}},
 	{"play", []string{"progtype", "btf/btffile", "btf/embedded", "loader", "machine", "matrix", "packet", "debug", "report", "pass"}},
+	{"examples", nil},
+	{"web", []string{"examples"}},
 	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
 	{"conformance", []string{"internal/endian", "internal/lazyre", "internal/worded", "internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
