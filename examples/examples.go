@@ -1,4 +1,6 @@
 // Package examples contains the objects of the examples, for the playground.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package examples
 
 import "embed"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -71,11 +72,18 @@ func Run(ctx context.Context, linked *loader.Linked, source string, opt Options)
 	if opt.Ran != nil {
 		search.ran = func(program string) { opt.Ran(m, program) }
 	}
+	why := debug.Questions{}
 	for _, name := range names {
-		if _, _, err := Once(ctx, doc, m, name, opt.Input, search); errors.Is(err, context.Canceled) || ctx.Err() != nil {
+		lp, _ := linked.Program(name)
+		began := why.Ask(m, lp)
+		res, changed, err := Once(ctx, doc, m, name, opt.Input, search)
+		switch {
+		case errors.Is(err, context.Canceled) || ctx.Err() != nil:
 			return nil, &Interrupted{While: "while running " + name}
-		} else if err != nil {
+		case err != nil:
 			return nil, err
+		case !changed:
+			why.Add(began, res)
 		}
 	}
 	if opt.Ran != nil { // programs of schedulers, disciplines and devices ran without being named
@@ -88,5 +96,8 @@ func Run(ctx context.Context, linked *loader.Linked, source string, opt Options)
 	doc.Finish(m)
 	doc.AddMaps(m)
 	doc.Exit = exitcode.Worse(doc.Exit, report.RunExit(doc, false, cfg.Strict))
+	if err := why.Answer(ctx, m, cfg, opt.Input, doc.Explain); err != nil {
+		return nil, interrupted(ctx, err, "while runs were explained")
+	}
 	return doc, nil
 }

@@ -1,6 +1,6 @@
 // The page: what to run at the top, five views of it, and the state in the URL.
 import {h} from './dom.js';
-import {Session} from './session.js';
+import {Session, load} from './session.js';
 import * as state from './state.js';
 import {show as programs} from './views/programs.js';
 import {show as code} from './views/code.js';
@@ -64,7 +64,8 @@ function go(change) {
 // fill writes the state into the inputs.
 function fill() {
   const example = $('example'), kernel = $('kernel');
-  const options = session.site.examples.map(e => h('option', {value: e.name}, e.title));
+  const {open} = session.site;
+  const options = [...open ? [open] : [], ...session.site.examples].map(e => h('option', {value: e.name}, e.title));
   if (!session.state.example) options.unshift(h('option', {value: ''}, session.objectName));
   example.replaceChildren(...options);
   example.value = session.state.example ?? '';
@@ -134,7 +135,7 @@ function listen() {
 }
 
 async function start() {
-  session = new Session(await (await fetch('site.json')).json());
+  session = new Session(await (await load('site.json')).json());
   $('links').replaceChildren(...[session.site.docs && h('a', {href: session.site.docs}, 'Documentation'), h('span', {class: 'mute'}, ` bpfrun ${session.site.version}`)].filter(Boolean));
   await session.follow(state.read());
   fill();

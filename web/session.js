@@ -4,16 +4,22 @@ import * as state from './state.js';
 
 const seconds = 20; // that a message may take unless the URL says otherwise
 
-async function bytesOf(path) {
-  const response = await fetch(path);
+// token is that of bpfrun play, which gives some files to nobody else.
+export const token = new URLSearchParams(location.search).get('token') ?? '';
+
+// load fetches a file of the site.
+export async function load(path) {
+  const response = await fetch(path, token ? {headers: {'X-Bpfrun-Token': token}} : {});
   if (!response.ok) throw new Error(`${path}: ${response.status} ${response.statusText}`);
-  return new Uint8Array(await response.arrayBuffer());
+  return response;
 }
+
+async function bytesOf(path) { return new Uint8Array(await (await load(path)).arrayBuffer()); }
 
 export class Session {
   constructor(site) {
     this.site = site;
-    this.engine = site.engine === 'http' ? new HTTPEngine(new URLSearchParams(location.search).get('token') ?? '') : new WorkerEngine();
+    this.engine = site.engine === 'http' ? new HTTPEngine(token) : new WorkerEngine();
     this.state = {};
     this.generation = 0;
     this.known = []; // kernels that the engine knows

@@ -2,6 +2,8 @@
 // static site (make site) with bpfrun in WebAssembly.
 //
 // It knows the files of the page and its examples. It does not know what answers the page's messages.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package web
 
 import (
