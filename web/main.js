@@ -71,7 +71,7 @@ function fill() {
   example.value = session.state.example ?? '';
   kernel.replaceChildren(...session.kernelNames().map(n => h('option', {value: n}, n.replace(/^linux-/, 'Linux '))));
   kernel.value = session.kernel;
-  $('packet-label').hidden = !session.packets.length;
+  $('packet-field').hidden = !session.packets.length;
   if (document.activeElement !== $('packet')) $('packet').value = session.state.packet ?? '';
 }
 

@@ -19,7 +19,7 @@ export async function show(session, root, page) {
   const type = session.state.type || suggested(session) || 'task_struct';
   const input = h('input', {id: 'type', type: 'text', value: type, spellcheck: 'false', autocomplete: 'off'});
   const place = h('div', {});
-  add(root, h('h2', {}, 'Layout of a struct'), h('form', {submit: e => { e.preventDefault(); page.go({type: input.value.trim()}); }}, h('label', {}, 'Type ', input), ' ', h('button', {}, 'Show')), place);
+  add(root, h('h2', {}, 'Layout of a struct'), h('form', {submit: e => { e.preventDefault(); page.go({type: input.value.trim()}); }}, h('label', {for: 'type'}, 'Type'), ' ', input, ' ', h('button', {}, 'Show')), place);
   try {
     draw(await session.ask({do: 'layout', type, kernels: names}), place);
   } catch (e) {
@@ -81,6 +81,6 @@ function draw(l, place) {
   add(place, h('p', {}, l.kernels.length > 1 ? `${moved} of ${plural(l.members.length, 'member')} moved, changed or are missing somewhere.` : plural(l.members.length, 'member'),
     l.without.length > 0 && ` Without it: ${l.without.map(short).join(', ')}.`),
   svg, l.kernels.length > 1 && h('p', {class: 'legend'}, h('span', {class: 'good'}, 'the same everywhere'), ' ', h('span', {class: 'odd'}, 'moved'), ' ', h('span', {class: 'bad'}, 'of another type or missing somewhere'), ' ', h('span', {class: 'dim'}, 'hole')),
-    l.kernels.length > 1 && h('label', {}, only, ' Only what differs'),
+    l.kernels.length > 1 && h('p', {}, only, ' ', h('label', {for: 'only-moved'}, 'Only what differs')),
   h('div', {class: 'wrap'}, h('table', {class: 'members'}, h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'member'), l.kernels.map(k => h('th', {scope: 'col'}, short(k.name))))), body)));
 }

@@ -6,7 +6,7 @@ export function functions(code, program) { return code.functions.filter(f => f.p
 
 // chooser is the choice of a program.
 export function chooser(session, page) {
-  return h('label', {}, 'Program ', h('select', {id: 'program', change: e => page.go({program: e.target.value, at: ''})},
+  return h('p', {class: 'field'}, h('label', {for: 'program'}, 'Program'), ' ', h('select', {id: 'program', change: e => page.go({program: e.target.value, at: ''})},
     session.programs.map(p => h('option', {value: p.name, selected: p.name === session.program}, p.name))));
 }
 

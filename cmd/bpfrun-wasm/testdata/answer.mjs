@@ -1,8 +1,10 @@
 // Usage: node answer.mjs wasm_exec.js bpfrun.wasm < messages > answers, both one JSON document a line.
 import {readFileSync, writeSync} from 'node:fs';
 import {createRequire} from 'node:module';
+import {webcrypto} from 'node:crypto';
 
 const [execFile, wasmFile] = process.argv.slice(2);
+globalThis.crypto ??= webcrypto; // node 18 has it only here
 createRequire(import.meta.url)(execFile);
 const go = new globalThis.Go();
 const ready = new Promise(resolve => { globalThis.bpfrunReady = resolve; });
