@@ -46,7 +46,7 @@ function suggested(session) {
   return '';
 }
 
-const width = 720, bar = 34;
+const bar = 34;
 
 // how tells what becomes of a member on the kernels.
 function how(m) {
@@ -56,6 +56,7 @@ function how(m) {
 
 // draw draws the members of the type on each kernel to scale, with what moved marked, and lists them.
 function draw(l, place) {
+  const width = Math.min(720, Math.max(300, innerWidth - 40));
   const most = Math.max(...l.kernels.map(k => k.size), 1);
   const svg = s('svg', {viewBox: `0 0 ${width} ${l.kernels.length * (bar + 24)}`, class: 'layout', role: 'img', 'aria-label': `The members of ${l.type} on ${plural(l.kernels.length, 'kernel')}, to scale; the table below has the same in numbers`});
   l.kernels.forEach((k, row) => {

@@ -51,8 +51,10 @@ function draw(now, before, text, state, where) {
     insn.classList.add('here');
     insn.setAttribute('aria-current', 'step');
     reveal(insn);
+    let known = insn; // code that the compiler made has no line: it belongs to the one before
+    while (known?.classList.contains('insn') && !known.dataset.line) known = known.previousElementSibling;
     for (const l of text.querySelectorAll('.line')) {
-      if (l.dataset.line !== insn.dataset.line) continue;
+      if (l.dataset.line !== known?.dataset.line) continue;
       l.classList.add('here');
       reveal(l);
     }
