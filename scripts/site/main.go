@@ -2,7 +2,7 @@
 //
 //	go run ./scripts/site DIR [KERNEL...]
 //
-// It compiles bpfrun for WebAssembly, and adds the page, the examples, and the types of the kernels in files such as
+// It compiles bpfrun for WebAssembly, and adds the page, the examples, the documentation with a search, and the types of the kernels in files such as
 // testdata/btf/linux-7.2.13-amd64.btf.xz.
 package main
 
@@ -34,8 +34,11 @@ func main() {
 }
 
 func build(dir string, types []string) error {
-	c := web.Config{Engine: "wasm", Version: version()}
-	out := map[string][]byte{}
+	c := web.Config{Engine: "wasm", Version: version(), Docs: "docs/"}
+	out, err := documentation()
+	if err != nil {
+		return err
+	}
 	for _, path := range types {
 		name := kernels.FileSource(path).Name
 		data, err := repacked(path)

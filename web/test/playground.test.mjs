@@ -243,6 +243,16 @@ view('without a network', '#example=exec', async (page, context) => {
   await context.setOffline(false);
 });
 
+view('the documentation is there, with a search', '#example=exec', async page => {
+  await page.getByRole('link', {name: 'Documentation'}).click();
+  await page.getByRole('heading', {name: 'Documentation'}).waitFor();
+  await page.getByLabel('Search', {exact: true}).fill('tail calls');
+  await page.locator('#found li').first().waitFor();
+  assert.match(await page.locator('#found').innerText(), /\d+ sections/);
+  await page.locator('#found a').first().click();
+  await page.locator('main h1').first().waitFor();
+});
+
 test('times', {skip: missing}, async t => {
   const page = await browser.newPage();
   await page.goto(`${site.url}#example=xdp`);
