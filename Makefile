@@ -5,7 +5,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 CORPUS ?= corpus
 TOOLCHAIN ?= toolchain
 FUZZTIME ?= 10s
-ARCHES := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+ARCHES := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bpfrun ./cmd/bpfrun
@@ -112,11 +112,25 @@ benchmarks:
 update:
 	$(GO) test -count=1 $$($(GO) list -f '{{range .TestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}' ./...) -update
 
+# The playground as a static site, for any server of files.
+SITE_KERNELS := testdata/btf/linux-5.10.262-amd64-cloud.btf.xz testdata/btf/linux-6.1.176-arm64-cloud.btf.xz testdata/btf/linux-7.2.13-amd64.btf.xz
+site:
+	$(GO) run ./scripts/site dist/site $(SITE_KERNELS)
+
+# The playground in a browser: every view, by what a user sees. Needs node, npm and chromium.
+browser-test: site build
+	cd web/test && npm ci --silent && node --test playground.test.mjs
+
+# Packages whose results may depend on the processor, as WebAssembly under node.
+wasm-test:
+	GOOS=js GOARCH=wasm $(GO) test -short -exec "$$($(GO) env GOROOT)/lib/wasm/go_js_wasm_exec" ./vm ./maps ./corerelo ./conformance/isa
+	$(GO) test -count=1 ./cmd/bpfrun-wasm
+
 clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: btf-module btf-pahole btf-layout update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
+.PHONY: site browser-test wasm-test btf-module btf-pahole btf-layout update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
 # Generated programs: the interpreter compared with the reference evaluator, and with the running kernel (root, Linux).
 differential:

@@ -121,6 +121,11 @@ var layers = []struct {
 	{"debug/dap", []string{"internal/worded", "internal/nearest", "decode", "debug", "debug/repl"}},
 	{"report", []string{"needs", "builds", "machine/finding", "internal/lazyre", "internal/exitcode", "internal/markup", "internal/visible", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "btf/ids", "packet", "corerelo", "loader", "offsets", "vm", "jit", "mem", "maps", "kernel", "helpers", "machine", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "race", "scenario", "intest", "matrix"}},
 	{"testrun", []string{"internal/exitcode", "internal/kernels", "internal/shell", "loader", "kernel", "machine", "scenario", "intest", "debug", "report"}},
+	{"pass", []string{"internal/exitcode", "internal/visible", "uapi", "helpers/proto", "decode", "loader", "verifier", "bpfsys", "machine", "search", "device", "schedule", "traffic", "debug", "report"}},
+	{"play", []string{"progtype", "btf/btffile", "btf/embedded", "loader", "machine", "matrix", "packet", "debug", "report", "pass"}},
+	{"examples", nil},
+	{"web", []string{"examples"}},
+	{"play/serve", []string{"play", "web"}},
 	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
 	{"conformance", []string{"internal/endian", "internal/lazyre", "internal/worded", "internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }

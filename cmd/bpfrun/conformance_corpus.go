@@ -18,6 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/pass"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -155,7 +156,7 @@ func (c *conformanceCorpusCommand) corpusOn(ctx context.Context, paths []string,
 	}
 	types := kernel.NewTypes()
 	serve := func(linked *loader.Linked, m *machine.Machine) (func(), error) {
-		return c.serveBPF(linked, m, target, machine.Config{Seed: c.sim.seed})
+		return pass.ServeBPF(linked, m, machine.Config{Seed: c.sim.seed}, c.noteText)
 	}
 	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
 		s := c.settings[settingsName(p)]

@@ -48,6 +48,9 @@ func (c *console) note(format string, args ...any) {
 	c.warn(format, args...)
 }
 
+// noteText is note for a text that is complete.
+func (c *console) noteText(text string) { c.note("%s", text) }
+
 // warn writes a line that -q does not silence. It is safe for concurrent use.
 func (c *console) warn(format string, args ...any) {
 	c.notes.Lock()

@@ -68,7 +68,7 @@ func (e *editor) eval(expr string) string {
 // onTCP starts bpfrun dap --listen and returns its address.
 func onTCP(t *testing.T) string {
 	t.Helper()
-	out := &lines{found: make(chan string, 1)}
+	out := &lines{found: make(chan string, 1), look: regexp.MustCompile(`listening at: (\S+)\n`)}
 	done := make(chan int, 1)
 	go func() { done <- run([]string{"dap", "--listen", "127.0.0.1:0"}, out, &bytes.Buffer{}) }()
 	t.Cleanup(func() {
@@ -89,13 +89,14 @@ type lines struct {
 	mu    sync.Mutex
 	buf   bytes.Buffer
 	found chan string
+	look  *regexp.Regexp
 }
 
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.buf.Write(b)
-	if m := regexp.MustCompile(`listening at: (\S+)\n`).FindSubmatch(l.buf.Bytes()); m != nil {
+	if m := l.look.FindSubmatch(l.buf.Bytes()); m != nil {
 		select {
 		case l.found <- string(m[1]):
 		default:

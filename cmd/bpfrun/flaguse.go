@@ -29,6 +29,7 @@ var flagUse = map[string]string{
 	"bpfrun exec":        "kernel run -cpu -no-verify",
 	"bpfrun fire":        "",
 	"bpfrun dap":         "",
+	"bpfrun play":        "btf no-cache",
 	"bpfrun version":     "",
 	"bpfrun cover merge": "",
 

@@ -17,7 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/schedule"
+	"github.com/bpfrun/bpfrun/pass"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/spf13/pflag"
 )
@@ -257,7 +257,7 @@ func (l *linker) linkTo(obj *loader.Object, target *loader.Target, chosen ...str
 
 // load links an object. Errors in the options are usage errors.
 func load(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*loader.Linked, error) {
-	linked, err := obj.Load(target, schedule.WithEnums(obj, target, opts))
+	linked, err := pass.Link(obj, target, opts)
 	switch {
 	case errors.Is(err, loader.ErrOption):
 		return nil, usageError{err}

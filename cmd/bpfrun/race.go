@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/pass"
 	"github.com/bpfrun/bpfrun/race"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/uapi/since"
@@ -129,7 +130,7 @@ func (c *raceCommand) race(path string) error {
 	cfg.MaxInsns, cfg.Strict = min(cfg.MaxInsns, raceInsns), false
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	cfg.Verify = c.sim.verdicts(ctx, linked, c.progs).verify
+	cfg.Verify = pass.NewVerdicts(ctx, linked, c.progs, c.sim.noVerify).Verify
 	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return codeError{exitLoad, err}

@@ -89,7 +89,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(newRunCommand(a), newInfoCommand(a), newDisasmCommand(a), newReloCommand(a), newConformanceCommand(a), newBenchCommand(a), newVersionCommand(&a.console))
 	cmd.AddCommand(newDebugCommand(a), newDAPCommand(a))
 	cmd.AddCommand(newMatrixCommand(a), newVerifyCommand(a), newRequireCommand(a), newDiffCommand(a), newRaceCommand(a), newBTFCommand(a), newKernelsCommand(a), newTestCommand(a), newScenarioCommand(a))
-	cmd.AddCommand(newFuzzCommand(a))
+	cmd.AddCommand(newFuzzCommand(a), newPlayCommand(a))
 	cmd.AddCommand(newExecCommand(a), newFireCommand(a))
 	cmd.AddCommand(topicCommands(&a.console)...)
 	cmd.AddCommand(newCoverCommand(a))
@@ -129,6 +129,7 @@ var textCommands = map[string]string{
 	"bpfrun exec":                        "its output is the tool's",
 	"bpfrun debug":                       "it is a conversation",
 	"bpfrun dap":                         "its output is the Debug Adapter Protocol",
+	"bpfrun play":                        "it serves a page",
 	"bpfrun completion bash":             "it writes a script",
 	"bpfrun completion zsh":              "it writes a script",
 	"bpfrun completion fish":             "it writes a script",

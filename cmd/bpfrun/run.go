@@ -16,6 +16,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
+	"github.com/bpfrun/bpfrun/pass"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/replay/capture"
 	"github.com/bpfrun/bpfrun/report"
@@ -287,14 +288,14 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 		doc.Choose(names)
 	}
-	verdicts := c.sim.verdicts(ctx, linked, slices.Concat(names, with))
-	cfg.Verify = verdicts.verify
+	verdicts := pass.NewVerdicts(ctx, linked, slices.Concat(names, with), c.sim.noVerify)
+	cfg.Verify = verdicts.Verify
 	schedulers := c.schedulers(obj)
 	cfg.Schedules = len(schedulers) > 0
 	disciplines := c.disciplines(obj)
 	cfg.Traffic = len(disciplines) > 0
 	m, err := machine.New(linked, cfg)
-	verdicts.addTo(doc, c.sim.noVerify)
+	verdicts.AddTo(doc, c.sim.noVerify)
 	if err != nil {
 		doc.Fail(err)
 		doc.Exit = exitLoad
@@ -302,7 +303,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	}
 	defer m.Close()
 	addAttached(doc, m, with)
-	drop, err := c.serveBPF(linked, m, target, cfg)
+	drop, err := pass.ServeBPF(linked, m, cfg, c.noteText)
 	if err != nil {
 		return nil, err
 	}
@@ -323,8 +324,8 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	if names, err = c.schedule(ctx, doc, m, schedulers, names); err != nil {
 		return nil, err
 	}
-	if names, err = c.traffic(ctx, doc, m, disciplines, names); err != nil {
-		return nil, err
+	if names, err = pass.Traffic(ctx, doc, m, disciplines, names); err != nil {
+		return nil, passError(err)
 	}
 	if c.replays() {
 		if err := c.replay(ctx, doc, m, names, in); err != nil {
@@ -387,6 +388,14 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		doc.Try = c.tryLine(s, why.Flags)
 	}
 	return doc, nil
+}
+
+// passError adds the exit code to an error of package pass.
+func passError(err error) error {
+	if i := (*pass.Interrupted)(nil); errors.As(err, &i) {
+		return codeError{exitInterrupted, err}
+	}
+	return usageError{err}
 }
 
 func failedOn(obj *loader.Object, t *report.Target, err error) *report.RunDocument {

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/kernel/sched"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/pass"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/schedule"
 )
@@ -27,28 +26,11 @@ func (c *runCommand) schedule(ctx context.Context, doc *report.RunDocument, m *m
 	if len(schedulers) > 0 && m.Kernel().CPUs() > sched.MaxCPUs {
 		return nil, usagef("--cpus %d: a schedule has at most %d", m.Kernel().CPUs(), sched.MaxCPUs)
 	}
-	for _, ops := range schedulers {
-		spec := schedule.Default(m.Kernel().CPUs())
-		spec.Ops, spec.HZ = ops, int(m.Kernel().Clock().HZ)
-		res, err := schedule.Run(ctx, m, spec)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, codeError{exitInterrupted, fmt.Errorf("interrupted in the schedule of %s", ops)}
-			}
-			return nil, usageError{err}
-		}
-		doc.AddSchedule("", res)
-		for _, prog := range res.Progs {
-			if status, _ := m.ProgramStatus(prog); status != "" {
-				doc.SetStatus(prog, status)
-			}
-		}
-		doc.Exit = exitcode.Worse(doc.Exit, report.ScheduleExitCode(res))
+	others, err := pass.Schedule(ctx, doc, m, schedulers, names)
+	if err != nil {
+		return nil, passError(err)
 	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		lp, ok := m.Linked().Program(name)
-		return ok && len(schedulers) > 0 && machine.OfScheduler(lp)
-	}), nil
+	return others, nil
 }
 
 // writeTrace writes the file of --trace-out.

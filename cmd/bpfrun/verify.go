@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/pass"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/verifier/klog"
@@ -214,60 +215,22 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 	if err != nil {
 		return nil, err
 	}
-	opts.LinkOnly, opts.Only = true, names
-	linked, err := obj.Load(target, opts)
+	vo := pass.VerifyOptions{Load: opts}
+	vo.Lockdown, _ = proto.ParseLockdown(c.lockdown)
+	if c.log {
+		vo.Log, vo.LogLevel = c.stdout, c.level
+	}
+	doc, err := pass.Verify(ctx, obj, target, s.Path, names, vo)
+	var stopped *pass.Interrupted
 	switch {
-	case errors.Is(err, loader.ErrOption):
+	case err == nil:
+		return doc, nil
+	case errors.Is(err, loader.ErrOption), errors.Is(err, verifier.ErrProgram):
 		return nil, usageError{err}
-	case err != nil:
-		return nil, codeError{exitLoad, err}
+	case errors.As(err, &stopped):
+		return nil, codeError{exitInterrupted, err}
 	}
-	doc := report.NewVerifyDocument(linked, s.Path)
-	kernel := verifier.KernelOf(linked.Target)
-	kernel.Lockdown, _ = proto.ParseLockdown(c.lockdown)
-	for _, name := range names {
-		lp, ok := linked.Program(name)
-		if !ok {
-			continue
-		}
-		p, err := verifier.FromLinked(linked, lp)
-		if err != nil {
-			doc.AddUnlinked(lp, kernel.Release.String(), err)
-			doc.Exit = exitcode.Worse(doc.Exit, exitLoad)
-			continue
-		}
-		var vo verifier.Options
-		if c.log {
-			visible.Fprintf(c.stdout, "%s:\n", lp.Name)
-			vo.Log, vo.LogLevel = c.stdout, c.level
-		}
-		v, err := verifier.Verify(ctx, kernel, p, vo)
-		switch {
-		case errors.Is(err, verifier.ErrProgram):
-			return nil, usagef("%s: %w", name, err)
-		case err != nil:
-			return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
-		}
-		if c.log {
-			visible.Fprintln(c.stdout)
-		}
-		history, err := verifier.RefusalHistory(ctx, kernel, p, v)
-		if err != nil {
-			return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
-		}
-		doc.Add(lp, kernel.Release.String(), v, history)
-		switch v.Outcome {
-		case verifier.Refused:
-			doc.Exit = exitcode.Worse(doc.Exit, exitLoad)
-		case verifier.Unknown:
-			doc.Exit = exitcode.Worse(doc.Exit, exitNotSimulated)
-		}
-	}
-	opts.LinkOnly = false
-	if whole, err := obj.Load(target, opts); err == nil { // else the document has the error
-		doc.NotLoaded(whole)
-	}
-	return doc, nil
+	return nil, codeError{exitLoad, err}
 }
 
 // verifiedPrograms returns the programs to verify: those named, or all.

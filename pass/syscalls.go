@@ -1,4 +1,4 @@
-package main
+package pass
 
 import (
 	"slices"
@@ -10,13 +10,14 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// serveBPF gives an object whose programs load others themselves a bpf(2), whose objects last until drop.
-func (c *console) serveBPF(linked *loader.Linked, m *machine.Machine, target *loader.Target, cfg machine.Config) (drop func(), err error) {
-	if !callsBPF(linked) {
+// ServeBPF gives an object whose programs load others themselves a bpf(2), whose objects last until drop. cfg is the configuration of the
+// object's machine; note receives remarks about what the programs load.
+func ServeBPF(linked *loader.Linked, m *machine.Machine, cfg machine.Config, note func(text string)) (drop func(), err error) {
+	if !CallsBPF(linked) {
 		return func() {}, nil
 	}
 	own := machine.Config{Seed: cfg.Seed, CPUs: cfg.CPUs, Uncovered: true, Unwatched: true}
-	sys, err := bpfsys.New(bpfsys.Config{Target: target, Machine: own, Note: func(text string) { c.note("%s", text) }})
+	sys, err := bpfsys.New(bpfsys.Config{Target: linked.Target, Machine: own, Note: note})
 	if err != nil {
 		return nil, err
 	}
@@ -24,8 +25,8 @@ func (c *console) serveBPF(linked *loader.Linked, m *machine.Machine, target *lo
 	return sys.Close, nil
 }
 
-// callsBPF reports whether a program calls bpf_sys_bpf.
-func callsBPF(linked *loader.Linked) bool {
+// CallsBPF reports whether a program calls bpf_sys_bpf.
+func CallsBPF(linked *loader.Linked) bool {
 	return slices.ContainsFunc(linked.Programs, func(p *loader.LinkedProgram) bool {
 		return slices.ContainsFunc(p.Insns, func(in decode.Insn) bool {
 			return in.Op() == decode.OpCallHelper && in.Imm == int32(uapi.FuncSysBpf)

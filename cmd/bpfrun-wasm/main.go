@@ -1,0 +1,39 @@
+//go:build js && wasm
+
+// Command bpfrun-wasm is bpfrun for a page: it answers the messages of package play in a Web Worker (web/worker.js), or in anything else
+// that runs js/wasm.
+//
+// It sets globalThis.bpfrun = {answer(Uint8Array): Uint8Array} and then calls globalThis.bpfrunReady().
+package main
+
+import (
+	"context"
+	"runtime/debug"
+	"syscall/js"
+
+	"github.com/bpfrun/bpfrun/play"
+)
+
+// memoryLimit is where the garbage collector works harder, far below the 4 GiB that WebAssembly has.
+const memoryLimit = 1 << 30
+
+func main() {
+	debug.SetMemoryLimit(memoryLimit)
+	player := play.New(play.Config{})
+	array := js.Global().Get("Uint8Array")
+	api := js.Global().Get("Object").New()
+	api.Set("answer", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		var message []byte
+		if len(args) == 1 && args[0].InstanceOf(array) {
+			message = make([]byte, args[0].Length())
+			js.CopyBytesToGo(message, args[0])
+		}
+		answer := player.Answer(context.Background(), message)
+		out := array.New(len(answer))
+		js.CopyBytesToJS(out, answer)
+		return out
+	}))
+	js.Global().Set("bpfrun", api)
+	js.Global().Call("bpfrunReady")
+	select {} // answers come from the page's event loop
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestLinksLeadToPagesOfTheSite(t *testing.T) {
+	for _, c := range []struct{ file, to, want string }{
+		{"docs/run.md", "verify.md", "verify.html"},
+		{"docs/run.md", "verify.md#kernels", "verify.html#kernels"},
+		{"docs/run.md", "../CONFORMANCE.md#btf", "conformance.html#btf"},
+		{"README.md", "docs/run.md", "run.html"},
+		{"docs/run.md", "#here", "#here"},
+		{"docs/run.md", "https://example.org/a.md", "https://example.org/a.md"},
+		{"docs/run.md", "../examples/exec/exec.bpf.c", repository + "examples/exec/exec.bpf.c"},
+		{"README.md", "CHANGELOG.md", repository + "CHANGELOG.md"},
+	} {
+		assert.Equal(t, c.want, relink(c.file, c.to), "%s in %s", c.to, c.file)
+	}
+}
+
+// Every page of the documentation is on the site, links between them lead somewhere, and the search has their sections.
+func TestDocumentation(t *testing.T) {
+	t.Chdir("../..")
+	pages, err := documentation()
+	require.NoError(t, err)
+	require.Contains(t, pages, "docs/play.html")
+	require.Contains(t, pages, "docs/readme.html")
+	ids := map[string]bool{}
+	id := regexp.MustCompile(`<h\d id="([^"]*)"`)
+	for name, text := range pages {
+		for _, m := range id.FindAllStringSubmatch(string(text), -1) {
+			ids[path.Base(name)+"#"+m[1]] = true
+		}
+	}
+	link := regexp.MustCompile(`href="([^":]*\.html)(#[^"]*)?"`)
+	checked := 0
+	for name, text := range pages {
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			checked++
+			assert.Contains(t, pages, "docs/"+m[1], "a link of %s", name)
+		}
+		assert.NotContains(t, string(text), "<script>", name)
+	}
+	assert.Greater(t, checked, 100)
+	var found []section
+	require.NoError(t, json.Unmarshal(pages["docs/search.json"], &found))
+	hits := 0
+	for _, s := range found {
+		if strings.Contains(s.Text, "bpfrun play") {
+			hits++
+		}
+		assert.Contains(t, pages, "docs/"+s.Page)
+		if s.Anchor != "" {
+			assert.True(t, ids[s.Page+"#"+s.Anchor], "%s has no %s", s.Page, s.Anchor)
+		}
+	}
+	assert.Positive(t, hits)
+}

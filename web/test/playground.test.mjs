@@ -1,0 +1,304 @@
+// The playground in a real browser: every view, by what a user sees. Run it with `make browser-test`, or:
+//
+//   SITE=dist/site BPFRUN=./bpfrun node --test web/test/
+//
+// SITE is the static site (make site), BPFRUN the command, for bpfrun play; CHROMIUM is the browser if it is not in the usual places. What is
+// missing is skipped with a reason. Screenshots are written to web/test/shots.
+import assert from 'node:assert/strict';
+import {spawn} from 'node:child_process';
+import {existsSync, mkdirSync, readFileSync} from 'node:fs';
+import {after, before, test} from 'node:test';
+import {serve} from './serve.mjs';
+
+const root = new URL('../../', import.meta.url).pathname;
+const dir = process.env.SITE ?? `${root}dist/site`;
+const command = process.env.BPFRUN ?? `${root}bpfrun`;
+const browserPath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(p => p && existsSync(p));
+
+let chromium;
+try { ({chromium} = await import('playwright-core')); } catch { /* skipped below */ }
+const missing = !chromium ? 'playwright-core is not installed (npm ci in web/test)' : !browserPath ? 'chromium is not installed (apt-get install chromium)' : !existsSync(`${dir}/bpfrun.wasm.gzip`) ? `${dir} has no site (make site)` : false;
+
+let site, browser;
+const shots = `${root}web/test/shots`;
+
+before(async () => {
+  if (missing) return;
+  mkdirSync(shots, {recursive: true});
+  site = await serve(dir);
+  browser = await chromium.launch({executablePath: browserPath, args: ['--no-sandbox']});
+});
+after(async () => {
+  await browser?.close();
+  site?.close();
+});
+
+// view runs a test on a page, which must leave no error on the console.
+function view(name, hash, run, {base, options = {}} = {}) {
+  test(name, {skip: missing, timeout: 180_000}, async () => {
+    const context = await browser.newContext({viewport: {width: 1280, height: 900}, ...options});
+    const page = await context.newPage();
+    const errors = [];
+    page.on('console', m => { if (['error', 'warning'].includes(m.type())) errors.push(m.text()); });
+    page.on('pageerror', e => errors.push(String(e)));
+    try {
+      await page.goto((base?.() ?? site.url) + hash);
+      await shown(page);
+      await run(page, context);
+      await page.screenshot({path: `${shots}/${name.replaceAll(/\W+/g, '-')}.png`});
+      assert.deepEqual(errors, [], 'the console');
+    } finally {
+      await context.close();
+    }
+  });
+}
+
+// shown waits until a view is complete.
+async function shown(page, name) {
+  await page.waitForFunction(n => { const v = document.getElementById('main').dataset.view; return n ? v === n : v; }, name, {timeout: 120_000});
+}
+
+// choose does something that shows another view, and waits for it.
+async function choose(page, act) {
+  await page.evaluate(() => { document.getElementById('main').dataset.view = ''; });
+  await act();
+  await shown(page);
+}
+
+const text = page => page.locator('#main').innerText();
+
+view('programs: what each did, typed and foldable', '#example=exec', async page => {
+  assert.match(await page.locator('#main h2').first().innerText(), /exec\.bpf\.o on linux-6\.12\.107/);
+  const card = page.getByRole('region', {name: 'on_exec'});
+  assert.match(await card.innerText(), /ok[\s\S]*returned 0x0/);
+  assert.match(await card.innerText(), /1 event[\s\S]*filename \/usr\/bin\//);
+  const reads = card.getByText(/reads of kernel memory/);
+  const cred = card.getByRole('cell', {name: 'cred', exact: true}).first();
+  assert.equal(await cred.isVisible(), false);
+  await reads.click();
+  assert.equal(await cred.isVisible(), true);
+  const map = page.locator('details', {hasText: 'execs_by_uid'}).last();
+  assert.match(await map.innerText(), /1 element of at most/);
+});
+
+view('the kernel and the object are chosen', '#example=exec', async page => {
+  await choose(page, () => page.getByLabel('Kernel', {exact: true}).selectOption('linux-5.10.262-amd64-cloud'));
+  assert.match(await text(page), /on linux-5\.10\.262-amd64-cloud/);
+  await choose(page, () => page.getByLabel('Object', {exact: true}).selectOption('tc'));
+  assert.match(await text(page), /tc\.bpf\.o on linux-5\.10\.262/);
+  await choose(page, () => page.goBack());
+  assert.match(await text(page), /exec\.bpf\.o on linux-5\.10\.262/);
+});
+
+view('packets: an expression is what programs run on', '#example=xdp', async page => {
+  const packet = page.getByLabel('Packet', {exact: true});
+  await choose(page, async () => { await packet.fill('eth/ip(src=10.1.2.3)/udp(dport=53)'); await packet.press('Enter'); });
+  assert.match(await text(page), /XDP_/);
+  assert.match(page.url(), /packet=eth/);
+  await choose(page, async () => { await packet.fill('eth/ip(src=nonsense'); await packet.press('Enter'); });
+  assert.match(await page.getByRole('alert').innerText(), /did not work\. packet:/);
+  await choose(page, async () => { await packet.fill('@/etc/passwd'); await packet.press('Enter'); });
+  assert.match(await page.getByRole('alert').innerText(), /cannot read files/);
+  await choose(page, async () => { await packet.fill(''); await packet.press('Enter'); });
+  assert.match(await text(page), /XDP_PASS/);
+});
+
+view('code: C and instructions, what ran, CO-RE patches', '#view=code&example=exec', async page => {
+  const insns = page.getByRole('group', {name: 'BPF instructions'}), source = page.getByRole('group', {name: 'C source'});
+  const patched = insns.locator('.insn', {hasText: 'struct task_struct.cred'}).first();
+  assert.match(await patched.innerText(), /\d+ → 2960/);
+  assert.ok(await insns.locator('.insn.ran').count() > 50);
+  assert.ok(await insns.locator('.insn.missed').count() > 0);
+  assert.match(await source.innerText(), /bpf_ringbuf_reserve[\s\S]*\(ran\)/);
+  const line = source.locator('.line', {hasText: 'bpf_ringbuf_submit'});
+  await line.hover();
+  assert.ok(await insns.locator('.insn.lit', {hasText: 'call bpf_ringbuf_submit'}).count() > 0, 'instructions of the line under the pointer');
+  await choose(page, () => patched.getByRole('link').click());
+  assert.match(page.url(), /view=kernels.*type=task_struct/);
+});
+
+view('step: both ways, with registers, stack, variables and maps', '#view=step&example=xdp', async page => {
+  const slider = page.getByRole('slider', {name: 'Instructions executed'});
+  const where = page.locator('#where');
+  await page.waitForFunction(() => document.getElementById('where').textContent === '0 of 63');
+  const start = await page.locator('.state').innerText();
+  assert.match(start, /Registers[\s\S]*r1[\s\S]*xdp_md/);
+  await slider.press('ArrowRight');
+  await page.waitForFunction(() => document.getElementById('where').textContent === '1 of 63');
+  await slider.press('End');
+  await page.waitForFunction(() => document.getElementById('where').textContent === '63 of 63');
+  const end = await page.locator('.state').innerText();
+  assert.match(end, /ended[\s\S]*XDP_PASS/);
+  assert.match(end, /verdicts/);
+  await page.getByRole('button', {name: 'One instruction back'}).click();
+  await page.waitForFunction(() => document.getElementById('where').textContent === '62 of 63');
+  assert.equal(await page.locator('.insn.here').count(), 1);
+  assert.ok(await page.locator('.insn.here').isVisible());
+  assert.match(page.url(), /at=62/);
+  await page.getByRole('button', {name: 'To the start'}).click();
+  await page.waitForFunction(() => document.getElementById('where').textContent === '0 of 63');
+  await page.waitForFunction(was => document.querySelector('.state').innerText === was, start);
+  assert.match(await where.innerText(), /0 of 63/);
+  await slider.evaluate(e => { e.value = 20; e.dispatchEvent(new Event('input')); });
+  await page.waitForFunction(() => document.getElementById('where').textContent === '20 of 63');
+  assert.match(await page.locator('.state').innerText(), /Variables[\s\S]*key[\s\S]*prefixlen = 32/);
+  assert.match(await page.locator('.state').innerText(), /Stack[\s\S]*r10-16/);
+});
+
+view('verify: the refusal and what it means', '#view=verify&example=faults', async page => {
+  assert.match(await text(page), /21 programs: 4 accepted, 17 refused, 0 unknown/);
+  const card = page.getByRole('region', {name: 'err_null_lookup'});
+  const said = await card.innerText();
+  assert.match(said, /refused/);
+  assert.match(said, /R0 invalid mem access 'map_value_or_null' \(EACCES\)/);
+  assert.match(said, /Why/);
+  assert.match(said, /faults\.bpf\.c:75/);
+  assert.match(said, /How the register got there[\s\S]*bpf_map_lookup_elem/);
+});
+
+view('kernels: the matrix and the layout of a struct', '#view=kernels&example=exec&type=task_struct', async page => {
+  const matrix = page.getByRole('table', {name: /compared with linux-6\.12\.107/});
+  assert.equal(await matrix.getByRole('columnheader').count(), 5);
+  await matrix.getByRole('row', {name: /on_exec/}).getByRole('button').nth(1).click();
+  assert.match(await page.locator('#detail').innerText(), /on_exec on linux-5\.10\.262.*: \w+/);
+  assert.equal(await page.locator('svg.layout .label').count(), 4);
+  assert.ok(await page.locator('svg.layout .member').count() > 400);
+  assert.match(await page.locator('table.members').innerText(), /struct cred \*cred/);
+  const type = page.getByLabel('Type', {exact: true});
+  await choose(page, async () => { await type.fill('list_head'); await type.press('Enter'); });
+  assert.match(await text(page), /0 of 2 members moved/);
+  await page.getByLabel('Only what differs', {exact: true}).check();
+  assert.equal(await page.locator('table.members tbody tr:visible').count(), 0);
+  await choose(page, async () => { await page.getByLabel('Type', {exact: true}).fill('no_such_struct'); await page.getByLabel('Type', {exact: true}).press('Enter'); });
+  assert.match(await text(page), /no_such_struct/);
+});
+
+view('a link shows what the sender saw', '#view=code&example=fentry&kernel=linux-7.2.13-amd64', async (page, context) => {
+  const other = await context.newPage();
+  await other.goto(page.url());
+  await shown(other, 'code');
+  assert.equal(await text(other), await text(page));
+});
+
+view('a file is opened, and its link has the object', '#example=xdp', async (page, context) => {
+  await choose(page, () => page.getByLabel('Open a file', {exact: true}).setInputFiles(`${root}examples/lsm/lsm.bpf.o`));
+  assert.match(await text(page), /lsm\.bpf\.o on/);
+  assert.match(page.url(), /object=/);
+  const other = await context.newPage();
+  await other.goto(page.url());
+  await shown(other, 'programs');
+  assert.equal(await text(other), await text(page));
+  await choose(page, () => page.getByLabel('Add BTF', {exact: true}).setInputFiles(`${root}testdata/btf/min/linux-6.18.44-amd64.min.btf`));
+  assert.match(await text(page), /lsm\.bpf\.o on linux-6\.18\.44-amd64\.min/);
+});
+
+view('hostile files are errors, and the page goes on', '#example=exec', async page => {
+  const object = readFileSync(`${root}examples/exec/exec.bpf.o`);
+  const damaged = Buffer.from(object);
+  for (let i = 64; i < damaged.length; i += 97) damaged[i] ^= 0xff;
+  for (const [name, buffer] of [['cut.o', object.subarray(0, 3000)], ['noise.btf', Buffer.alloc(5000, 'x')], ['empty.o', Buffer.alloc(0)], ['<img src=x onerror=alert(1)>.o', damaged]]) {
+    await page.getByLabel('Open a file', {exact: true}).setInputFiles({name, mimeType: 'application/octet-stream', buffer});
+    await page.getByRole('alert').or(page.locator('#main[aria-busy=false] h2')).first().waitFor();
+    assert.equal(await page.locator('img[src=x]').count(), 0);
+  }
+  await choose(page, () => page.getByLabel('Object', {exact: true}).selectOption('xdp'));
+  assert.match(await text(page), /XDP_PASS/);
+});
+
+view('what takes too long is stopped, and bpfrun starts again', '#example=xdp', async page => {
+  await choose(page, () => page.evaluate(() => { location.hash = 'view=kernels&example=firewall&limit=0.02'; }));
+  assert.match(await page.getByRole('alert').innerText(), /Stopped\..*longer than 0\.02 s/);
+  await choose(page, () => page.getByRole('button', {name: 'Try again with 60 seconds'}).click());
+  assert.match(await text(page), /All kernels[\s\S]*compared with/);
+});
+
+view('keyboard: tabs by arrows, results by a link', '#example=exec', async page => {
+  await page.getByRole('tab', {name: 'Programs'}).focus();
+  await choose(page, () => page.keyboard.press('ArrowRight'));
+  assert.equal(await page.getByRole('tab', {name: 'Code'}).getAttribute('aria-selected'), 'true');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'tab-code');
+  await choose(page, () => page.keyboard.press('End'));
+  assert.match(await text(page), /All kernels/);
+  const unnamed = await page.evaluate(() => [...document.querySelectorAll('button, a[href], input, select')].filter(e => !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length || e.title)).map(e => e.outerHTML));
+  assert.deepEqual(unnamed, [], 'controls without a name');
+});
+
+for (const [name, hash] of [['programs', 'example=exec'], ['code', 'view=code&example=exec'], ['step', 'view=step&example=xdp&at=20'], ['verify', 'view=verify&example=faults'], ['kernels', 'view=kernels&example=exec']]) {
+  view(`phone, dark: ${name}`, `#${hash}`, async page => {
+    const size = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(size[0] <= size[1], `the page is ${size[0]} wide on a screen of ${size[1]}`);
+    const [r, g, b] = (await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).match(/\d+/g).map(Number);
+    assert.ok(r + g + b < 200, 'dark');
+  }, {options: {viewport: {width: 390, height: 844}, colorScheme: 'dark'}});
+}
+
+view('without a network', '#example=exec', async (page, context) => {
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.reload(); // now by the service worker, which keeps what passes
+  await shown(page);
+  await context.setOffline(true);
+  await page.reload();
+  await shown(page);
+  assert.match(await text(page), /exec\.bpf\.o on linux-6\.12/);
+  await context.setOffline(false);
+});
+
+view('the documentation is there, with a search', '#example=exec', async page => {
+  await page.getByRole('link', {name: 'Documentation'}).click();
+  await page.getByRole('heading', {name: 'Documentation'}).waitFor();
+  await page.getByLabel('Search', {exact: true}).fill('tail calls');
+  await page.locator('#found li').first().waitFor();
+  assert.match(await page.locator('#found').innerText(), /\d+ sections/);
+  await page.locator('#found a').first().click();
+  await page.locator('main h1').first().waitFor();
+});
+
+test('times', {skip: missing}, async t => {
+  const page = await browser.newPage();
+  await page.goto(`${site.url}#example=xdp`);
+  await shown(page);
+  const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+  const loaded = await page.evaluate(() => performance.now());
+  const run = [];
+  for (const example of ['exec', 'tc', 'lsm', 'fentry', 'firewall', 'iter', 'nat']) {
+    await choose(page, () => page.getByLabel('Object', {exact: true}).selectOption(example));
+    run.push([example, Number((await page.locator('#status').innerText()).match(/(\d+) ms/)[1])]);
+  }
+  t.diagnostic(`first paint ${Math.round(paint)} ms; first result ${Math.round(loaded)} ms; then ${run.map(([e, ms]) => `${e} ${ms} ms`).join(', ')}`);
+  assert.ok(paint < 5000);
+  await page.close();
+});
+
+test('bpfrun play: the same page with the native engine', {skip: missing || (!existsSync(command) && `${command} is not built (make build)`), timeout: 120_000}, async () => {
+  const child = spawn(command, ['play', '--no-open', `${root}examples/nat/nat.bpf.o`, '--btf', `${root}testdata/btf/linux-7.2.13-amd64.btf.xz`]);
+  try {
+    const url = await new Promise((resolve, reject) => {
+      let out = '';
+      child.stdout.on('data', d => { const m = (out += d).match(/is at (\S+)\n/); if (m) resolve(m[1]); });
+      child.stderr.on('data', d => { out += d; });
+      child.on('exit', code => reject(new Error(`bpfrun play ended with ${code}: ${out}`)));
+    });
+    const page = await browser.newPage();
+    const errors = [];
+    page.on('console', m => { if (['error', 'warning'].includes(m.type())) errors.push(m.text()); });
+    page.on('pageerror', e => errors.push(String(e)));
+    await page.goto(url);
+    await shown(page);
+    assert.match(await text(page), /nat\.bpf\.o on linux-6\.12\.107/);
+    for (const name of ['Code', 'Step', 'Verify', 'Kernels']) await choose(page, () => page.getByRole('tab', {name}).click());
+    assert.match(await text(page), /7\.2\.13/);
+    await choose(page, () => page.getByLabel('Open a file', {exact: true}).setInputFiles(`${root}examples/tc/tc.bpf.o`));
+    await choose(page, () => page.getByRole('tab', {name: 'Programs'}).click());
+    assert.match(await text(page), /tc\.bpf\.o on/);
+    assert.deepEqual(errors, [], 'the console');
+    const stranger = await browser.newPage();
+    await stranger.goto(url.replace(/token=\w+/, 'token=wrong'));
+    await stranger.getByRole('alert').waitFor();
+    assert.match(await stranger.getByRole('alert').innerText(), /site\.json: 403/);
+    await page.close();
+    await stranger.close();
+  } finally {
+    child.removeAllListeners('exit');
+    child.kill('SIGINT');
+  }
+});

@@ -1,0 +1,76 @@
+// A run, forwards and backwards: a slider over all its instructions, with registers, stack, variables and maps at each.
+import {add, h, chip, table, fold, bytesText} from '../dom.js';
+import {chooser, functions, listing, marks, reveal} from './listing.js';
+
+export async function show(session, root, page) {
+  const program = session.program;
+  const code = await session.ask({do: 'code'});
+  const ask = at => session.ask({do: 'step', program, at});
+  const last = await ask(-1);
+  const wanted = session.state.at === undefined || session.state.at === '' ? 0 : Number(session.state.at);
+  const slider = h('input', {type: 'range', id: 'at', min: 0, max: last.end, value: Math.min(wanted, last.end), 'aria-label': 'Instructions executed'});
+  const where = h('output', {for: 'at', id: 'where'});
+  const state = h('div', {class: 'state'});
+  const text = functions(code, program).length ? listing(code, program, {mark: marks(code, program), insn: () => null}) : h('p', {class: 'mute'}, 'no code');
+  const button = (label, title, move) => h('button', {type: 'button', 'aria-label': title, title, click: () => { slider.value = move(Number(slider.value)); slider.dispatchEvent(new Event('input')); }}, label);
+  add(root, h('h2', {}, 'Step through ', program), chooser(session, page),
+    h('div', {class: 'player'}, button('|◀', 'To the start', () => 0), button('◀', 'One instruction back', n => n - 1), slider, button('▶', 'One instruction forward', n => n + 1), button('▶|', 'To the end', () => last.end), where),
+    h('div', {class: 'steps'}, text, state));
+
+  let before, busy = false, next;
+  const put = async at => {
+    next = at;
+    if (busy) return; // the latest position wins
+    busy = true;
+    try {
+      while (next !== undefined) {
+        const n = next;
+        next = undefined;
+        const now = await ask(n);
+        if (!page.current()) return;
+        draw(now, before, text, state, where);
+        before = now;
+        session.set({program, at: String(n)});
+      }
+    } catch (e) {
+      state.replaceChildren(h('p', {class: 'error', role: 'alert'}, e.message));
+    } finally {
+      busy = false;
+    }
+  };
+  slider.addEventListener('input', () => put(Number(slider.value)));
+  await put(Number(slider.value));
+  return () => root.querySelectorAll('.here').forEach(reveal); // once it has a size
+}
+
+function draw(now, before, text, state, where) {
+  where.textContent = `${now.at} of ${now.end}`;
+  for (const e of text.querySelectorAll('.here')) { e.classList.remove('here'); e.removeAttribute('aria-current'); }
+  const insn = text.querySelector(`.insn[data-pc="${now.pc}"]`);
+  if (insn && now.state === 'running' && now.code === now.program) {
+    insn.classList.add('here');
+    insn.setAttribute('aria-current', 'step');
+    reveal(insn);
+    let known = insn; // code that the compiler made has no line: it belongs to the one before
+    while (known?.classList.contains('insn') && !known.dataset.line) known = known.previousElementSibling;
+    for (const l of text.querySelectorAll('.line')) {
+      if (l.dataset.line !== known?.dataset.line) continue;
+      l.classList.add('here');
+      reveal(l);
+    }
+  }
+  const changed = (list, key, value) => x => before?.[list]?.some(o => o[key] === x[key] && o[value] !== x[value]) ?? false;
+  const regChanged = changed('registers', 'name', 'value'), wordChanged = changed('stack', 'offset', 'bytes'), localChanged = changed('locals', 'name', 'value');
+  const cell = (x, on) => h('td', {class: on ? 'new' : null}, h('code', {}, x));
+  state.replaceChildren(...[
+    now.state !== 'running' && h('p', {class: now.state === 'fault' ? 'error' : 'note'}, chip(now.state === 'fault' ? 'fault' : 'ended'), ' ', now.notes.join('; ')),
+    now.state === 'running' && h('p', {}, h('span', {class: 'key'}, `${now.frames.map(f => f.function).join(' ← ')} `), h('code', {}, `${now.pc}: ${now.insn}`)),
+    table('Registers', null, now.registers.filter(r => r.known).map(r => [h('th', {scope: 'row'}, r.name), cell(r.value, regChanged(r)), r.note ?? ''])),
+    now.locals.length > 0 ? table('Variables', null, now.locals.map(l => [h('th', {scope: 'row'}, l.name), cell(l.value ?? l.error, localChanged(l))])) : now.no_locals && h('p', {class: 'mute'}, now.no_locals),
+    now.stack.length > 0 && table('Stack', null, now.stack.map(w => [h('th', {scope: 'row'}, `r10${w.offset}`), cell(w.bytes.match(/../g).join(' '), wordChanged(w)), w.note ?? ''])),
+    now.maps.length > 0 && fold('Maps', true, now.maps.map(m => h('div', {}, h('span', {class: 'key'}, m.name), h('span', {class: 'mute'}, ` ${m.type} · ${m.entries}`), m.error && h('span', {class: 'mute'}, ` ${m.error}`), m.lines.map(l => h('div', {class: 'leaf'}, h('code', {}, l)))))),
+    now.events.length > 0 && fold('Events', true, now.events.map(e => h('div', {class: 'leaf'}, h('code', {}, e)))),
+    now.printed.length > 0 && fold('Trace', true, now.printed.map(e => h('div', {class: 'leaf'}, h('code', {}, e)))),
+    now.packet && fold('Packet', true, h('pre', {}, bytesText(now.packet))),
+  ].filter(Boolean));
+}
