@@ -177,6 +177,8 @@ func (p *plain) below(indent, depth int, ofKey bool) *Node {
 		return n
 	case ofKey && in == indent && p.dash():
 		return p.list(in, depth+1, true)
+	case !ofKey && (in != indent || !p.dash()): // the YAML parser takes a key at the indentation of the dash for its item
+		return nil
 	}
 	return null
 }
