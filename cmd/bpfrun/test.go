@@ -62,7 +62,7 @@ used something that is not simulated.`,
 	}
 	fl := cmd.Flags()
 	c.cover.add(fl)
-	fl.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
+	listVar(fl, &c.output, "output", "o", "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
 	fl.StringVar(&c.run, "run", "", "only tests whose name matches `REGEX`; earlier runs of the same sequence run too")
 	fl.BoolVar(&c.list, "list", false, "list the tests instead of running them")
 	fl.BoolVar(&c.failFast, "fail-fast", false, "stop at the first failure")

@@ -66,8 +66,8 @@ Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least o
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&c.programs, "prog", "p", nil, "only this `PROGRAM`; repeatable")
-	f.StringArrayVar(&c.programs, "program", nil, "--prog, as it was called before")
+	listVar(f, &c.programs, "prog", "p", "only this `PROGRAM`; repeatable")
+	listVar(f, &c.programs, "program", "", "--prog, as it was called before")
 	_ = f.MarkHidden("program")
 	f.BoolVar(&c.log, "log", false, "print the log as the kernel does, before the table")
 	f.IntVar(&c.level, "log-level", 2, "1: states at branches, 2: every instruction")
