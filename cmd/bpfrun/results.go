@@ -29,6 +29,10 @@ func (k *kernelFlags) results() *filecache.Dir {
 		return nil
 	}
 	d := &filecache.Dir{Path: kernels.CacheDir("results"), Suffix: ".res", Magic: "bpfrun-results-1", Limit: resultsLimit, Largest: largestResults}
+	if err := d.Refusal(); err != nil {
+		k.console.note("%v", err)
+		return nil
+	}
 	if !d.Usable() {
 		return nil
 	}
