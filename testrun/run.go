@@ -50,6 +50,9 @@ func Check(ctx context.Context, all []*Job, parsing map[string]error) (good []*J
 
 // check opens the job. With keep, the runner is kept for the run, and its kernel open, within the limits.
 func (j *Job) check(keep bool) error {
+	if j.known {
+		return nil
+	}
 	if j.Scenario == nil {
 		_, err := j.target()
 		j.letGo()

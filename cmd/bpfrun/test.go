@@ -117,6 +117,7 @@ func (c *testCommand) test(paths []string) error {
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	jobs := testrun.Jobs(chosen, sources, testrun.Plan{Open: c.openKernel, Options: opt, Seeds: c.seeds, Verify: c.sim.verifies(ctx)})
+	known := c.knownTests(jobs, opt)
 	watch := c.progress("tests", 0)
 	defer watch.end()
 	jobs, bad, err := testrun.Check(ctx, jobs, mistakes)
@@ -135,6 +136,7 @@ func (c *testCommand) test(paths []string) error {
 		}
 	}})
 	watch.end()
+	known.save(jobs)
 	if err := ctx.Err(); err != nil {
 		return codeError{exitExpectation, errors.New("interrupted")}
 	}
