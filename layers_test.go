@@ -31,6 +31,7 @@ var layers = []struct {
 	{"internal/keyhash", nil},
 	{"internal/valuehash", nil},
 	{"internal/filecache", nil},
+	{"internal/kept", []string{"internal/valuehash"}},
 	{"internal/nearest", nil},
 	{"internal/ordered", nil},
 	{"internal/exitcode", nil},

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -44,9 +45,11 @@ type File struct {
 	// Ignored are the findings that are no mistakes.
 	Ignored []Ignored
 
-	found Errors          // mistakes so far; the file can be checked but not run
-	cut   *cutting        // what was left out because it is not valid YAML
-	bad   map[string]bool // objects whose definition is invalid
+	text  [sha256.Size]byte // digest of a file that names no others; else 0
+	names bool              // it may name files with bytes
+	found Errors            // mistakes so far; the file can be checked but not run
+	cut   *cutting          // what was left out because it is not valid YAML
+	bad   map[string]bool   // objects whose definition is invalid
 }
 
 // KernelName names a kernel by file, directory, glob or release. A path that exists relative to the scenario file is relative to it.
@@ -173,6 +176,9 @@ func ParseFile(path string) (*File, error) {
 		return nil, &Error{Pos: Pos{path, 1, 1}, Text: fmt.Sprintf("the scenario file has more than %d bytes", maxFile)}
 	}
 	f, err := Parse(path, data)
+	if f != nil && !f.names {
+		f.text = sha256.Sum256(data)
+	}
 	if err != nil && foreign(path, data) {
 		return nil, &Error{Pos: Pos{path, 1, 1}, Text: "not a scenario file, which is YAML with the keys " + strings.Join(fileForm.names(), ", ")}
 	}
@@ -197,7 +203,7 @@ func Parse(path string, data []byte) (*File, error) {
 	if root == nil {
 		return nil, m.final()
 	}
-	f := &File{Path: path, ObjectPos: root.Pos, cut: cut}
+	f := &File{Path: path, ObjectPos: root.Pos, cut: cut, names: root.namesFiles()}
 	m.add(f.decode(root))
 	m.list = cut.own(m.list)
 	if err := m.final(); err != nil {

@@ -87,6 +87,9 @@ func parseYAML(file string, data []byte) (*Node, error) {
 	if err := bounded(file, data); err != nil {
 		return nil, err
 	}
+	if root := parsePlain(file, data); root != nil {
+		return root, nil
+	}
 	if len(data) >= largeFile {
 		if root := parsePieces(file, data, pieceLines); root != nil {
 			return root, nil
@@ -95,7 +98,7 @@ func parseYAML(file string, data []byte) (*Node, error) {
 	return parseWhole(file, data)
 }
 
-// parseWhole parses a document at once. Its size has been checked.
+// parseWhole parses a document at once with the YAML parser. Its size has been checked.
 func parseWhole(file string, data []byte) (*Node, error) {
 	at := func(line, col int, format string, args ...any) error {
 		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}

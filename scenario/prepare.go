@@ -19,6 +19,8 @@ import (
 func (r *Runner) prepare() error {
 	start := r.m.Snapshot()
 	args := map[*Run]map[string]kernel.Arg{}
+	r.hooks = map[sameHook]*hook{}
+	defer func() { r.hooks = nil }()
 	var wrong mistakes
 	for _, run := range r.file.Runs {
 		parts, err := r.partsOf(run)
@@ -208,13 +210,7 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	if run.Race != nil {
 		return nil, r.checkRace(run)
 	}
-	in := p.in
-	for _, a := range run.Args { // the call decides which arguments exist
-		if a.Key.Text == "call" && a.Value.Kind == Scalar {
-			in.Args = map[string]any{"call": a.Value.Text}
-		}
-	}
-	c, err := r.m.Inspect(run.Prog, in)
+	c, err := r.hookOf(run, p)
 	if err != nil {
 		var absent *kernel.AbsentError
 		var ns *kernel.NotSimulated
@@ -232,30 +228,23 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		}
 		return nil, &Error{Pos: run.Pos, Text: err.Error(), Err: err}
 	}
-	defer c.Leave()
-	typed := map[string]kernel.Arg{}
-	for _, a := range c.Args {
-		typed[a.Name] = a
-	}
-	if c.Returns {
-		typed["ret"] = c.Ret
-	}
+	typed := c.typed
 	lp, _ := r.m.Linked().Program(run.Prog)
 	switch {
-	case c.Iterates() && len(run.Args) > 0:
+	case c.iterates && len(run.Args) > 0:
 		return nil, run.Args[0].Key.errorf("an iterator's arguments are the elements it visits: list the calls under elements:")
-	case !c.Iterates() && run.Elements != nil:
+	case !c.iterates && run.Elements != nil:
 		return nil, run.Elements.errorf("elements: %s is not an iterator", lp.Hook)
-	case !c.Iterates() && run.Map != nil:
+	case !c.iterates && run.Map != nil:
 		return nil, run.Map.errorf("map: %s is not an iterator", lp.Hook)
 	case run.Map != nil && lp.AttachTo != "bpf_map_elem" && lp.AttachTo != "bpf_sk_storage_map":
 		return nil, run.Map.errorf("map: %s does not visit map elements", lp.Hook)
 	}
 	var wrong mistakes
 	for _, a := range run.Args {
-		_, isField := c.Field(a.Key.Text)
-		if !isField && !c.TakesArg(a.Key.Text) {
-			wrong.add(a.Key.unknown("argument of "+lp.Hook, a.Key.Text, c.ArgNames()))
+		isField := c.fields[a.Key.Text]
+		if !isField && !c.takes[a.Key.Text] {
+			wrong.add(a.Key.unknown("argument of "+lp.Hook, a.Key.Text, c.names))
 			p.unknown = append(p.unknown, a.Key)
 			continue
 		}
@@ -273,6 +262,68 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		}
 	}
 	return typed, wrong.err()
+}
+
+// hook is what arguments a program gets, as a context of it says.
+type hook struct {
+	typed         map[string]kernel.Arg // the arguments of functions
+	names         []string
+	iterates      bool
+	takes, fields map[string]bool // of the names that runs have
+}
+
+// sameHook is what decides a program's arguments in a run with no other input.
+type sameHook struct {
+	prog, call string
+	current    *kernel.Object
+}
+
+// hookOf returns what arguments a run's program gets. Runs in which the same decides share the answer.
+func (r *Runner) hookOf(run *Run, p *prepared) (*hook, error) {
+	in := p.in
+	key := sameHook{prog: run.Prog, current: in.Current}
+	for _, a := range run.Args { // the call decides which arguments exist
+		if a.Key.Text == "call" && a.Value.Kind == Scalar {
+			key.call = a.Value.Text
+			in.Args = map[string]any{"call": a.Value.Text}
+		}
+	}
+	shared := run.Packet == nil && run.Ctx == nil && run.Context == nil && run.CtxFields == nil && run.USDT == nil && run.Function == nil && in.Hook == nil &&
+		run.Elements == nil && run.Map == nil && run.HID == nil && in.CPU == 0
+	known := r.hooks[key]
+	if shared && known != nil && known.covers(run.Args) {
+		return known, nil
+	}
+	c, err := r.m.Inspect(run.Prog, in)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Leave()
+	h := &hook{typed: map[string]kernel.Arg{}, names: c.ArgNames(), iterates: c.Iterates(), takes: map[string]bool{}, fields: map[string]bool{}}
+	for _, a := range c.Args {
+		h.typed[a.Name] = a
+	}
+	if c.Returns {
+		h.typed["ret"] = c.Ret
+	}
+	for _, a := range run.Args {
+		_, h.fields[a.Key.Text] = c.Field(a.Key.Text)
+		h.takes[a.Key.Text] = c.TakesArg(a.Key.Text)
+	}
+	if shared {
+		r.hooks[key] = h
+	}
+	return h, nil
+}
+
+// covers reports whether it has an answer for each argument.
+func (h *hook) covers(args []Pair) bool {
+	for _, a := range args {
+		if _, ok := h.takes[a.Key.Text]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // cannotRun reports whether a run is not for this target or its program cannot run on it, and why.

@@ -41,6 +41,7 @@ type Runner struct {
 	input map[*Run]*prepared
 	// parts are the runs, one for each function, of those that are of several.
 	parts map[*Run][]*Run
+	hooks map[sameHook]*hook // while runs are prepared
 	inv   invariants
 }
 

@@ -31,6 +31,16 @@ type Job struct {
 	kernel *pooled // nil while the job does not use it
 	opt    scenario.Options
 	runner *scenario.Runner // kept from the check, or nil
+	whole  bool             // it was not interrupted
+	known  bool             // the result is that of an earlier run
+}
+
+// Known gives the job the result of an earlier run with the same input, in which all tests passed: it is neither checked nor run.
+func (j *Job) Known(cases []report.TestCase) { j.known, j.Suite.Cases = true, cases }
+
+// Passed reports whether the job ran to its end in this process and all tests passed.
+func (j *Job) Passed() bool {
+	return j.Ran && !j.known && j.whole && j.Err == nil && j.Suite.Err == nil && j.Suite.Exit == exitcode.OK
 }
 
 // Verify is as in [scenario.Options].
@@ -69,6 +79,9 @@ func Jobs(files []Chosen, sources [][]kernels.Source, plan Plan) []*Job {
 
 // Count returns the number of the job's tests, as far as it is known before the job runs.
 func (j *Job) Count() int {
+	if j.known {
+		return len(j.Suite.Cases)
+	}
 	n := 0
 	for _, u := range j.Units {
 		n += len(u.Runs())
@@ -125,6 +138,12 @@ type RunOptions struct {
 func (j *Job) run(ctx context.Context, o RunOptions) {
 	start := time.Now()
 	j.Ran = true
+	if j.known {
+		for range j.Suite.Cases {
+			o.Done(false)
+		}
+		return
+	}
 	defer func() { j.Suite.Took = time.Since(start); j.letGo() }()
 	ok := false
 	if j.Scenario != nil {
@@ -139,6 +158,7 @@ func (j *Job) run(ctx context.Context, o RunOptions) {
 	if o.Document {
 		j.Doc.Exit = j.Suite.Exit
 	}
+	j.whole = ctx.Err() == nil
 }
 
 func (j *Job) worse(code int) { j.Suite.Exit = exitcode.Worse(j.Suite.Exit, code) }

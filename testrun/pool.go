@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/scenario"
 )
 
 // idleKernels is the number of unused kernels that stay open. A kernel takes about 10 MB.
@@ -20,6 +21,7 @@ type pool struct {
 	mu   sync.Mutex
 	all  map[string]*pooled
 	idle []*pooled // least recently used first
+	kept uint64    // memory of the runners that jobs keep
 }
 
 // pooled is an open kernel with caches of its types and verdicts.
@@ -51,6 +53,18 @@ func (p *pool) use(s kernels.Source) *pooled {
 		p.idle = slices.DeleteFunc(p.idle, func(x *pooled) bool { return x == k })
 	}
 	return k
+}
+
+// keep reports whether there is room to keep a runner.
+func (p *pool) keep(r *scenario.Runner) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	size := keptRunner + r.Machine().Kernel().Mem().Used()
+	if p.kept+size > keptMemory {
+		return false
+	}
+	p.kept += size
+	return true
 }
 
 func (p *pool) release(k *pooled) {

@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/scenario"
 )
 
 func TestPoolKeepsTheLastFewOpen(t *testing.T) {
@@ -51,4 +53,24 @@ func TestJobsOfManyKernelsRunKernelByKernel(t *testing.T) {
 		assert.EqualValues(t, i%2, j.Seed, "of one kernel, files in order")
 	}
 	assert.Equal(t, "1", many[1].Source.Path, "the order for reports stays")
+}
+
+// Runners are kept until the bound on their memory is reached.
+func TestRunnersAreKeptWithinABound(t *testing.T) {
+	file, err := scenario.ParseFile("../examples/exec/exec.yaml")
+	require.NoError(t, err)
+	obj, err := loader.Open(file.Object)
+	require.NoError(t, err)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	r, err := scenario.Open(file, obj, loader.NewTarget(embedded.Name, spec), scenario.Options{})
+	require.NoError(t, err)
+	defer r.Close()
+	p := newPool(nil, nil)
+	kept := 0
+	for p.keep(r) {
+		kept++
+	}
+	assert.Greater(t, kept, 8)
+	assert.LessOrEqual(t, uint64(kept)*r.Machine().Kernel().Mem().Used(), uint64(keptMemory))
 }

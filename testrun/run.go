@@ -9,15 +9,20 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// keptRunners is the number of jobs that keep the runner of their check. Each holds a machine's memory.
-const keptRunners = 8
+// keptMemory is how much memory, in bytes, the runners take that jobs keep from their check until they run: the rest of the jobs link their objects
+// a second time. A runner has its machine's memory and keptRunner bytes of its own.
+const (
+	keptMemory = 64 << 20
+	keptRunner = 256 << 10
+)
 
 // Check opens every job to find mistakes in its file, and adds them to those that parsing found, by path. It returns the jobs of the files
 // without mistakes; it has closed the others. A mistake found on several targets is reported once. err means that a target cannot be used.
 func Check(ctx context.Context, all []*Job, parsing map[string]error) (good []*Job, mistakes *Mistakes, err error) {
 	jobs := byKernel(all)
 	errs := make([]error, len(jobs))
-	InParallel(ctx, len(jobs), func(i int) { errs[i] = jobs[i].check(len(jobs) <= keptRunners) })
+	keep := kernelsOf(jobs) <= idleKernels
+	InParallel(ctx, len(jobs), func(i int) { errs[i] = jobs[i].check(keep) })
 	mistakes = NewMistakes(parsing)
 	for i, err := range errs {
 		if _, ok := exitcode.Of(err); ok {
@@ -43,8 +48,11 @@ func Check(ctx context.Context, all []*Job, parsing map[string]error) (good []*J
 	return good, mistakes, nil
 }
 
-// check opens the job. With keep, the runner is kept for the run.
+// check opens the job. With keep, the runner is kept for the run, and its kernel open, within the limits.
 func (j *Job) check(keep bool) error {
+	if j.known {
+		return nil
+	}
 	if j.Scenario == nil {
 		_, err := j.target()
 		j.letGo()
@@ -55,7 +63,7 @@ func (j *Job) check(keep bool) error {
 	}
 	r, err := j.open()
 	switch {
-	case err == nil && keep:
+	case err == nil && keep && j.pool.keep(r):
 		j.runner = r
 		return nil
 	case err == nil:

@@ -57,6 +57,14 @@ func (c *Cache) Mapped() *Cache {
 // stores reports whether the cache has entries that can be trusted.
 func (c *Cache) stores() bool { return c != nil && c.files.Usable() }
 
+// Refusal returns why the cache's directory cannot be trusted, as a line for users, or nil.
+func (c *Cache) Refusal() error {
+	if c == nil {
+		return nil
+	}
+	return c.files.Refusal()
+}
+
 // Load is [Load] that takes the raw BTF of compressed files from the cache or adds it.
 func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
 	data, err := container(path)

@@ -14,6 +14,9 @@ func (k *kernelFlags) types() *btffile.Cache {
 	k.cacheOnce.Do(func() {
 		if !k.noCache {
 			k.unpacked = kernels.Cache()
+			if err := k.unpacked.Refusal(); err != nil {
+				k.console.note("%v", err)
+			}
 		}
 		if k.short && k.few {
 			k.unpacked = k.unpacked.Mapped()

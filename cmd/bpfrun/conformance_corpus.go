@@ -59,7 +59,7 @@ fields read. Objects of one directory share a table. Exit code 4 when a program 
 		RunE:    func(*cobra.Command, []string) error { return c.runCorpus(c.patterns, c.into) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&c.patterns, "objects", nil, "object files: a path or a glob; repeatable")
+	listVar(f, &c.patterns, "objects", "", "object files: a path or a glob; repeatable")
 	f.BoolVar(&c.optional, "optional", false, "run optional programs too, of which a test loads one at a time")
 	f.BoolVar(&c.brief, "brief", false, "print totals and reasons, without the table of objects")
 	f.BoolVar(&c.projects, "projects", false, "print one row for each directory: how many programs run to the end on at least one of the kernels")

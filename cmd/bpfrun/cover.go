@@ -35,7 +35,7 @@ func (f *coverFlags) add(fl *pflag.FlagSet) {
 }
 
 func (f *coverFlags) addOutputs(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.out, "cover-out", nil, "write coverage: lcov=`FILE`, html=DIR or json=FILE (for bpfrun cover merge); repeatable")
+	listVar(fl, &f.out, "cover-out", "", "write coverage: lcov=`FILE`, html=DIR or json=FILE (for bpfrun cover merge); repeatable")
 }
 
 // coverage collects coverage and writes the requested outputs.

@@ -97,10 +97,10 @@ backtrace' | bpfrun debug prog.o`,
 	f.StringVar(&c.packet, "packet", "", "`PACKET` as an expression such as eth/ip(ttl=63)/tcp(dport=80), hex digits, @FILE, or @CAPTURE#N")
 	f.StringVar(&c.pcap, "pcap", "", "capture `FILE` to take input packets from; the packet command selects one")
 	f.IntVar(&c.pcapIndex, "pcap-index", 1, "start with packet `N` of --pcap, counted from 1")
-	f.StringArrayVar(&c.sources, "source-dir", nil, "`DIRECTORY` to look for source files in; repeatable")
-	f.StringArrayVar(&c.sourceMap, "source-map", nil, "`FROM=TO`: look for sources compiled under FROM in TO; repeatable")
-	f.StringArrayVarP(&c.scripts, "command-file", "x", nil, "`FILE` of commands to run first; repeatable")
-	f.StringArrayVarP(&c.execute, "execute", "e", nil, "`COMMAND` to run first, after those from files; repeatable")
+	listVar(f, &c.sources, "source-dir", "", "`DIRECTORY` to look for source files in; repeatable")
+	listVar(f, &c.sourceMap, "source-map", "", "`FROM=TO`: look for sources compiled under FROM in TO; repeatable")
+	listVar(f, &c.scripts, "command-file", "x", "`FILE` of commands to run first; repeatable")
+	listVar(f, &c.execute, "execute", "e", "`COMMAND` to run first, after those from files; repeatable")
 	f.BoolVar(&c.echo, "echo", false, "echo each command from -e or a pipe, for a transcript")
 	return cmd
 }

@@ -56,8 +56,8 @@ a limit (--max-insns-growth 10%). Optional programs (SEC("?...")) count only wit
 		RunE: func(_ *cobra.Command, args []string) error { return c.diff(args[0], args[1]) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&c.programs, "prog", "p", nil, "only this `PROGRAM`; repeatable")
-	f.StringArrayVarP(&c.scenarios, "scenario", "s", nil, "also make the runs of a scenario `FILE` on both builds; repeatable")
+	listVar(f, &c.programs, "prog", "p", "only this `PROGRAM`; repeatable")
+	listVar(f, &c.scenarios, "scenario", "s", "also make the runs of a scenario `FILE` on both builds; repeatable")
 	f.BoolVar(&c.static, "no-run", false, "do not run the programs")
 	for _, l := range []struct{ name, what, use string }{
 		{"max-insns-growth", report.LimitInsns, "fail if the verifier processes `PERCENT` more instructions of a program than before"},
@@ -66,7 +66,7 @@ a limit (--max-insns-growth 10%). Optional programs (SEC("?...")) count only wit
 	} {
 		c.growth[l.what] = f.String(l.name, "", l.use)
 	}
-	f.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: github=`FILE` (annotations for GitHub Actions); - is standard output")
+	listVar(f, &c.output, "output", "o", "also write a report: github=`FILE` (annotations for GitHub Actions); - is standard output")
 	return cmd
 }
 

@@ -71,7 +71,7 @@ func newDisasmCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringArrayVarP(&c.progs, "prog", "p", nil, "`PROGRAM` to show; repeatable")
+	listVar(cmd.Flags(), &c.progs, "prog", "p", "`PROGRAM` to show; repeatable")
 	cmd.Flags().BoolVar(&c.raw, "raw", false, "also print the bytes of each instruction")
 	cmd.Flags().StringVar(&c.native, "jit", "", "also print the native code of each instruction, for `PROCESSOR` (amd64, arm64; default: this machine's)")
 	cmd.Flags().Lookup("jit").NoOptDefVal = runtime.GOARCH

@@ -91,19 +91,19 @@ Exit code 1 with findings.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&c.progs, "prog", "p", nil, "search only this `PROGRAM`; repeatable")
+	listVar(f, &c.progs, "prog", "p", "search only this `PROGRAM`; repeatable")
 	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario `FILE` with the seeds, the state before them and invariants")
 	f.DurationVar(&c.time, "time", time.Minute, "search for that `TIME`")
 	f.Uint64Var(&c.runs, "runs", 0, "search with `N` inputs; without --time, however long they take")
 	f.IntVarP(&c.workers, "jobs", "j", runtime.NumCPU(), "search with `N` machines at the same time")
 	f.StringVar(&c.corpus, "corpus", "", "keep inputs that reached something new in `DIR`, and begin with those that are there")
-	f.StringArrayVar(&c.merge, "merge", nil, "add the inputs in `DIR` that reach more to --corpus, and search no further unless --time or --runs is given; repeatable")
+	listVar(f, &c.merge, "merge", "", "add the inputs in `DIR` that reach more to --corpus, and search no further unless --time or --runs is given; repeatable")
 	f.StringVar(&c.shard, "shard", "", "search as machine I of N: `I/N`")
 	f.StringVar(&c.against, "against", "", "run the inputs also through another build of the object, `FILE`: different results are findings")
 	f.StringVar(&c.keep, "keep", "", "write findings and the suite to `DIR` (default: fuzz beside the object)")
 	f.StringSliceVar(&c.vary, "vary", nil, "change only `WHAT`: packet, maps, ctx, args, kernel, user, globals, helpers, time; repeatable")
 	f.StringSliceVar(&c.fix, "fix", nil, "do not change `WHAT`; repeatable")
-	f.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: junit=`FILE`, a test for each program that fails with its findings")
+	listVar(f, &c.output, "output", "o", "also write a report: junit=`FILE`, a test for each program that fails with its findings")
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func (m *machineFlags) add(fs *pflag.FlagSet) {
 	fs.Uint64Var(&m.maxInsns, "max-insns", 100_000_000, "at most `N` instructions in one run")
 	fs.StringVar(&m.engine, "engine", "auto", "execution engine `NAME`: interp, jit (native code), both (run both and compare), auto (native code for --repeat, --pcap and bench)")
 	fs.BoolVar(&m.strict, "strict", false, "treat warnings (never-set fields, may-break relocations) as failures")
-	fs.StringArrayVar(&m.ignore, "ignore", nil, "silence findings of `KIND[:PROGRAM]` (leak, packet:ingress); repeatable")
+	listVar(fs, &m.ignore, "ignore", "", "silence findings of `KIND[:PROGRAM]` (leak, packet:ingress); repeatable")
 	fs.BoolVar(&m.noVerify, "no-verify", false, "run programs even if the verifier of the kernel's release would refuse them")
 }
 

@@ -83,7 +83,7 @@ all kernels.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.base, "base", "", "`KERNEL` to compare with, by name or part of a name (default: the first)")
-	f.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: html=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
+	listVar(f, &c.output, "output", "o", "also write a report: html=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
 	f.BoolVar(&c.markdown, "md", false, "print Markdown instead of the table")
 	f.IntVarP(&c.parallel, "jobs", "j", 0, "run `N` jobs in parallel (default: one per CPU)")
 	return cmd

@@ -40,14 +40,14 @@ type objectFlags struct {
 }
 
 func (f *objectFlags) add(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.types, "type", nil, "program type where the section name does not determine it: `NAME=TYPE`, where NAME is a section or program")
-	fs.StringArrayVar(&f.mapSizes, "map-size", nil, "max_entries of a map: `NAME=N`")
-	fs.StringArrayVar(&f.innerMaps, "inner-map", nil, "inner map of a map of maps: `OUTER=SPEC`, where SPEC is "+loader.InnerMapForm)
-	fs.StringArrayVar(&f.externs, "extern", nil, "value of an undefined symbol that user space patches into the program: `NAME=VALUE`")
-	fs.StringArrayVar(&f.globals, "global", nil, "value of a global variable: `NAME=VALUE`")
-	fs.StringArrayVar(&f.attach, "attach", nil, "attach a program to another function: `PROGRAM=FUNCTION`")
-	fs.StringArrayVar(&f.attachProgs, "attach-prog", nil, "attach an extension (freplace), fentry or fexit program to a function of another program: `PROGRAM=TARGET[:FUNCTION]`; it runs when TARGET does")
-	fs.StringArrayVar(&f.noLoad, "no-load", nil, "do not load `PROGRAM`; repeatable")
+	listVar(fs, &f.types, "type", "", "program type where the section name does not determine it: `NAME=TYPE`, where NAME is a section or program")
+	listVar(fs, &f.mapSizes, "map-size", "", "max_entries of a map: `NAME=N`")
+	listVar(fs, &f.innerMaps, "inner-map", "", "inner map of a map of maps: `OUTER=SPEC`, where SPEC is "+loader.InnerMapForm)
+	listVar(fs, &f.externs, "extern", "", "value of an undefined symbol that user space patches into the program: `NAME=VALUE`")
+	listVar(fs, &f.globals, "global", "", "value of a global variable: `NAME=VALUE`")
+	listVar(fs, &f.attach, "attach", "", "attach a program to another function: `PROGRAM=FUNCTION`")
+	listVar(fs, &f.attachProgs, "attach-prog", "", "attach an extension (freplace), fentry or fexit program to a function of another program: `PROGRAM=TARGET[:FUNCTION]`; it runs when TARGET does")
+	listVar(fs, &f.noLoad, "no-load", "", "do not load `PROGRAM`; repeatable")
 	fs.BoolVar(&f.optional, "optional", false, "also run optional programs (sections that begin with ?)")
 	fs.StringVar(&f.loader, "loader", "auto", "follow the rules of this user space loader where loaders differ (section names, default map sizes): libbpf, cilium, aya, or auto (accept what any of them accepts; not with --strict)")
 	fs.BoolVar(&f.lightSkeleton, "light-skeleton", false, "resolve CO-RE relocations as the kernel does for light skeletons, not as libbpf")

@@ -67,7 +67,7 @@ Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a cou
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&c.progs, "prog", "p", nil, "only `PROGRAM`; repeatable")
+	listVar(f, &c.progs, "prog", "p", "only `PROGRAM`; repeatable")
 	f.IntVar(&c.preemptions, "preemptions", 2, "at most `N` times in one order a program that could go on is stopped for another")
 	f.DurationVar(&c.time, "time", 10*time.Second, "stop after `TIME`; if it is given, random orders follow those within --preemptions until then")
 	f.StringVar(&c.keep, "keep", "", "write a scenario file for each finding to `DIR`: bpfrun test repeats its order, bpfrun debug -s steps through it")

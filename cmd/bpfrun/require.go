@@ -53,11 +53,11 @@ Without it, the exit code is 3 for a program that no release loads. Optional pro
 		RunE:    func(_ *cobra.Command, args []string) error { return c.require(args) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&c.programs, "prog", "p", nil, "only this `PROGRAM`; repeatable")
+	listVar(f, &c.programs, "prog", "p", "only this `PROGRAM`; repeatable")
 	f.StringVar(&c.atLeast, "at-least", "", "fail unless every `RELEASE` from this one on loads the programs")
 	f.BoolVar(&c.unchecked, "no-check", false, "ask only the releases that a bisection needs")
 	f.BoolVar(&c.markdown, "md", false, "print Markdown for a README instead of the table")
-	f.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: md=`FILE`")
+	listVar(f, &c.output, "output", "o", "also write a report: md=`FILE`")
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/filecache"
+	"github.com/bpfrun/bpfrun/internal/kept"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/matrix"
@@ -29,6 +30,10 @@ func (k *kernelFlags) results() *filecache.Dir {
 		return nil
 	}
 	d := &filecache.Dir{Path: kernels.CacheDir("results"), Suffix: ".res", Magic: "bpfrun-results-1", Limit: resultsLimit, Largest: largestResults}
+	if err := d.Refusal(); err != nil {
+		k.console.note("%v", err)
+		return nil
+	}
 	if !d.Usable() {
 		return nil
 	}
@@ -37,18 +42,32 @@ func (k *kernelFlags) results() *filecache.Dir {
 
 // matrixCache returns the cache of a matrix, or nil.
 func matrixCache(d *filecache.Dir) *matrix.Cache {
-	if d == nil {
-		return nil
-	}
-	path, err := os.Executable()
-	if err != nil {
-		return nil
-	}
-	build, err := buildID(path)
-	if err != nil {
+	build := ownBuild()
+	if d == nil || build == "" {
 		return nil
 	}
 	return &matrix.Cache{Store: d, Build: build}
+}
+
+// keptResults returns the results of other commands, or nil.
+func keptResults(d *filecache.Dir) *kept.Results {
+	if d == nil {
+		return nil
+	}
+	return &kept.Results{Store: d, Build: ownBuild()}
+}
+
+// ownBuild identifies this program, or is "".
+func ownBuild() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	build, err := buildID(path)
+	if err != nil {
+		return ""
+	}
+	return build
 }
 
 // buildID identifies a program by its content.

@@ -106,11 +106,11 @@ global variables. Without -p all programs run.`,
 	f := cmd.Flags()
 	c.cover.add(f)
 	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario `FILE`: objects, maps, runs and what is expected of them")
-	f.StringArrayVarP(&c.progs, "prog", "p", nil, "`PROGRAM` to run; repeatable")
+	listVar(f, &c.progs, "prog", "p", "`PROGRAM` to run; repeatable")
 	f.StringVar(&c.whyNot, "why-not", "", "explain which branch kept the run from reaching `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
 	f.IntVar(&c.repeat, "repeat", 1, "run each program `N` times")
 	f.BoolVar(&c.chain, "chain", false, "run the programs as attached to one hook in the order of -p: on the same context, until one decides, with the hook's verdict")
-	f.StringArrayVar(&c.functions, "function", nil, "run programs that trace many functions for `FUNCTION`, attached with a cookie for FUNCTION=COOKIE; all for every function that the pattern matches; repeatable")
+	listVar(f, &c.functions, "function", "", "run programs that trace many functions for `FUNCTION`, attached with a cookie for FUNCTION=COOKIE; all for every function that the pattern matches; repeatable")
 	f.BoolVar(&c.plain, "plain", false, plainUsage)
 	f.BoolVar(&c.reach, "reach", false, "search longer for an input that gets further, also around the packet or context that you give, which stay; the run that got furthest is reported with what was changed for it")
 	f.BoolVar(&c.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
@@ -120,7 +120,7 @@ global variables. Without -p all programs run.`,
 	f.IntVar(&c.pcapIndex, "pcap-index", 0, "run only packet `N` of --pcap, counted from 1")
 	f.StringVar(&c.out, "out", "", "write the packets as the programs left them to `FILE`: pcapng with verdicts as comments, or .pcap")
 	f.StringVar(&c.traceOut, "trace-out", "", "write the schedules of sched_ext schedulers to `FILE`, for chrome://tracing and Perfetto")
-	f.StringArrayVar(&c.dumpMaps, "dump-map", nil, "print the elements of map `NAME` after the run, decoded by their types, as bpftool map dump does; repeatable")
+	listVar(f, &c.dumpMaps, "dump-map", "", "print the elements of map `NAME` after the run, decoded by their types, as bpftool map dump does; repeatable")
 	f.StringVar(&c.dumpFormat, "dump-format", string(report.MapPlain), "`LAYOUT` of --dump-map: plain, json (bpftool -j) or pretty (bpftool -p)")
 	return cmd
 }

@@ -54,7 +54,7 @@ expectations. Values come from an actual default run, fields also from the objec
 		RunE:    func(_ *cobra.Command, args []string) error { return c.scenarioNew(args[0], c.out, c.progs) },
 	}
 	cmd.Flags().StringVarP(&c.out, "output", "o", "", "`FILE` to write; must not exist")
-	cmd.Flags().StringArrayVarP(&c.progs, "prog", "p", nil, "only this `PROGRAM`; repeatable")
+	listVar(cmd.Flags(), &c.progs, "prog", "p", "only this `PROGRAM`; repeatable")
 	cmd.Flags().BoolVar(&c.reach, "reach", false, "write the runs that get furthest with changed inputs, as bpfrun makes them, in place of default runs")
 	return cmd
 }

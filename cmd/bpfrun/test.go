@@ -64,7 +64,7 @@ used something that is not simulated.`,
 	}
 	fl := cmd.Flags()
 	c.cover.add(fl)
-	fl.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
+	listVar(fl, &c.output, "output", "o", "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
 	fl.StringVar(&c.run, "run", "", "only tests whose name matches `REGEX`; earlier runs of the same sequence run too")
 	fl.BoolVar(&c.list, "list", false, "list the tests instead of running them")
 	fl.BoolVar(&c.failFast, "fail-fast", false, "stop at the first failure")
@@ -119,6 +119,7 @@ func (c *testCommand) test(paths []string) error {
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	jobs := testrun.Jobs(chosen, sources, testrun.Plan{Open: c.openKernel, Options: opt, Seeds: c.seeds, Verify: c.sim.verifies(ctx)})
+	known := c.knownTests(jobs, opt)
 	watch := c.progress("tests", 0)
 	defer watch.end()
 	jobs, bad, err := testrun.Check(ctx, jobs, mistakes)
@@ -137,6 +138,7 @@ func (c *testCommand) test(paths []string) error {
 		}
 	}})
 	watch.end()
+	known.save(jobs)
 	if err := ctx.Err(); err != nil {
 		return codeError{exitExpectation, errors.New("interrupted")}
 	}

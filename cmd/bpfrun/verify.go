@@ -1,17 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/filecache"
+	"github.com/bpfrun/bpfrun/internal/kept"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/pass"
@@ -67,8 +72,8 @@ Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least o
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&c.programs, "prog", "p", nil, "only this `PROGRAM`; repeatable")
-	f.StringArrayVar(&c.programs, "program", nil, "--prog, as it was called before")
+	listVar(f, &c.programs, "prog", "p", "only this `PROGRAM`; repeatable")
+	listVar(f, &c.programs, "program", "", "--prog, as it was called before")
 	_ = f.MarkHidden("program")
 	f.BoolVar(&c.log, "log", false, "print the log as the kernel does, before the table")
 	f.IntVar(&c.level, "log-level", 2, "1: states at branches, 2: every instruction")
@@ -168,6 +173,11 @@ func (c *verifyCommand) verify(paths []string) error {
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	all := report.VerifyDocuments{Schema: report.Schema}
+	var store *filecache.Dir
+	if !c.log { // a log is written while programs are verified
+		store = c.kernels.results()
+	}
+	results := keptResults(store)
 	watch := c.silentProgress("an object for a kernel", len(paths)*len(sources))
 	defer watch.end()
 	for _, path := range paths {
@@ -177,28 +187,84 @@ func (c *verifyCommand) verify(paths []string) error {
 		}
 		for _, s := range sources {
 			watch.add(1)
-			doc, err := c.verifyObject(ctx, obj, s)
+			found, err := c.known(ctx, results, obj, s, table)
 			if err != nil {
 				return err
 			}
-			all.Results = append(all.Results, doc)
-			all.Exit = exitcode.Worse(all.Exit, doc.Exit)
+			all.Results = append(all.Results, found.Doc)
+			all.Exit = exitcode.Worse(all.Exit, found.Exit)
 			if c.json {
 				continue
 			}
 			if len(all.Results) > 1 {
 				visible.Fprintln(c.stdout)
 			}
-			if err := report.WriteVerify(c.stdout, doc, table); err != nil {
+			if _, err := io.WriteString(c.stdout, found.Text); err != nil {
 				return err
 			}
 		}
+	}
+	if store != nil {
+		store.Trim()
 	}
 	c.code = all.Exit
 	if !c.json {
 		return nil
 	}
 	return report.WriteJSON(c.stdout, all)
+}
+
+// verified is what is kept of an object on a kernel: the table, or the document for --json.
+type verified struct {
+	Exit int
+	Text string                 `json:",omitempty"`
+	Doc  *report.VerifyDocument `json:",omitempty"`
+}
+
+// known returns the verdicts on an object for one kernel, from an earlier run if one had the same input.
+func (c *verifyCommand) known(ctx context.Context, results *kept.Results, obj *loader.Object, s btfSource, table report.TableOptions) (*verified, error) {
+	key, err := c.verdictsKey(results, obj, s, table)
+	if err != nil {
+		return nil, err
+	}
+	found := &verified{}
+	if results.Get(key, found) && (found.Doc != nil) == c.json {
+		return found, nil
+	}
+	said := c.said.Load()
+	doc, err := c.verifyObject(ctx, obj, s)
+	if err != nil {
+		return nil, err
+	}
+	found = &verified{Exit: doc.Exit}
+	if c.json {
+		found.Doc = doc
+	} else {
+		var text bytes.Buffer
+		if err := report.WriteVerify(&text, doc, table); err != nil {
+			return nil, err
+		}
+		found.Text = text.String()
+	}
+	if c.said.Load() == said { // what was said would not be said again
+		results.Put(key, found, &verified{})
+	}
+	return found, nil
+}
+
+// verdictsKey says all that the verdicts on an object and how they are shown depend on; "" if that is not known.
+func (c *verifyCommand) verdictsKey(results *kept.Results, obj *loader.Object, s btfSource, table report.TableOptions) (string, error) {
+	opts, err := c.objects.loadOptions()
+	if err != nil || results == nil {
+		return "", err
+	}
+	kernel := c.kernels.sourceKey(s, time.Now())
+	if kernel == "" {
+		return "", nil
+	}
+	h := sha256.New()
+	obj.Hash(h)
+	return results.Key("verify", h.Sum(nil), kernel, s.Name, s.Path, opts, c.programs, c.lockdown, c.json, table), nil
 }
 
 // verifyObject verifies the programs of an object for one kernel.

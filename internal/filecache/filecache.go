@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io/fs"
 	"os"
@@ -46,7 +47,18 @@ const (
 )
 
 // Usable reports whether there is a directory whose entries can be trusted.
-func (d *Dir) Usable() bool { return d != nil && d.Path != "" && private(d.Path) }
+func (d *Dir) Usable() bool { return d != nil && d.Path != "" && private(d.Path) == nil }
+
+// Refusal returns why the entries of a directory that exists cannot be trusted, as a line for users, or nil.
+func (d *Dir) Refusal() error {
+	if d == nil || d.Path == "" {
+		return nil
+	}
+	if err := private(d.Path); err != nil {
+		return fmt.Errorf("cache directory %s is not used: %w", d.Path, err)
+	}
+	return nil
+}
 
 // File returns the path of an entry.
 func (d *Dir) File(key string) string { return filepath.Join(d.Path, key+d.Suffix) }

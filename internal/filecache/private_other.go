@@ -2,5 +2,5 @@
 
 package filecache
 
-// private reports whether others cannot put entries into a directory; here the user's profile protects it.
-func private(string) bool { return true }
+// private returns why others can put entries into a directory; here the user's profile protects it.
+func private(string) error { return nil }
