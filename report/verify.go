@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/verifier/profile"
 )
 
 // VerifyDocument is the JSON of `verify` for one object and one kernel.
@@ -50,6 +51,8 @@ type VerifyProgram struct {
 	Type    string `json:"type"`
 	Kernel  string `json:"kernel"`
 	Verdict
+	// Profile is where the verification spent its instructions, with --profile.
+	Profile *profile.Profile `json:"profile,omitempty"`
 }
 
 // Verdict is the verdict of a kernel's verifier on a program.
@@ -106,6 +109,9 @@ func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifie
 	p.History = newCauses(lp, history)
 	d.Programs = append(d.Programs, p)
 }
+
+// Profile adds where the verification of the program added last spent its instructions.
+func (d *VerifyDocument) Profile(p *profile.Profile) { d.Programs[len(d.Programs)-1].Profile = p }
 
 // NotLoaded notes what keeps accepted programs of the document from being loaded: l is the object as it is loaded, with all checks.
 func (d *VerifyDocument) NotLoaded(l *loader.Linked) {
@@ -205,6 +211,11 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 		b.WriteByte('\n')
 	}
 	visible.Fprintf(&b, "%s: %d accepted, %d refused, %d unknown\n", plural(len(d.Programs), "program"), count["accepted"], count["refused"], count["unknown"])
+	for i := range d.Programs {
+		if p := d.Programs[i].Profile; p != nil {
+			writeProfile(&b, p, s, opt.Verbose)
+		}
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -64,6 +64,9 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 		return nil, err
 	}
 	e.stats(v)
+	if o.Costs != nil {
+		o.Costs.end()
+	}
 	e.log.end(v)
 	return v, nil
 }
@@ -78,6 +81,9 @@ func newExplorer(ctx context.Context, k *Kernel, p *Program, o Options) *explore
 	}}}
 	e.r = e.newFlags()
 	e.connect()
+	if o.Costs != nil {
+		o.Costs.begin(e)
+	}
 	return e
 }
 
@@ -228,6 +234,9 @@ func (e *explorer) walkFunc(sub int) {
 	e.pool.initFrame(s.frames[0], mainFunc, 0, sub)
 	s.first, s.last = e.subs[sub].start, -1
 	e.insn = e.subs[sub].start
+	if e.o.Costs != nil {
+		e.o.Costs.root(e.insn)
+	}
 	e.log.touchAll()
 	regs := s.regs()
 	if sub > 0 || e.p.Type == uapi.ProgTypeExt {

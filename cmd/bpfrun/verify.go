@@ -25,6 +25,7 @@ type verifyOptions struct {
 	level    int
 	explain  string
 	lockdown string
+	profile  profileFlags
 }
 
 // verifyCommand is bpfrun verify.
@@ -50,6 +51,9 @@ The rules are those for a loader with all capabilities on x86-64, with the JIT e
 locked down (--lockdown says otherwise). --log prints the
 state at each instruction, like the kernel's log at level 2.
 
+--profile shows where the verifier's instructions and states go: by source line, branch, loop and call, along which path, and
+what kept states apart that are almost equal. --profile-out writes it for other tools.
+
 With --explain the command reads the log of a real kernel, as libbpf, bpftool, cilium/ebpf or aya
 print it or on its own, finds the place in the object, and explains it: source line, where the register's
 value came from, what to do, and the verdict of bpfrun's verifier.
@@ -72,6 +76,7 @@ Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least o
 	f.BoolVar(&c.log, "log", false, "print the log as the kernel does, before the table")
 	f.IntVar(&c.level, "log-level", 2, "1: states at branches, 2: every instruction")
 	f.StringVar(&c.lockdown, "lockdown", "none", "how much the kernel is locked down: none, integrity (as under Secure Boot) or confidentiality")
+	c.profile.add(f)
 	f.StringVar(&c.explain, "explain", "", "explain `LOGFILE`, written by a kernel or a loader; - for standard input")
 	return cmd
 }
@@ -83,6 +88,8 @@ func (c *verifyCommand) explainVerifier(paths []string) error {
 		return usagef("--explain takes one object, not %d", len(paths))
 	case c.log:
 		return usagef("--explain reads a log, --log writes one: use one of them")
+	case c.profile.wanted():
+		return usagef("--explain reads a log, --profile verifies programs: use one of them")
 	}
 	table, err := c.table()
 	if err != nil {
@@ -160,10 +167,14 @@ func (c *verifyCommand) verify(paths []string) error {
 	if c.level != 1 && c.level != 2 {
 		return usagef("--log-level %d: want 1 or 2", c.level)
 	}
+	if err := c.profile.check(); err != nil {
+		return err
+	}
 	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
+	c.profile.many = len(paths)*len(sources) > 1
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	all := report.VerifyDocuments{Schema: report.Schema}
@@ -194,8 +205,8 @@ func (c *verifyCommand) verify(paths []string) error {
 		}
 	}
 	c.code = all.Exit
-	if !c.json {
-		return nil
+	if err := c.profile.write(); err != nil || !c.json {
+		return err
 	}
 	return report.WriteJSON(c.stdout, all)
 }
@@ -241,6 +252,9 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 			visible.Fprintf(c.stdout, "%s:\n", lp.Name)
 			vo.Log, vo.LogLevel = c.stdout, c.level
 		}
+		if c.profile.wanted() {
+			vo.Costs = &verifier.Costs{}
+		}
 		v, err := verifier.Verify(ctx, kernel, p, vo)
 		switch {
 		case errors.Is(err, verifier.ErrProgram):
@@ -256,6 +270,11 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 			return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 		}
 		doc.Add(lp, kernel.Release.String(), v, history)
+		if vo.Costs != nil {
+			if r := c.profile.of(linked, lp, kernel, p, v, vo.Costs); c.profile.on {
+				doc.Profile(r)
+			}
+		}
 		switch v.Outcome {
 		case verifier.Refused:
 			doc.Exit = exitcode.Worse(doc.Exit, exitLoad)

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bpfrun/bpfrun/debug/scopes"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/verifier/profile"
+)
+
+// profileFlags are the flags of verify about profiles, and the profiles.
+type profileFlags struct {
+	on   bool
+	out  []string
+	many bool // several objects or kernels are verified
+
+	files    map[string]string
+	profiles []*profile.Profile
+	dwarf    map[*loader.Object]*scopes.Info
+}
+
+// profileFormats are the files that --profile-out writes, in this order.
+var profileFormats = []string{"html", "pprof", "source", "speedscope"}
+
+func (f *profileFlags) add(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.on, "profile", false, "show what costs how many processed instructions and states, and what to change")
+	fl.StringArrayVar(&f.out, "profile-out", nil, "write the profile: html=`FILE` (heat map), source=FILE (annotated source), pprof=FILE or speedscope=FILE; repeatable")
+}
+
+func (f *profileFlags) wanted() bool { return f.on || len(f.out) > 0 }
+
+// check checks the flags.
+func (f *profileFlags) check() error {
+	const want = "html=FILE, source=FILE, pprof=FILE or speedscope=FILE"
+	files, err := pairsOf("profile-out", f.out, want)
+	if err != nil {
+		return err
+	}
+	for kind, path := range files {
+		if !slices.Contains(profileFormats, kind) || path == "" {
+			return usagef("--profile-out %s=%s: want %s", kind, path, want)
+		}
+		if err := checkWritable(path); err != nil {
+			return err
+		}
+	}
+	f.files = files
+	return nil
+}
+
+// of makes the profile of a verification.
+func (f *profileFlags) of(l *loader.Linked, lp *loader.LinkedProgram, k *verifier.Kernel, p *verifier.Program, v *verifier.Verdict, c *verifier.Costs) *profile.Profile {
+	r := profile.New(k, p, v, c, f.names(l, lp))
+	if f.many {
+		r.Program = fmt.Sprintf("%s of %s on %s", lp.Name, l.Object.Name, l.Target.Name)
+	}
+	f.profiles = append(f.profiles, r)
+	return r
+}
+
+// names returns the names of variables in registers, by the object's DWARF.
+func (f *profileFlags) names(l *loader.Linked, lp *loader.LinkedProgram) profile.Names {
+	info, read := f.dwarf[l.Object]
+	if !read {
+		info, _ = scopes.Read(l.Object.ELF()) // damaged DWARF counts as none
+		if f.dwarf == nil {
+			f.dwarf = map[*loader.Object]*scopes.Info{}
+		}
+		f.dwarf[l.Object] = info
+	}
+	return func(insn int, place string) string {
+		reg, err := strconv.Atoi(strings.TrimPrefix(place, "R"))
+		fn, ok := lp.FuncAt(insn)
+		if err != nil || !ok || info == nil {
+			return ""
+		}
+		base, ok := info.Sections[fn.Function.Section]
+		if !ok {
+			return ""
+		}
+		name := ""
+		info.InRegister(base+8*uint64(fn.Function.SectionOff+insn-fn.Start), reg, func(v *scopes.Variable) bool {
+			name = v.Name
+			return name == ""
+		})
+		return name
+	}
+}
+
+// write writes the requested files.
+func (f *profileFlags) write() error {
+	for _, kind := range profileFormats {
+		path := f.files[kind]
+		if path == "" {
+			continue
+		}
+		var err error
+		switch kind {
+		case "html":
+			err = writeFile(path, func(w io.Writer) error { return profile.WriteHTML(w, "What verification costs", f.profiles, nil) })
+		case "source":
+			err = writeText(path, func(w io.Writer) error {
+				for _, p := range f.profiles {
+					if err := p.WriteAnnotated(w, nil); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		case "pprof":
+			if len(f.profiles) > 0 {
+				err = writeFile(path, func(w io.Writer) error { return profile.WritePprof(w, f.profiles) })
+			}
+		case "speedscope":
+			err = writeFile(path, func(w io.Writer) error { return profile.WriteSpeedscope(w, f.profiles) })
+		}
+		if err != nil {
+			return usageError{fmt.Errorf("--profile-out %s=%s: %w", kind, path, err)}
+		}
+	}
+	return nil
+}
