@@ -16,6 +16,8 @@ type Options struct {
 	Memory int64
 	// Costs, if not nil, is filled with what the verification cost.
 	Costs *Costs
+	// Opened, if not nil, is called when an instruction loads one of the numbers in [Map.Open].
+	Opened func(insn int, m *Map, o *Open)
 	// onInsn, if not nil, is called before each processed instruction, and where a path ends because an earlier state
 	// covers it.
 	onInsn func(e *position, pruned bool)

@@ -26,6 +26,7 @@ type verifyOptions struct {
 	explain  string
 	lockdown string
 	profile  profileFlags
+	configs  configFlags
 }
 
 // verifyCommand is bpfrun verify.
@@ -54,6 +55,9 @@ state at each instruction, like the kernel's log at level 2.
 --profile shows where the verifier's instructions and states go: by source line, branch, loop and call, along which path, and
 what kept states apart that are almost equal. --profile-out writes it for other tools.
 
+--configs verifies for every configuration at once: for all values of the constants that user space sets before it loads the
+object and of CONFIG_ options. It reports which values refuse and which code none reaches. --config verifies for given ones.
+
 With --explain the command reads the log of a real kernel, as libbpf, bpftool, cilium/ebpf or aya
 print it or on its own, finds the place in the object, and explains it: source line, where the register's
 value came from, what to do, and the verdict of bpfrun's verifier.
@@ -77,6 +81,7 @@ Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least o
 	f.IntVar(&c.level, "log-level", 2, "1: states at branches, 2: every instruction")
 	f.StringVar(&c.lockdown, "lockdown", "none", "how much the kernel is locked down: none, integrity (as under Secure Boot) or confidentiality")
 	c.profile.add(f)
+	c.configs.add(f)
 	f.StringVar(&c.explain, "explain", "", "explain `LOGFILE`, written by a kernel or a loader; - for standard input")
 	return cmd
 }
@@ -88,6 +93,8 @@ func (c *verifyCommand) explainVerifier(paths []string) error {
 		return usagef("--explain takes one object, not %d", len(paths))
 	case c.log:
 		return usagef("--explain reads a log, --log writes one: use one of them")
+	case c.configs.wanted():
+		return usagef("--explain reads a log, --configs verifies programs: use one of them")
 	case c.profile.wanted():
 		return usagef("--explain reads a log, --profile verifies programs: use one of them")
 	}
@@ -170,6 +177,12 @@ func (c *verifyCommand) verify(paths []string) error {
 	if err := c.profile.check(); err != nil {
 		return err
 	}
+	if c.configs.wanted() && (c.log || c.profile.wanted()) {
+		return usagef("--configs verifies often: --log and --profile are about one verification")
+	}
+	if err := c.configs.read(); err != nil {
+		return err
+	}
 	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
@@ -177,6 +190,9 @@ func (c *verifyCommand) verify(paths []string) error {
 	c.profile.many = len(paths)*len(sources) > 1
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
+	if c.configs.wanted() {
+		return c.verifyAllConfigs(ctx, paths, sources, table)
+	}
 	all := report.VerifyDocuments{Schema: report.Schema}
 	watch := c.silentProgress("an object for a kernel", len(paths)*len(sources))
 	defer watch.end()
@@ -226,12 +242,9 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 		return nil, err
 	}
 	opts.LinkOnly, opts.Only = true, names
-	linked, err := obj.Load(target, opts)
-	switch {
-	case errors.Is(err, loader.ErrOption):
-		return nil, usageError{err}
-	case err != nil:
-		return nil, codeError{exitLoad, err}
+	linked, err := loadFor(obj, target, opts)
+	if err != nil {
+		return nil, err
 	}
 	doc := report.NewVerifyDocument(linked, s.Path)
 	kernel := verifier.KernelOf(linked.Target)
