@@ -150,6 +150,7 @@ func New(k *verifier.Kernel, p *verifier.Program, v *verifier.Verdict, c *verifi
 			r.lines[at] = &p.Lines[i]
 		}
 	}
+	r.Lines, r.Branches, r.Loops, r.Calls, r.Hot, r.Apart, r.Advice = []Line{}, []Branch{}, []Loop{}, []Call{}, []Step{}, []Apart{}, []Advice{}
 	r.addLines()
 	r.addBranches()
 	r.addCalls()
