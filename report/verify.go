@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/verifier/mend"
 	"github.com/bpfrun/bpfrun/verifier/profile"
 )
 
@@ -75,10 +76,28 @@ type Verdict struct {
 	// Registers are the registers at Insn, in the form of the kernel's log.
 	Registers string       `json:"registers,omitempty"`
 	Path      []VerifyStep `json:"path,omitempty"`
+	// Mend is a change with which the program loads, or gets past the refusal: it was verified.
+	Mend *VerifyMend `json:"mend,omitempty"`
 	// History lists the instructions that led to the state of the refused register, oldest first.
 	History []VerifyCause `json:"history,omitempty"`
 
 	summary string
+}
+
+// VerifyMend are changes to the source with which the verifier gets past a refusal.
+type VerifyMend struct {
+	Text    string         `json:"text"`
+	Loads   bool           `json:"loads"`
+	Changes []VerifyChange `json:"changes"`
+}
+
+// VerifyChange is a change to the source: code before or after a line, or a changed definition.
+type VerifyChange struct {
+	Code  string `json:"code,omitempty"`
+	Text  string `json:"text,omitempty"` // a change of a definition in words
+	Where string `json:"where,omitempty"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
 }
 
 // VerifySource is a line of source.
@@ -108,6 +127,18 @@ func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifie
 	p := VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: newVerdict(v)}
 	p.History = newCauses(lp, history)
 	d.Programs = append(d.Programs, p)
+}
+
+// Mend adds a change with which the program added last loads; s may be nil.
+func (d *VerifyDocument) Mend(s *mend.Suggestion) {
+	if s == nil {
+		return
+	}
+	m := &VerifyMend{Text: s.Text(), Loads: s.Next == nil}
+	for _, c := range s.Changes {
+		m.Changes = append(m.Changes, VerifyChange{c.Code, c.Text, c.Where, c.File, c.Line})
+	}
+	d.Programs[len(d.Programs)-1].Verdict.Mend = m
 }
 
 // Profile adds where the verification of the program added last spent its instructions.
@@ -247,6 +278,9 @@ func writeVerdict(b *strings.Builder, p *Verdict, s style, verbose bool) {
 	line("registers", p.Registers)
 	writeHistory(line, p.History)
 	line("branches", branchText(p.Path, verbose))
+	if p.Mend != nil {
+		line("mend", p.Mend.Text)
+	}
 }
 
 // branchText lists the last eight branches of a path, or all.

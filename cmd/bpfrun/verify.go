@@ -17,6 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/verifier/klog"
+	"github.com/bpfrun/bpfrun/verifier/mend"
 )
 
 type verifyOptions struct {
@@ -33,6 +34,7 @@ type verifyOptions struct {
 type verifyCommand struct {
 	*console
 	linker
+	variables registerNames
 
 	verifyOptions
 }
@@ -283,8 +285,13 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 			return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 		}
 		doc.Add(lp, kernel.Release.String(), v, history)
+		change, err := mend.Suggest(ctx, kernel, p, v, c.variables.of(linked, lp))
+		if err != nil {
+			return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+		}
+		doc.Mend(change)
 		if vo.Costs != nil {
-			if r := c.profile.of(linked, lp, kernel, p, v, vo.Costs); c.profile.on {
+			if r := c.profile.of(linked, lp, kernel, p, v, vo.Costs, c.variables.of(linked, lp)); c.profile.on {
 				doc.Profile(r)
 			}
 		}

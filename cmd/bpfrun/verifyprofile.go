@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
-	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/verifier/profile"
@@ -23,7 +20,6 @@ type profileFlags struct {
 
 	files    map[string]string
 	profiles []*profile.Profile
-	dwarf    map[*loader.Object]*scopes.Info
 }
 
 // profileFormats are the files that --profile-out writes, in this order.
@@ -56,42 +52,13 @@ func (f *profileFlags) check() error {
 }
 
 // of makes the profile of a verification.
-func (f *profileFlags) of(l *loader.Linked, lp *loader.LinkedProgram, k *verifier.Kernel, p *verifier.Program, v *verifier.Verdict, c *verifier.Costs) *profile.Profile {
-	r := profile.New(k, p, v, c, f.names(l, lp))
+func (f *profileFlags) of(l *loader.Linked, lp *loader.LinkedProgram, k *verifier.Kernel, p *verifier.Program, v *verifier.Verdict, c *verifier.Costs, names profile.Names) *profile.Profile {
+	r := profile.New(k, p, v, c, names)
 	if f.many {
 		r.Program = fmt.Sprintf("%s of %s on %s", lp.Name, l.Object.Name, l.Target.Name)
 	}
 	f.profiles = append(f.profiles, r)
 	return r
-}
-
-// names returns the names of variables in registers, by the object's DWARF.
-func (f *profileFlags) names(l *loader.Linked, lp *loader.LinkedProgram) profile.Names {
-	info, read := f.dwarf[l.Object]
-	if !read {
-		info, _ = scopes.Read(l.Object.ELF()) // damaged DWARF counts as none
-		if f.dwarf == nil {
-			f.dwarf = map[*loader.Object]*scopes.Info{}
-		}
-		f.dwarf[l.Object] = info
-	}
-	return func(insn int, place string) string {
-		reg, err := strconv.Atoi(strings.TrimPrefix(place, "R"))
-		fn, ok := lp.FuncAt(insn)
-		if err != nil || !ok || info == nil {
-			return ""
-		}
-		base, ok := info.Sections[fn.Function.Section]
-		if !ok {
-			return ""
-		}
-		name := ""
-		info.InRegister(base+8*uint64(fn.Function.SectionOff+insn-fn.Start), reg, func(v *scopes.Variable) bool {
-			name = v.Name
-			return name == ""
-		})
-		return name
-	}
 }
 
 // write writes the requested files.
