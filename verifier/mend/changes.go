@@ -24,7 +24,7 @@ func (c *problem) nullCheck() []candidate {
 		}
 		at := c.place("after", h.Insn)
 		at.Code = fmt.Sprintf("if (!%s) return %s;", c.name(h.Insn+1, 0, first(reAssign, at.Source, "result")), text)
-		out = append(out, candidate{next, at})
+		out = append(out, candidate{next, at, false})
 	}
 	return out
 }
@@ -81,7 +81,7 @@ func (c *problem) boundsCheck(reg int) []candidate {
 		}
 		change.Code = fmt.Sprintf("if (%s > %d) return %s;", name, limit, text)
 		if next := c.inserted(at, limited(index, limit, value), nil, 0); next != nil {
-			out = append(out, candidate{next, change})
+			out = append(out, candidate{next, change, false})
 		}
 	}
 	return out
@@ -120,7 +120,7 @@ func (c *problem) sizeCheck(reg int, value int32, text string) []candidate {
 	}
 	at := c.place("before", c.v.Insn)
 	at.Code = fmt.Sprintf("if (%s%s > %d) return %s;", zero, name, limit, text)
-	return []candidate{{next, at}}
+	return []candidate{{next, at, false}}
 }
 
 // packetEnds are the offsets of data_end in contexts.
@@ -176,7 +176,7 @@ func (c *problem) packetCheck(reg int) []candidate {
 	}
 	change := c.place("before", c.v.Insn)
 	change.Code = fmt.Sprintf("if ((void *)%s + %d > (void *)(long)ctx->data_end) return %s;", c.name(c.v.Insn, reg, "data"), length, text)
-	return []candidate{{next, change}}
+	return []candidate{{next, change, false}}
 }
 
 func remove(list []int, x int) []int {
@@ -208,7 +208,7 @@ func (c *problem) unsetRegister(reg int) []candidate {
 	if next == nil {
 		return nil
 	}
-	return []candidate{{next, change}}
+	return []candidate{{next, change, false}}
 }
 
 // unsetStack clears the bytes of the stack that a call reads, at the start of the function.
@@ -228,7 +228,7 @@ func (c *problem) unsetStack(text string) []candidate {
 	}
 	change := c.place("before", c.v.Insn)
 	change.Code = fmt.Sprintf("__builtin_memset(&object, 0, sizeof(object)); /* the %d bytes that are passed, padding too */", size)
-	return []candidate{{next, change}}
+	return []candidate{{next, change, false}}
 }
 
 // releases are the functions that release what others acquire.
@@ -294,15 +294,17 @@ func (c *problem) release(alloc int) []candidate {
 				next = kept.inserted(from+1, body, never, 0)
 			}
 			if next != nil {
-				out = append(out, candidate{next, change})
+				out = append(out, candidate{next, change, true})
 			}
 		}
 	}
 	if r0 := c.state(0); c.p.Insns[c.v.Insn].Op() == decode.OpExit && isNumber(r0) {
 		change := c.place("before", c.v.Insn)
 		change.Code = code
-		if next := kept.inserted(moved(c.v.Insn), append(bodies[0], assembled("r0 = "+r0)...), nil, 0); next != nil {
-			out = append(out, candidate{next, change})
+		// A path that acquired nothing may end here, too.
+		body := append(assembled(fmt.Sprintf("if r%d == 0 goto +%d", keep, len(bodies[0])+1)), bodies[0]...)
+		if next := kept.inserted(moved(c.v.Insn), append(body, assembled("r0 = "+r0)...), nil, 0); next != nil {
+			out = append(out, candidate{next, change, true})
 		}
 	}
 	return out
@@ -339,5 +341,5 @@ func (c *problem) writable(reg int) []candidate {
 	}
 	change := c.place("", c.v.Insn)
 	change = Change{Text: fmt.Sprintf("no `const` in the definition of the variable that %s:%d writes", base(change.File), change.Line)}
-	return []candidate{{next, change}}
+	return []candidate{{next, change, false}}
 }

@@ -128,6 +128,8 @@ type problem struct {
 type candidate struct {
 	next   *work
 	change Change
+	// whole: it is right only if the program loads with it; elsewhere it would be in the way of later code.
+	whole bool
 }
 
 // best returns the first change that the program loads with, else the first that gets past the refusal.
@@ -143,7 +145,7 @@ func (c *problem) best(ctx context.Context, k *verifier.Kernel) (*work, Change, 
 		switch {
 		case v.Outcome == verifier.Accepted:
 			return x.next, x.change, v, nil
-		case v.Outcome == verifier.Refused && further == nil && v.Insn >= 0 && v.ProcessedInsns > c.v.ProcessedInsns && !c.same(x.next, v) && x.next.origin[v.Insn] >= 0 && v.Refusal != refusal.ReadOk:
+		case v.Outcome == verifier.Refused && !x.whole && further == nil && v.Insn >= 0 && v.ProcessedInsns > c.v.ProcessedInsns && !c.same(x.next, v) && x.next.origin[v.Insn] >= 0 && v.Refusal != refusal.ReadOk:
 			further, left = &x, v
 		}
 	}
@@ -195,7 +197,7 @@ func (c *problem) candidates() []candidate {
 	case strings.Contains(text, "GPL-restricted function"), strings.Contains(text, "from non-GPL compatible program"):
 		next := c.copied()
 		next.p.License = "GPL"
-		return []candidate{{next, Change{Code: `char LICENSE[] SEC("license") = "GPL";`}}}
+		return []candidate{{next, Change{Code: `char LICENSE[] SEC("license") = "GPL";`}, false}}
 	case strings.HasPrefix(text, "write into map forbidden"):
 		return c.writable(reg)
 	case !c.p.Sleepable && (strings.Contains(text, "cannot use helper") || strings.Contains(text, "unknown func") || strings.Contains(text, "sleep")):
@@ -206,7 +208,7 @@ func (c *problem) candidates() []candidate {
 			helper = uapi.FuncID(in.Imm).String()
 		}
 		at := Change{Text: fmt.Sprintf("a section whose name ends in `.s` before the slash (`fentry.s/`, `lsm.s/`), because %s may sleep,", helper)}
-		return []candidate{{next, at}}
+		return []candidate{{next, at, false}}
 	}
 	return nil
 }
