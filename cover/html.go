@@ -6,6 +6,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/sourcepage"
 )
 
 // view is the coverage on one kernel or on all together.
@@ -13,21 +15,13 @@ type view struct {
 	ID, Name string
 	Totals   Totals
 	Files    []fileLink
-	Lines    []htmlLine
+	Lines    []sourcepage.Line
 	Unmapped []string
 }
 
 type fileLink struct {
 	Path, Page string
 	Totals     Totals
-}
-
-type htmlLine struct {
-	Number int
-	State  string
-	Count  string
-	Text   string
-	Notes  []string
 }
 
 // document is the contents of one page.
@@ -41,7 +35,7 @@ type document struct {
 // all kernels together or each one separately. The lines of source files come from sources (nil reads the files), or else from the object.
 func (p *Profile) WriteHTML(dir string, sources func(path string) ([]string, bool)) error {
 	if sources == nil {
-		sources = readLines
+		sources = sourcepage.Read
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -103,52 +97,23 @@ func pageNames(s *Source) map[string]string {
 	return out
 }
 
-// maxSource limits the size in bytes of a source file that is shown.
-const maxSource = 8 << 20
-
-func readLines(name string) ([]string, bool) {
-	st, err := os.Stat(name)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxSource {
-		return nil, false
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, false
-	}
-	return strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n"), true
-}
-
-// html returns the lines of a file. If the source file does not match the object's lines, it is another version and is not shown.
-func (f *SourceFile) html(sources func(string) ([]string, bool)) []htmlLine {
-	text, ok := sources(f.Path)
-	for n, have := range f.texts {
-		if ok && (n > len(text) || strings.TrimSpace(text[n-1]) != strings.TrimSpace(have)) {
-			ok = false
-		}
-	}
-	var out []htmlLine
-	if ok {
-		if n := len(text); n > 0 && text[n-1] == "" {
-			text = text[:n-1]
-		}
-		for i, t := range text {
-			out = append(out, f.line(i+1, t))
-		}
-		return out
-	}
-	last := 0
+// html returns the lines of a file.
+func (f *SourceFile) html(sources func(string) ([]string, bool)) []sourcepage.Line {
+	texts := map[int]string{}
 	for _, n := range f.Numbers() {
-		if last > 0 && n > last+1 {
-			out = append(out, htmlLine{State: "gap"})
+		texts[n] = f.texts[n]
+	}
+	out := sourcepage.Whole(f.Path, texts, sources)
+	for i := range out {
+		if out[i].State != "gap" {
+			out[i] = f.line(out[i].Number, out[i].Text)
 		}
-		out = append(out, f.line(n, f.texts[n]))
-		last = n
 	}
 	return out
 }
 
-func (f *SourceFile) line(n int, text string) htmlLine {
-	h := htmlLine{Number: n, Text: text}
+func (f *SourceFile) line(n int, text string) sourcepage.Line {
+	h := sourcepage.Line{Number: n, Text: text}
 	l := f.Lines[n]
 	if l == nil {
 		return h

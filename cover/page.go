@@ -1,19 +1,11 @@
 package cover
 
 import (
-	_ "embed"
 	"os"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/markup"
-)
-
-// Style sheet and script, which every page embeds so that it is self-contained.
-var (
-	//go:embed page.css
-	pageCSS string
-	//go:embed page.js
-	pageJS string
+	"github.com/bpfrun/bpfrun/internal/sourcepage"
 )
 
 // bar draws the executed share of something.
@@ -27,17 +19,7 @@ func bar(c Count) markup.HTML {
 
 func (d *document) write(name string) error {
 	var w markup.Page
-	w.Printf(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>%s</title>
-<style>
-%s</style>
-</head>
-<body>
-`, d.Title, markup.HTML(pageCSS))
+	sourcepage.Begin(&w, d.Title)
 	d.writeHead(&w)
 	w.Write("<main>\n")
 	if d.File != "" {
@@ -47,13 +29,14 @@ func (d *document) write(name string) error {
 		v := &d.Views[i]
 		w.Printf("<section data-view=\"%s\"%s>\n", v.ID, hidden(i))
 		if d.File != "" {
-			v.writeLines(&w)
+			sourcepage.WriteLines(&w, v.ID, v.Lines)
 		} else {
 			v.writeFiles(&w)
 		}
 		w.Write("</section>\n")
 	}
-	w.Printf("</main>\n<script>\n%s</script>\n</body>\n</html>\n", markup.HTML(pageJS))
+	w.Write("</main>\n")
+	sourcepage.End(&w)
 	return os.WriteFile(name, []byte(w.String()), 0o644)
 }
 
@@ -97,23 +80,6 @@ func (d *document) writeHead(w *markup.Page) {
 		w.Write("</dl>\n")
 	}
 	w.Write("</header>\n")
-}
-
-func (v *view) writeLines(w *markup.Page) {
-	w.Write("<div class=\"scroll\"><table class=\"src\">\n")
-	for _, l := range v.Lines {
-		if l.State == "gap" {
-			w.Write("<tr class=\"gap\"><td></td><td></td><td>···</td></tr>\n")
-			continue
-		}
-		notes := markup.HTML("")
-		if len(l.Notes) > 0 {
-			notes = markup.Sprintf(` title="%s"`, strings.Join(l.Notes, "\n"))
-		}
-		w.Printf(`<tr class="%s"%s id="%s-%d"><td class="n"><a href="#%s-%d">%d</a></td><td class="c">%s</td><td>%s</td></tr>`+"\n",
-			l.State, notes, v.ID, l.Number, v.ID, l.Number, l.Number, l.Count, l.Text)
-	}
-	w.Write("</table></div>\n")
 }
 
 func (v *view) writeFiles(w *markup.Page) {

@@ -112,6 +112,14 @@ func NewTarget(name string, spec *btf.Spec, opts ...TargetOption) *Target {
 	return t
 }
 
+// WithConfig returns the same kernel with other CONFIG_ values.
+func (t *Target) WithConfig(values map[string]string) *Target {
+	return &Target{
+		Name: t.Name, BTF: t.BTF, Modules: t.Modules, Kfuncs: t.Kfuncs, Release: t.Release, Version: t.Version, VersionLow: t.VersionLow, VersionKnown: t.VersionKnown, Lent: t.Lent,
+		Arch: t.Arch, Kconfig: values, KconfigWhole: t.KconfigWhole, Kallsyms: t.Kallsyms,
+	}
+}
+
 // As returns a kernel of another version that has the types of this one, for a release whose types are not at hand. What BTF has no release for,
 // such as fields, functions and tracepoints, stays that of t; its symbols and the flags that its image declares for kfuncs do not.
 func (t *Target) As(version uint32) *Target {

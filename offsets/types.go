@@ -163,22 +163,15 @@ func (f *finder) castTo(pc int, reg uint8) value {
 		return value{}
 	}
 	addr := base + 8*uint64(fn.Function.SectionOff+pc-fn.Start)
-	for _, scope := range info.Visible(addr) {
-		for _, x := range scope.Vars {
-			expr, err := info.Location(x, addr)
-			if err != nil || len(expr) != 1 {
-				continue
-			}
-			where, err := scopes.Locate(expr, f.l.Object.ByteOrder, scopes.State{})
-			if err != nil || where.Kind != scopes.InRegister || where.Reg != int(reg) {
-				continue
-			}
-			if v := f.kernelStruct(info.Spec, x.Type); v.kind == cast {
-				return v
-			}
+	out := value{}
+	info.InRegister(addr, int(reg), func(x *scopes.Variable) bool {
+		if v := f.kernelStruct(info.Spec, x.Type); v.kind == cast {
+			out = v
+			return false
 		}
-	}
-	return value{}
+		return true
+	})
+	return out
 }
 
 // kernelStruct returns a pointer to the kernel struct named like the pointee in the object's DWARF.

@@ -26,6 +26,20 @@ type VerifyOptions struct {
 	// Log receives the log as the kernel writes it, at LogLevel; nil for none.
 	Log      io.Writer
 	LogLevel int
+	// Costs asks for the costs of each verification.
+	Costs bool
+	// Each is called after the verdict on each program has been added to the document; it may be nil.
+	Each func(context.Context, *report.VerifyDocument, *Judged) error
+}
+
+// Judged is the verification of a program.
+type Judged struct {
+	Linked  *loader.Linked
+	Program *loader.LinkedProgram
+	Kernel  *verifier.Kernel
+	Input   *verifier.Program
+	Verdict *verifier.Verdict
+	Costs   *verifier.Costs // nil unless they were asked for
 }
 
 // Verify returns the verdicts of a target's verifier on the named programs of an object, of which nothing runs. source names where the kernel's
@@ -56,6 +70,9 @@ func Verify(ctx context.Context, obj *loader.Object, target *loader.Target, sour
 			visible.Fprintf(opt.Log, "%s:\n", lp.Name)
 			vo.Log, vo.LogLevel = opt.Log, opt.LogLevel
 		}
+		if opt.Costs {
+			vo.Costs = &verifier.Costs{}
+		}
 		v, err := verifier.Verify(ctx, kernel, p, vo)
 		if err != nil {
 			return nil, interrupted(ctx, err, "while verifying "+name)
@@ -68,6 +85,11 @@ func Verify(ctx context.Context, obj *loader.Object, target *loader.Target, sour
 			return nil, interrupted(ctx, err, "while verifying "+name)
 		}
 		doc.Add(lp, kernel.Release.String(), v, history)
+		if opt.Each != nil {
+			if err := opt.Each(ctx, doc, &Judged{linked, lp, kernel, p, v, vo.Costs}); err != nil {
+				return nil, interrupted(ctx, err, "while explaining the verdict on "+name)
+			}
+		}
 		switch v.Outcome {
 		case verifier.Refused:
 			doc.Exit = exitcode.Worse(doc.Exit, exitcode.Load)

@@ -25,6 +25,7 @@ var published = []Published{
 	{"relo --explain", ExplainDocument{}, nil},
 	{"relo --baked", BakedDocument{}, nil},
 	{"verify", OneVerifyDocument{}, []string{"schema", "exit", "results"}},
+	{"verify --configs", ConfigsDocuments{}, nil},
 	{"verify --explain", VerifyExplainDocument{}, nil},
 	{"require", RequireDocument{}, nil},
 	{"diff", DiffDocument{}, nil},

@@ -8,6 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/verifier/mend"
+	"github.com/bpfrun/bpfrun/verifier/profile"
 )
 
 // VerifyDocument is the JSON of `verify` for one object and one kernel.
@@ -50,6 +52,8 @@ type VerifyProgram struct {
 	Type    string `json:"type"`
 	Kernel  string `json:"kernel"`
 	Verdict
+	// Profile is where the verification spent its instructions, with --profile.
+	Profile *profile.Profile `json:"profile,omitempty"`
 }
 
 // Verdict is the verdict of a kernel's verifier on a program.
@@ -72,10 +76,28 @@ type Verdict struct {
 	// Registers are the registers at Insn, in the form of the kernel's log.
 	Registers string       `json:"registers,omitempty"`
 	Path      []VerifyStep `json:"path,omitempty"`
+	// Mend is a change with which the program loads, or gets past the refusal: it was verified.
+	Mend *VerifyMend `json:"mend,omitempty"`
 	// History lists the instructions that led to the state of the refused register, oldest first.
 	History []VerifyCause `json:"history,omitempty"`
 
 	summary string
+}
+
+// VerifyMend are changes to the source with which the verifier gets past a refusal.
+type VerifyMend struct {
+	Text    string         `json:"text"`
+	Loads   bool           `json:"loads"`
+	Changes []VerifyChange `json:"changes"`
+}
+
+// VerifyChange is a change to the source: code before or after a line, or a changed definition.
+type VerifyChange struct {
+	Code  string `json:"code,omitempty"`
+	Text  string `json:"text,omitempty"` // a change of a definition in words
+	Where string `json:"where,omitempty"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
 }
 
 // VerifySource is a line of source.
@@ -106,6 +128,21 @@ func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifie
 	p.History = newCauses(lp, history)
 	d.Programs = append(d.Programs, p)
 }
+
+// Mend adds a change with which the program added last loads; s may be nil.
+func (d *VerifyDocument) Mend(s *mend.Suggestion) {
+	if s == nil {
+		return
+	}
+	m := &VerifyMend{Text: s.Text(), Loads: s.Next == nil}
+	for _, c := range s.Changes {
+		m.Changes = append(m.Changes, VerifyChange{c.Code, c.Text, c.Where, c.File, c.Line})
+	}
+	d.Programs[len(d.Programs)-1].Verdict.Mend = m
+}
+
+// Profile adds where the verification of the program added last spent its instructions.
+func (d *VerifyDocument) Profile(p *profile.Profile) { d.Programs[len(d.Programs)-1].Profile = p }
 
 // NotLoaded notes what keeps accepted programs of the document from being loaded, and which hooks the target lacks: l is the object as it
 // is loaded, with all checks.
@@ -213,6 +250,11 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 		b.WriteByte('\n')
 	}
 	visible.Fprintf(&b, "%s: %d accepted, %d refused, %d unknown\n", plural(len(d.Programs), "program"), count["accepted"], count["refused"], count["unknown"])
+	for i := range d.Programs {
+		if p := d.Programs[i].Profile; p != nil {
+			writeProfile(&b, p, s, opt.Verbose)
+		}
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -244,6 +286,9 @@ func writeVerdict(b *strings.Builder, p *Verdict, s style, verbose bool) {
 	line("registers", p.Registers)
 	writeHistory(line, p.History)
 	line("branches", branchText(p.Path, verbose))
+	if p.Mend != nil {
+		line("mend", p.Mend.Text)
+	}
 }
 
 // branchText lists the last eight branches of a path, or all.

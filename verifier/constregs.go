@@ -207,6 +207,15 @@ func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	if m.Frozen == nil || m.Type == uapi.MapTypeInsnArray || at < 0 || at+int64(size) > int64(min(len(m.Frozen), int(m.ValueSize))) {
 		return constReg{kind: knownNothing}
 	}
+	if o, open := m.openAt(at, size); open && !o.decided() {
+		return constReg{kind: knownNothing}
+	} else if open {
+		x := o.bounds(l.rules)
+		if mode(in) == modeMEMSX {
+			x.SignExtend(size)
+		}
+		return constReg{kind: knownNumber, val: x.UMin}
+	}
 	b := m.Frozen[at : at+int64(size)]
 	if mode(in) == modeMEMSX {
 		return constReg{kind: knownNumber, val: uint64(endian.Int(l.order(), b))}

@@ -338,6 +338,10 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int,
 		if at < 0 || at+int64(size) > int64(len(m.Frozen)) {
 			a.refuse(refusal.ConstantOutsideMap)
 		}
+		if o, open := m.openAt(at, size); open {
+			a.loadOpen(v, m.Map, o)
+			return
+		}
 		b := m.Frozen[at : at+int64(size)]
 		x := endian.Uint(a.order(), b)
 		if sx && a.has(since.SignedConstLoads) {

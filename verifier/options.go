@@ -14,6 +14,10 @@ type Options struct {
 	Emptied func()
 	// Memory limits the memory for states, in bytes; 0 is 1 GiB. A program that needs more is Unknown.
 	Memory int64
+	// Costs, if not nil, is filled with what the verification cost.
+	Costs *Costs
+	// Opened, if not nil, is called when an instruction loads one of the numbers in [Map.Open].
+	Opened func(insn int, m *Map, o *Open)
 	// onInsn, if not nil, is called before each processed instruction, and where a path ends because an earlier state
 	// covers it.
 	onInsn func(e *position, pruned bool)

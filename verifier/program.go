@@ -148,6 +148,8 @@ type Map struct {
 	Inner              *Map
 	// Frozen is the contents of a read-only map (BPF_F_RDONLY_PROG and frozen), whose loads yield constants; else nil.
 	Frozen []byte
+	// Open are the numbers in Frozen that are not decided, by offset, without overlaps: a load yields what is known of them.
+	Open []Open
 	// Vars are the variables of a data section, because the DATASEC of an object file does not contain their offsets.
 	Vars []MapVar
 	// Slots are the targets of an instruction array.

@@ -124,7 +124,7 @@ func (o *pool) initFrame(f *frame, callsite, no, sub int) {
 func (o *pool) push(to, from int) *state {
 	s := o.newState()
 	o.copyState(s, o.cur)
-	o.pending = append(o.pending, pendingState{st: s, insn: to, prev: from, logPos: o.log.pos()})
+	o.queue(s, to, from)
 	if len(o.pending) > maxPending {
 		o.refuse(refusal.SequenceJumpsTooComplex, len(o.pending))
 	}
@@ -141,11 +141,18 @@ func (o *pool) pushAsync(to, from, sub int, sleepable bool) *state {
 	s.sleepable = sleepable
 	s.frames[0] = o.newFrame()
 	o.initFrame(s.frames[0], mainFunc, 0, sub)
-	o.pending = append(o.pending, pendingState{st: s, insn: to, prev: from, logPos: o.log.pos()})
+	o.queue(s, to, from)
 	if len(o.pending) > maxPending {
 		o.refuse(refusal.SequenceJumpsTooComplexAsyncCb, len(o.pending))
 	}
 	return s
+}
+
+func (o *pool) queue(s *state, to, from int) {
+	o.pending = append(o.pending, pendingState{st: s, insn: to, prev: from, logPos: o.log.pos()})
+	if o.o.Costs != nil {
+		o.o.Costs.fork(from)
+	}
 }
 
 // pop continues with the state queued last.
@@ -160,5 +167,8 @@ func (o *pool) pop() bool {
 	o.cur = p.st
 	o.insn, o.prev = p.insn, p.prev
 	o.log.rewind(p.logPos)
+	if o.o.Costs != nil {
+		o.o.Costs.pop()
+	}
 	return true
 }

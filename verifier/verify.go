@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -64,6 +65,9 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 		return nil, err
 	}
 	e.stats(v)
+	if o.Costs != nil {
+		o.Costs.end()
+	}
 	e.log.end(v)
 	return v, nil
 }
@@ -78,6 +82,9 @@ func newExplorer(ctx context.Context, k *Kernel, p *Program, o Options) *explore
 	}}}
 	e.r = e.newFlags()
 	e.connect()
+	if o.Costs != nil {
+		o.Costs.begin(e)
+	}
 	return e
 }
 
@@ -101,19 +108,32 @@ func (e *explorer) reached() []bool {
 	return out
 }
 
-// path returns the branches that led to the current instruction.
+// path returns the branches that led to the current instruction. The history has the jumps; between them instructions follow each other.
 func (e *explorer) path() []Branch {
-	var out []Branch
+	var jumps []*hist
 	for s := e.cur; s != nil; s = s.parent {
 		for h := s.hist; h != nil; h = h.prev {
-			if p := int(h.prevIdx); p >= 0 && p < len(e.insns) && isJump(&e.insns[p]) && opOf(&e.insns[p]) != opCall && opOf(&e.insns[p]) != opExit && opOf(&e.insns[p]) != opJA {
-				out = append(out, Branch{Insn: p, Taken: int(h.idx) != p+1})
+			jumps = append(jumps, h)
+		}
+	}
+	var out []Branch
+	at := e.subs[e.cur.frames[0].sub].start
+	through := func(end int) {
+		for ; at < end && at < len(e.insns); at++ {
+			if isConditional(&e.insns[at]) {
+				out = append(out, Branch{Insn: at})
 			}
 		}
 	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
+	for _, h := range slices.Backward(jumps) {
+		from := int(h.prevIdx)
+		through(from)
+		at = int(h.idx)
+		if from >= 0 && from < len(e.insns) && isConditional(&e.insns[from]) {
+			out = append(out, Branch{Insn: from, Taken: at != from+1})
+		}
 	}
+	through(e.insn)
 	return out
 }
 
@@ -228,6 +248,9 @@ func (e *explorer) walkFunc(sub int) {
 	e.pool.initFrame(s.frames[0], mainFunc, 0, sub)
 	s.first, s.last = e.subs[sub].start, -1
 	e.insn = e.subs[sub].start
+	if e.o.Costs != nil {
+		e.o.Costs.root(e.insn)
+	}
 	e.log.touchAll()
 	regs := s.regs()
 	if sub > 0 || e.p.Type == uapi.ProgTypeExt {

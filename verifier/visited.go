@@ -65,6 +65,9 @@ func (p *checkpoints) visited(i int) bool {
 		s = next
 	}
 	p.maxPerInsn = max(p.maxPerInsn, count)
+	if c := p.o.Costs; c != nil {
+		p.missed(c, i)
+	}
 	if add {
 		p.checkpoint(i)
 	} else if !p.r.jumpPoints {
@@ -195,6 +198,9 @@ func (p *checkpoints) checkpoint(i int) {
 		p.peakStates++
 	}
 	p.lastJumps, p.lastProcessed = p.jumps, p.processed
+	if p.o.Costs != nil {
+		p.o.Costs.kept(p.position, i)
+	}
 	if p.r.unpreciseCheckpoints {
 		allImprecise(cur)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/verifier/klog"
+	"github.com/bpfrun/bpfrun/verifier/mend"
 )
 
 type verifyOptions struct {
@@ -31,12 +32,15 @@ type verifyOptions struct {
 	level    int
 	explain  string
 	lockdown string
+	profile  profileFlags
+	configs  configFlags
 }
 
 // verifyCommand is bpfrun verify.
 type verifyCommand struct {
 	*console
 	linker
+	variables registerNames
 
 	verifyOptions
 }
@@ -55,6 +59,12 @@ bpfrun does not guess.
 The rules are those for a loader with all capabilities on x86-64, with the JIT enabled, on a kernel that is not
 locked down (--lockdown says otherwise). --log prints the
 state at each instruction, like the kernel's log at level 2.
+
+--profile shows where the verifier's instructions and states go: by source line, branch, loop and call, along which path, and
+what kept states apart that are almost equal. --profile-out writes it for other tools.
+
+--configs verifies for every configuration at once: for all values of the constants that user space sets before it loads the
+object and of CONFIG_ options. It reports which values refuse and which code none reaches. --config verifies for given ones.
 
 With --explain the command reads the log of a real kernel, as libbpf, bpftool, cilium/ebpf or aya
 print it or on its own, finds the place in the object, and explains it: source line, where the register's
@@ -78,6 +88,8 @@ Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least o
 	f.BoolVar(&c.log, "log", false, "print the log as the kernel does, before the table")
 	f.IntVar(&c.level, "log-level", 2, "1: states at branches, 2: every instruction")
 	f.StringVar(&c.lockdown, "lockdown", "none", "how much the kernel is locked down: none, integrity (as under Secure Boot) or confidentiality")
+	c.profile.add(f)
+	c.configs.add(f)
 	f.StringVar(&c.explain, "explain", "", "explain `LOGFILE`, written by a kernel or a loader; - for standard input")
 	return cmd
 }
@@ -89,6 +101,10 @@ func (c *verifyCommand) explainVerifier(paths []string) error {
 		return usagef("--explain takes one object, not %d", len(paths))
 	case c.log:
 		return usagef("--explain reads a log, --log writes one: use one of them")
+	case c.configs.wanted():
+		return usagef("--explain reads a log, --configs verifies programs: use one of them")
+	case c.profile.wanted():
+		return usagef("--explain reads a log, --profile verifies programs: use one of them")
 	}
 	table, err := c.table()
 	if err != nil {
@@ -166,15 +182,28 @@ func (c *verifyCommand) verify(paths []string) error {
 	if c.level != 1 && c.level != 2 {
 		return usagef("--log-level %d: want 1 or 2", c.level)
 	}
+	if err := c.profile.check(); err != nil {
+		return err
+	}
+	if c.configs.wanted() && (c.log || c.profile.wanted()) {
+		return usagef("--configs verifies often: --log and --profile are about one verification")
+	}
+	if err := c.configs.read(); err != nil {
+		return err
+	}
 	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
+	c.profile.many = len(paths)*len(sources) > 1
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
+	if c.configs.wanted() {
+		return c.verifyAllConfigs(ctx, paths, sources, table)
+	}
 	all := report.VerifyDocuments{Schema: report.Schema}
 	var store *filecache.Dir
-	if !c.log { // a log is written while programs are verified
+	if !c.log && !c.profile.wanted() { // both are made while programs are verified
 		store = c.kernels.results()
 	}
 	results := keptResults(store)
@@ -208,8 +237,8 @@ func (c *verifyCommand) verify(paths []string) error {
 		store.Trim()
 	}
 	c.code = all.Exit
-	if !c.json {
-		return nil
+	if err := c.profile.write(); err != nil || !c.json {
+		return err
 	}
 	return report.WriteJSON(c.stdout, all)
 }
@@ -281,7 +310,7 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 	if err != nil {
 		return nil, err
 	}
-	vo := pass.VerifyOptions{Load: opts}
+	vo := pass.VerifyOptions{Load: opts, Costs: c.profile.wanted(), Each: c.judged}
 	vo.Lockdown, _ = proto.ParseLockdown(c.lockdown)
 	if c.log {
 		vo.Log, vo.LogLevel = c.stdout, c.level
@@ -297,6 +326,22 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 		return nil, codeError{exitInterrupted, err}
 	}
 	return nil, codeError{exitLoad, err}
+}
+
+// judged adds to a verdict what would mend a refusal, and the profile that was asked for.
+func (c *verifyCommand) judged(ctx context.Context, doc *report.VerifyDocument, j *pass.Judged) error {
+	names := c.variables.of(j.Linked, j.Program)
+	change, err := mend.Suggest(ctx, j.Kernel, j.Input, j.Verdict, names)
+	if err != nil {
+		return err
+	}
+	doc.Mend(change)
+	if j.Costs != nil {
+		if r := c.profile.of(j, names); c.profile.on {
+			doc.Profile(r)
+		}
+	}
+	return nil
 }
 
 // verifiedPrograms returns the programs to verify: those named, or all.

@@ -73,3 +73,20 @@ func (d *Info) Location(v *Variable, addr uint64) ([]byte, error) {
 	}
 	return nil, errOptimizedOut
 }
+
+// InRegister calls f for the variables that are in a register at an address, the innermost first, until it returns false.
+func (d *Info) InRegister(addr uint64, reg int, f func(v *Variable) bool) {
+	visible := d.Visible(addr)
+	for i := len(visible) - 1; i >= 0; i-- {
+		for _, v := range visible[i].Vars {
+			expr, err := d.Location(v, addr)
+			if err != nil || len(expr) != 1 {
+				continue
+			}
+			where, err := Locate(expr, d.order, State{})
+			if err == nil && where.Kind == InRegister && where.Reg == reg && !f(v) {
+				return
+			}
+		}
+	}
+}
