@@ -91,6 +91,8 @@ view('the kernel and the object are chosen', '#example=exec', async page => {
   assert.match(await text(page), /tc\.bpf\.o on linux-5\.10\.262/);
   await choose(page, () => page.goBack());
   assert.match(await text(page), /exec\.bpf\.o on linux-5\.10\.262/);
+  await choose(page, () => page.getByLabel('Object', {exact: true}).selectOption('schedfifo'));
+  assert.match(await text(page), /schedfifo\.bpf\.o on linux-7\.2\.13[\s\S]*Schedules/);
 });
 
 view('packets: an expression is what programs run on', '#example=xdp', async page => {
