@@ -257,7 +257,7 @@ func TestDamagedFilesAreAnswered(t *testing.T) {
 	for i := range 150 {
 		damaged := append([]byte(nil), whole...)
 		for k := range 1 + i%7 {
-			damaged[(i*2654435761+k*40503)%len(damaged)] ^= byte(1 << (i % 8))
+			damaged[(uint64(i)*2654435761+uint64(k)*40503)%uint64(len(damaged))] ^= byte(1 << (i % 8))
 		}
 		if i%10 == 9 {
 			damaged = damaged[:len(damaged)*i/150]

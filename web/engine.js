@@ -38,11 +38,16 @@ export class WorkerEngine {
       this.worker.onmessage = ({data}) => {
         if (data.ready) return resolve();
         if (data.failed) return reject(new Error(data.failed));
+        if (data.gone) return this.stop(new Failure({message: `bpfrun stopped: ${data.gone}. It is started again for the next thing that you ask for.`}));
         const w = this.waiting.get(data.id);
         this.waiting.delete(data.id);
         w?.resolve(data.answer);
       };
-      this.worker.onerror = e => { e.preventDefault?.(); reject(new Error(e.message || 'the worker cannot be started')); this.stop(new Failure({message: `bpfrun stopped: ${e.message || 'out of memory'}`})); };
+      this.worker.onerror = e => {
+        e.preventDefault();
+        reject(new Error(`the worker cannot be started: ${e.message}`));
+        this.stop(new Failure({message: `bpfrun stopped: ${e.message}`}));
+      };
     });
     this.ready.catch(() => {});
   }

@@ -83,6 +83,8 @@ export class Session {
   openExample(name) {
     this.file = null;
     this.forget();
+    const {kernel} = this.site.examples.find(e => e.name === name) ?? {};
+    if (this.kernelNames().includes(kernel)) this.set({kernel});
     this.set({example: name, object: '', name: '', program: '', at: '', packet: '', type: ''}, true);
   }
 

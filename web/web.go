@@ -24,6 +24,8 @@ type Example struct {
 	Title string `json:"title"`
 	// File is its path on the site.
 	File string `json:"file"`
+	// Kernel is the one to begin with, if the page has it: the embedded one lacks what the programs need.
+	Kernel string `json:"kernel,omitempty"`
 }
 
 // Kernel is a file with a kernel's types that the page offers.

@@ -33,16 +33,19 @@ after(async () => {
   site?.close();
 });
 
-// view runs a test on a page, which must leave no error on the console.
-function view(name, hash, run, {base, options = {}} = {}) {
+// view runs a test on a page, which must leave no error on the console. routes change files of the site.
+function view(name, hash, run, {options = {}, routes = {}} = {}) {
   test(name, {skip: missing, timeout: 180_000}, async () => {
     const context = await browser.newContext({viewport: {width: 1280, height: 900}, ...options});
     const page = await context.newPage();
+    for (const [path, change] of Object.entries(routes)) {
+      await context.route(path, async route => { const response = await route.fetch(); await route.fulfill({response, body: change(await response.text())}); });
+    }
     const errors = [];
-    page.on('console', m => { if (['error', 'warning'].includes(m.type())) errors.push(m.text()); });
+    page.on('console', m => { if (['error', 'warning'].includes(m.type()) && !m.text().includes('blocked by Playwright')) errors.push(m.text()); });
     page.on('pageerror', e => errors.push(String(e)));
     try {
-      await page.goto((base?.() ?? site.url) + hash);
+      await page.goto(site.url + hash);
       await shown(page);
       await run(page, context);
       await page.screenshot({path: `${shots}/${name.replaceAll(/\W+/g, '-')}.png`});
@@ -88,6 +91,8 @@ view('the kernel and the object are chosen', '#example=exec', async page => {
   assert.match(await text(page), /tc\.bpf\.o on linux-5\.10\.262/);
   await choose(page, () => page.goBack());
   assert.match(await text(page), /exec\.bpf\.o on linux-5\.10\.262/);
+  await choose(page, () => page.getByLabel('Object', {exact: true}).selectOption('schedfifo'));
+  assert.match(await text(page), /schedfifo\.bpf\.o on linux-7\.2\.13[\s\S]*Schedules/);
 });
 
 view('packets: an expression is what programs run on', '#example=xdp', async page => {
@@ -211,6 +216,14 @@ view('what takes too long is stopped, and bpfrun starts again', '#example=xdp', 
   await choose(page, () => page.getByRole('button', {name: 'Try again with 60 seconds'}).click());
   assert.match(await text(page), /All kernels[\s\S]*compared with/);
 });
+
+// Memory is 4 GiB at most, which no committed object uses up: here bpfrun ends as it does then, at the first verify.
+view('when memory is used up, bpfrun starts again', '#example=exec', async page => {
+  await choose(page, () => page.getByRole('tab', {name: 'Verify'}).click());
+  assert.match(await page.getByRole('alert').innerText(), /bpfrun stopped: it ran out of memory/);
+  await choose(page, () => page.getByRole('tab', {name: 'Code'}).click());
+  assert.match(await text(page), /bpf_ringbuf_reserve/);
+}, {options: {serviceWorkers: 'block'}, routes: {'**/worker.js': source => source.replace('if (go.exited)', 'if (new TextDecoder().decode(data.bytes).includes(\'"do":"verify"\'))')}});
 
 view('keyboard: tabs by arrows, results by a link', '#example=exec', async page => {
   await page.getByRole('tab', {name: 'Programs'}).focus();
