@@ -146,6 +146,9 @@ func (p *plain) list(indent, depth int, ofKey bool) *Node {
 		if p.pos == len(p.text) || p.pos-p.start < indent {
 			break
 		}
+		if p.pos-p.start > indent {
+			return nil
+		}
 		if !p.dash() {
 			if ofKey {
 				break

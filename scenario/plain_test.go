@@ -104,7 +104,7 @@ func TestWhatIsPlain(t *testing.T) {
 		{"a: $x\nb: ${x}\nc: a[0]\n", true},
 		{"# only\na:\n  b:\n    c: 1\n  # com\n  d: 2\n# x\n\ne: 3", true},
 		{"a: &x 1\n", false}, {"a: *x\n", false}, {"a: |\n  b\n", false}, {"a: b\n  c\n", false}, {"a: \"x\\n\"\n", false},
-		{"<<: {a: 1}\n", false}, {"a: !t\nb: 1\n", false}, {"a: 1\na: 2\n", false}, {"a:\n-\nb: 1\n", false}, {"--- a\n", false}, {"a: 1\n b: 2\n", false},
+		{"<<: {a: 1}\n", false}, {"a: !t\nb: 1\n", false}, {"a: 1\na: 2\n", false}, {"a:\n-\nb: 1\n", false}, {"- - 00\n - 00", false}, {"--- a\n", false}, {"a: 1\n b: 2\n", false},
 		{"a: x: y\n", false}, {"a:\tb\n", false}, {"a: b\r\n", false}, {"a: \u00e9\n", false}, {"", false}, {"# c\n", false}, {"x\n", false},
 		{"{a: 1}\n", false}, {"a: [1,\n2]\n", false}, {"a: [x, y,]\n", false}, {"a: {b: , c: 1}\n", false}, {"a: [b: c]\n", false}, {"a: {b:1}\n", false},
 		{"a: [" + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "]\n", false},
