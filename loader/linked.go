@@ -136,9 +136,16 @@ type LinkedProgram struct {
 	// nothing. Whether it counts is for [LinkedProgram.Refusal] to say.
 	Static *Error
 
-	linked   *Linked
-	flowOnce sync.Once
-	flow     *flow
+	linked     *Linked
+	flowOnce   sync.Once
+	flow       *flow
+	verifyOnce sync.Once
+}
+
+// Verified sets what the verifier found about the types of the program's functions, Reliable and Untyped. The first call counts; it may be called
+// concurrently, before Reliable and Untyped are read.
+func (lp *LinkedProgram) Verified(reliable []int, untyped bool) {
+	lp.verifyOnce.Do(func() { lp.Reliable, lp.Untyped = reliable, untyped })
 }
 
 // Linked returns the object the program belongs to.

@@ -101,7 +101,7 @@ func (c *Checker) Program(ctx context.Context, lp *loader.LinkedProgram) (*Progr
 		if v, err := c.Verdict(ctx, t); err != nil {
 			return nil, err
 		} else if v != nil {
-			t.Reliable, t.Untyped = v.Reliable, v.Untyped
+			t.Verified(v.Reliable, v.Untyped)
 		}
 	}
 	return FromLinked(c.linked, lp)

@@ -21,6 +21,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/pass"
 	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/verifier/klog"
 	"github.com/bpfrun/bpfrun/verifier/mend"
@@ -306,6 +307,7 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 	if err != nil {
 		return nil, err
 	}
+	target = ofRelease(target)
 	opts, err := c.objects.loadOptions()
 	if err != nil {
 		return nil, err
@@ -358,4 +360,18 @@ func verifiedPrograms(obj *loader.Object, only []string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// ofRelease returns a kernel whose version was given and whose types are of another release as one that borrows them: what the types tell of the kernel's
+// helpers and of what else releases add is then not that of the version.
+func ofRelease(t *loader.Target) *loader.Target {
+	if t.VersionKnown != "given" {
+		return t
+	}
+	own := loader.NewTarget(t.Name, t.BTF)
+	low, high := uapi.ReleaseOf(own.VersionLow), uapi.ReleaseOf(own.Version)
+	if is := uapi.ReleaseOf(t.Version); own.Version == 0 || is.Has(low) && high.Has(is) {
+		return t
+	}
+	return t.As(t.Version)
 }

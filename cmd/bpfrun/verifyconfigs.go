@@ -204,6 +204,7 @@ func (c *verifyCommand) verifyConfigs(ctx context.Context, obj *loader.Object, s
 	if err != nil {
 		return nil, err
 	}
+	target = ofRelease(target)
 	opts, err := c.objects.loadOptions()
 	if err != nil {
 		return nil, err

@@ -264,7 +264,8 @@ func (c *problem) release(alloc int) []candidate {
 		return i
 	}
 	source := c.place("after", alloc)
-	code := fmt.Sprintf(how.text, c.name(alloc+1, 0, first(reAssign, source.Source, "it")))
+	name := c.name(alloc+1, 0, first(reAssign, source.Source, "it"))
+	code := fmt.Sprintf(how.text, name)
 	// Other paths may meet this one before its end, so the branches on it come first, the last one at first.
 	call := fmt.Sprintf("r1 = r%d\nr2 = 0\ncall %d", keep, how.id)
 	bodies := [][]insn{assembled(call)}
@@ -300,7 +301,7 @@ func (c *problem) release(alloc int) []candidate {
 	}
 	if r0 := c.state(0); c.p.Insns[c.v.Insn].Op() == decode.OpExit && isNumber(r0) {
 		change := c.place("before", c.v.Insn)
-		change.Code = code
+		change.Code = fmt.Sprintf("if (%s) %s", name, code)
 		// A path that acquired nothing may end here, too.
 		body := append(assembled(fmt.Sprintf("if r%d == 0 goto +%d", keep, len(bodies[0])+1)), bodies[0]...)
 		if next := kept.inserted(moved(c.v.Insn), append(body, assembled("r0 = "+r0)...), nil, 0); next != nil {
