@@ -95,10 +95,16 @@ func low(v, n uint64) uint64 {
 	return v & (1<<(8*n) - 1)
 }
 
+// apart reports whether two operations on an element of a per-CPU hash are about values of different CPUs: that another CPU has added the element changes
+// nothing for this one, whose value is as new as before.
+func (w *watch) apart(a, b *event) bool {
+	return w.cpus[a.actor] != w.cpus[b.actor] && (a.own && (b.own || b.kind == lookup) || b.own && a.kind == lookup)
+}
+
 // next returns the first event of another actor after an event that conflicts with it, -1 for none.
 func (w *watch) next(at, other int) int {
 	for i := at + 1; i < len(w.events); i++ {
-		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) {
+		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) && !w.apart(e, &w.events[at]) {
 			return i
 		}
 	}
@@ -108,7 +114,7 @@ func (w *watch) next(at, other int) int {
 // before returns the last event of another actor before one that conflicts with it.
 func (w *watch) before(at, other int) int {
 	for i := at - 1; i >= 0; i-- {
-		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) {
+		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) && !w.apart(e, &w.events[at]) {
 			return i
 		}
 	}

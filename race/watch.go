@@ -19,9 +19,10 @@ import (
 type watch struct {
 	events []event
 	flows  []flow
-	actor  int  // at work
-	weak   bool // stores are seen late
-	at     int  // index of the event that the next instruction makes, -1 for none
+	actor  int   // at work
+	cpus   []int // of the actors
+	weak   bool  // stores are seen late
+	at     int   // index of the event that the next instruction makes, -1 for none
 }
 
 // event is an access of what is shared, or an effect: a record that is sent, a result.
@@ -33,6 +34,7 @@ type event struct {
 	effect  bool // it leaves the program
 	touches []order.Touch
 	table   maps.Map // that a call is about
+	own     bool     // it changes the value of its CPU alone
 	// by are the reads that decided it, as indices of events.
 	by []int
 	// failed means that a compare-and-exchange or a validated change did not happen.
@@ -81,8 +83,11 @@ type flow struct {
 	elems   map[uint64][]byte // keys of the elements that were looked up, by address
 }
 
-func newWatch(actors int) *watch {
-	w := &watch{at: -1, flows: make([]flow, actors)}
+func newWatch(actors []Actor) *watch {
+	w := &watch{at: -1, flows: make([]flow, len(actors))}
+	for i := range actors {
+		w.cpus = append(w.cpus, actors[i].Input.CPU)
+	}
 	for i := range w.flows {
 		w.flows[i].memory, w.flows[i].elems = map[uint64]set{}, map[uint64][]byte{}
 	}
@@ -94,7 +99,7 @@ func (w *watch) step(s *system, i int) {
 	w.actor = i
 	p := &s.now[i]
 	img, pc := s.thread.Image(), s.thread.PC()
-	e := event{actor: i, pc: pc, kind: p.next.kind, touches: slices.Clone(p.next.touches), table: p.next.table}
+	e := event{actor: i, pc: pc, kind: p.next.kind, touches: slices.Clone(p.next.touches), table: p.next.table, own: p.next.own}
 	e.prog, _ = s.m.ProgramOf(img)
 	f := &w.flows[i]
 	in := img.Insns()[pc]

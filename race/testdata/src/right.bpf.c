@@ -609,4 +609,42 @@ SEC("xdp") int freed_once(struct xdp_md *ctx)
 	return XDP_DROP;
 }
 
+// 35. An element of a per-CPU hash that is added when there is none: another CPU that adds it does not touch this CPU's value.
+BPF_MAP(drops, PERCPU_HASH, 16, __u32, struct pair);
+SEC("tc") int add_percpu(struct __sk_buff *skb)
+{
+	__u32 key = 7;
+	struct pair first = {1, skb->len}, *p = bpf_map_lookup_elem(&drops, &key);
+
+	if (p) {
+		p->packets++;
+		p->bytes += skb->len;
+		return 0;
+	}
+	bpf_map_update_elem(&drops, &key, &first, BPF_ANY);
+	return 0;
+}
+
+// 36. Statistics in an array with an element for each CPU: an interrupt may take a count, another CPU may not.
+BPF_MAP(by_cpu, ARRAY, 64, __u32, __u64);
+SEC("fentry/tcp_rcv_established") int count_by_cpu(void *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 *n = bpf_map_lookup_elem(&by_cpu, &cpu);
+
+	if (n)
+		*n += 1;
+	return 0;
+}
+
+SEC("fentry/tcp_v4_rcv") int count_by_cpu_too(void *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 *n = bpf_map_lookup_elem(&by_cpu, &cpu);
+
+	if (n)
+		*n += 1;
+	return 0;
+}
+
 char _license[] SEC("license") = "GPL";
