@@ -81,6 +81,7 @@ type flow struct {
 	reads   []int             // events by number
 	retired set               // reads that a newer one replaced
 	elems   map[uint64][]byte // keys of the elements that were looked up, by address
+	gone    map[uint64]bool   // those that the actor deleted itself since
 }
 
 func newWatch(actors []Actor) *watch {
@@ -89,7 +90,7 @@ func newWatch(actors []Actor) *watch {
 		w.cpus = append(w.cpus, actors[i].Input.CPU)
 	}
 	for i := range w.flows {
-		w.flows[i].memory, w.flows[i].elems = map[uint64]set{}, map[uint64][]byte{}
+		w.flows[i].memory, w.flows[i].elems, w.flows[i].gone = map[uint64]set{}, map[uint64][]byte{}, map[uint64]bool{}
 	}
 	return w
 }
@@ -143,8 +144,8 @@ func (w *watch) notice(s *system, f *flow, e *event) {
 	if !ok {
 		return
 	}
-	if now, _, ok := finder.KeyOf(addr); ok && !bytes.Equal(now, was) {
-		e.stale, e.was, e.now = m, was, bytes.Clone(now)
+	if now, _, ok := finder.KeyOf(addr); ok && (!bytes.Equal(now, was) || f.gone[addr-in]) {
+		e.stale, e.was, e.now, e.own = m, was, bytes.Clone(now), f.gone[addr-in]
 	}
 }
 
@@ -156,7 +157,7 @@ func (w *watch) found(s *system, f *flow, addr uint64) {
 	}
 	if finder, ok := r.Owner.(maps.KeyFinder); ok {
 		if key, _, ok := finder.KeyOf(addr); ok {
-			f.elems[addr] = bytes.Clone(key)
+			f.elems[addr], f.gone[addr] = bytes.Clone(key), false
 		}
 	}
 }
@@ -402,6 +403,9 @@ func (w *watch) flow(s *system, f *flow, in decode.Insn, info *decode.Info, from
 		}
 		for _, t := range fills {
 			f.fill(t.Addr, t.Size, from|read)
+		}
+		if e != nil && e.kind == change && e.table != nil && !e.failed && regs[0] == 0 && len(e.touches) == 3 { // a delete, with the element
+			f.gone[e.touches[2].Addr] = true
 		}
 		if e != nil && e.kind == lookup {
 			w.found(s, f, regs[0])

@@ -288,4 +288,28 @@ SEC("xdp") int move_element(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+// An element is used after the program itself deleted it: its memory is the next one's.
+BPF_MAP(taken, HASH, 16, __u32, struct pair);
+__u64 took_bytes, put_bytes = 64;
+SEC("xdp") int take_then_read(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	struct pair *p = bpf_map_lookup_elem(&taken, &key);
+
+	if (!p)
+		return XDP_PASS;
+	bpf_map_delete_elem(&taken, &key);
+	__sync_fetch_and_add(&took_bytes, p->bytes);
+	return XDP_DROP;
+}
+
+SEC("xdp") int put_back(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	struct pair some = {1, __sync_fetch_and_add(&put_bytes, 64)};
+
+	bpf_map_update_elem(&taken, &key, &some, BPF_ANY);
+	return XDP_PASS;
+}
+
 char _license[] SEC("license") = "GPL";
