@@ -3,6 +3,7 @@ package race
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/endian"
@@ -52,9 +53,9 @@ func runnable(m *machine.Machine) []*loader.LinkedProgram {
 	})
 }
 
-// Prepare looks for inputs with which programs get further. The machine must record coverage; it is left as it was. [Warm] comes first, on this machine
+// Prepare looks for inputs with which programs get further, until a time, if that is not zero. The machine must record coverage; it is left as it was. [Warm] comes first, on this machine
 // and on that on which orders are explored.
-func Prepare(ctx context.Context, m *machine.Machine) (*Prepared, error) {
+func Prepare(ctx context.Context, m *machine.Machine, until time.Time) (*Prepared, error) {
 	out := &Prepared{inputs: map[string]furtherInput{}}
 	start := m.Snapshot()
 	defer m.Restore(start)
@@ -72,6 +73,9 @@ func Prepare(ctx context.Context, m *machine.Machine) (*Prepared, error) {
 	most := map[string]int{}
 	for round := range rounds {
 		for _, lp := range progs {
+			if !until.IsZero() && time.Now().After(until) {
+				return out, nil
+			}
 			before, had := m.Snapshot(), elements(m)
 			f, err := furthest(ctx, m, lp.Name, opt)
 			if err != nil {
@@ -107,7 +111,7 @@ func Prepare(ctx context.Context, m *machine.Machine) (*Prepared, error) {
 }
 
 // packets are what programs that take packets get, besides the default one.
-var packets = []string{"eth/ip6/udp/'12345678'", "eth/ip/icmp/'12345678'", "eth/arp"}
+var packets = []string{"eth/ip/udp(dport=53)/'1234567890ab'", "eth/ip6/udp/'12345678'", "eth/ip/icmp/'12345678'", "eth/arp"}
 
 // furthest searches with the default input, and for a program that takes packets with those of other protocols. The machine is left as the run that got
 // furthest leaves it.

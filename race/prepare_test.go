@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,7 +37,7 @@ func TestWhatOnlyOtherInputsAndStatesShowIsFound(t *testing.T) {
 		m, other := machineOf(t, filepath.Join("testdata", c, "reach.o"), 0), covering(t, filepath.Join("testdata", c, "reach.o"))
 		Warm(m)
 		Warm(other)
-		prepared, err := Prepare(context.Background(), other)
+		prepared, err := Prepare(context.Background(), other, time.Time{})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"begins"}, prepared.producers)
 		for _, tt := range []struct {

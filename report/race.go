@@ -27,6 +27,8 @@ type RaceDocument struct {
 	Findings []RaceFinding `json:"findings"`
 	// Skipped is how many races were not begun before the time was over.
 	Skipped int `json:"skipped"`
+	// Interrupted means that the user ended it: the findings are those until then.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// Left are programs that do not take part, because they cannot run.
 	Left []RaceLeft `json:"left_out"`
 }
@@ -185,7 +187,11 @@ func WriteRace(w io.Writer, d *RaceDocument, o TableOptions) error {
 		how = "not all of those with at most " + fmt.Sprint(d.Preemptions) + " preemptions"
 	}
 	if d.Skipped > 0 {
-		how += fmt.Sprintf("; time was over before %s", plural(d.Skipped, "more race"))
+		why := "time was over"
+		if d.Interrupted {
+			why = "interrupted"
+		}
+		how += fmt.Sprintf("; %s before %s", why, plural(d.Skipped, "more race"))
 	}
 	_, err := visible.Fprintf(w, "%s, %s (%s): %s\n", plural(len(d.Races), "race"), plural(d.Orders, "order"), how, plural(failing, "finding"))
 	return err

@@ -145,13 +145,16 @@ func (c *raceCommand) race(path string) error {
 	if err := c.meet(ctx, m, doc, memory, prepared, began); err != nil {
 		return err
 	}
-	if err := c.keepFindings(ctx, path, m, doc); err != nil {
+	if err := c.keepFindings(context.WithoutCancel(ctx), path, m, doc); err != nil {
 		return err
 	}
 	for i := range doc.Findings {
 		if !doc.Findings[i].Benign || c.sim.strict {
 			doc.Exit = exitExpectation
 		}
+	}
+	if doc.Interrupted {
+		doc.Exit = exitInterrupted
 	}
 	c.code = doc.Exit
 	if c.json {
@@ -170,7 +173,7 @@ func (c *raceCommand) prepare(ctx context.Context, m *machine.Machine, linked *l
 	defer other.Close()
 	race.Warm(m)
 	race.Warm(other)
-	p, err := race.Prepare(ctx, other)
+	p, err := race.Prepare(ctx, other, time.Now().Add(c.time/4))
 	if err != nil {
 		return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
@@ -201,7 +204,12 @@ func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.
 			if errors.As(err, &not) {
 				return codeError{exitLoad, err}
 			}
-			return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+			if ctx.Err() == nil || len(doc.Races) == 0 {
+				return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+			}
+			doc.Skipped, doc.Complete = len(meetings)-i, false // what was found so far counts
+			doc.Interrupted = true
+			break
 		}
 		doc.Add(meeting, r)
 	}
