@@ -19,7 +19,33 @@ func (w *watch) judge() (verdict, bool) {
 			return v, true
 		}
 	}
+	if v, ok := w.overwritten(); ok {
+		return v, true
+	}
 	return w.tornWrite()
+}
+
+// overwritten looks for a call that sends what another actor wrote over the actor's own bytes.
+func (w *watch) overwritten() (verdict, bool) {
+	for act := range w.events {
+		e := &w.events[act]
+		if !e.effect || e.kind != otherCall || len(e.touches) == 0 || e.writes() {
+			continue
+		}
+		for other := range w.flows {
+			if other == e.actor {
+				continue
+			}
+			over := w.plainly(act, other, -1)
+			if over < 0 {
+				continue
+			}
+			if own := w.plainly(over, e.actor, -1); own >= 0 && w.events[own].conflicts(&w.events[over]) {
+				return verdict{torn: true, read: -1, act: act, events: ordered(own, over, act)}, true
+			}
+		}
+	}
+	return verdict{}, false
 }
 
 // decided reports whether an effect depends on reads between which, or after which, another actor wrote: together they fit into no sequential order.

@@ -312,4 +312,35 @@ SEC("xdp") int put_back(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+// Other tasks are let in again before the buffer is sent.
+void bpf_preempt_disable(void) __ksym;
+void bpf_preempt_enable(void) __ksym;
+BPF_MAP(soon_map, PERCPU_ARRAY, 1, __u32, struct pair);
+BPF_RING(soon_out);
+
+static __always_inline int too_soon(__u64 tag)
+{
+	__u32 key = 0;
+	struct pair *p = bpf_map_lookup_elem(&soon_map, &key);
+
+	if (!p)
+		return 0;
+	bpf_preempt_disable();
+	WRITE_ONCE(p->packets, tag);
+	WRITE_ONCE(p->bytes, tag);
+	bpf_preempt_enable();
+	bpf_ringbuf_output(&soon_out, p, sizeof(*p), 0);
+	return 0;
+}
+
+SEC("fentry/do_unlinkat") int soon_unlink(void *ctx)
+{
+	return too_soon(1);
+}
+
+SEC("fentry/vfs_read") int soon_read(void *ctx)
+{
+	return too_soon(2);
+}
+
 char _license[] SEC("license") = "GPL";
