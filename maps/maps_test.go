@@ -49,6 +49,20 @@ func TestRefusals(t *testing.T) {
 	assert.Empty(t, env.Maps())
 }
 
+// TestMemoryOfAnElementThatNeverWasIsNamed: a program may read there, and the message must not need a key.
+func TestMemoryOfAnElementThatNeverWasIsNamed(t *testing.T) {
+	env := newEnv(t, 1)
+	m := newMap(t, env, Spec{Type: uapi.MapTypeHash, KeySize: 44, ValueSize: 64, MaxEntries: 16})
+	require.Equal(t, OK, m.Update(0, make([]byte, 44), make([]byte, 64), 0))
+	addr, e := m.Lookup(0, make([]byte, 44))
+	require.Equal(t, OK, e)
+	r := env.Mem.Find(addr)
+	require.NotNil(t, r)
+	for i := range r.Count {
+		assert.Contains(t, r.Describe(r.Base+i*r.Stride), "m")
+	}
+}
+
 func TestLargeMapsAreLazy(t *testing.T) {
 	env := newEnv(t, 4)
 	for _, typ := range []uapi.MapType{uapi.MapTypeHash, uapi.MapTypeLRUHash, uapi.MapTypePercpuHash, uapi.MapTypeArray, uapi.MapTypePercpuArray} {

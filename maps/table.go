@@ -78,7 +78,7 @@ func (t *table) keyOf(addr uint64) (key []byte, cpu int, ok bool) {
 // of one, else as hex digits.
 func (t *table) ElemName(addr uint64) string {
 	slot, _, ok := t.slotOf(addr)
-	if !ok {
+	if !ok || (int(slot)+1)*t.keySize > len(t.keys) { // a slot that no element had yet
 		return ""
 	}
 	const most = 16

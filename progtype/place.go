@@ -34,6 +34,8 @@ type Place struct {
 	GuardFrom, GuardUntil since.Rule
 	// Kernel is the function of the kernel that runs them.
 	Kernel string
+	// hooked means that the hook decides where that is reached.
+	hooked bool
 }
 
 // PlaceOf returns where a program runs; false for types that say nothing about it.
@@ -62,7 +64,7 @@ func (p *Place) Preemptible(v since.Version) bool { return !p.Never && v.Has(p.P
 
 // everywhere is where kernel functions and tracepoints are.
 func everywhere(p Place) Place {
-	p.Task, p.SoftIRQ, p.HardIRQ = true, true, true
+	p.Task, p.SoftIRQ, p.HardIRQ, p.hooked = true, true, true, true
 	return p
 }
 

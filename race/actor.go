@@ -18,6 +18,8 @@ type Actor struct {
 	Over int
 	// Enters is how it does that.
 	Enters Entry
+	// further is what gets the program further, besides Input; nil for nothing.
+	further *furtherInput
 }
 
 // label returns the name that reports use.

@@ -30,6 +30,8 @@ type Finding struct {
 	whole string
 	// After means that each program had run before.
 	After bool
+	// Before are programs that had run before, Inputs what differs from the default inputs, in words.
+	Before, Inputs []string
 	// Preemptions is how often an actor that could go on was interrupted.
 	Preemptions int
 }

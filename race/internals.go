@@ -79,8 +79,26 @@ func PlaceTable() string {
 	return b.String()
 }
 
-// placeText is a row without the programs.
-func placeText(p *progtype.Place) string {
+// HookTable writes which hooks are reached only in some contexts, as a table.
+func HookTable() string {
+	var b strings.Builder
+	b.WriteString("|hooks|reached in|\n|---|---|\n")
+	for _, h := range progtype.HookPlaces {
+		kind, masked := "functions", ""
+		if h.Tracepoint {
+			kind = "tracepoints"
+		}
+		if h.Masked {
+			masked = ", with interrupts disabled"
+		}
+		in := contexts(&progtype.Place{Task: h.Task, SoftIRQ: h.SoftIRQ, HardIRQ: h.HardIRQ})
+		fmt.Fprintf(&b, "|%s `%s`|%s%s|\n", kind, strings.Join(h.Names, "`, `"), in, masked)
+	}
+	return b.String()
+}
+
+// contexts lists where programs run: "tasks, softirqs".
+func contexts(p *progtype.Place) string {
 	var in []string
 	for _, x := range []struct {
 		in   bool
@@ -90,6 +108,11 @@ func placeText(p *progtype.Place) string {
 			in = append(in, x.name)
 		}
 	}
+	return strings.Join(in, ", ")
+}
+
+// placeText is a row without the programs.
+func placeText(p *progtype.Place) string {
 	task := "never"
 	if !p.Never {
 		task = "from Linux " + p.Preempted.From().String() + " (" + p.Preempted.Row().Evidence.String() + ")"
@@ -101,5 +124,5 @@ func placeText(p *progtype.Place) string {
 	if p.GuardUntil != since.Always {
 		guard += " before Linux " + p.GuardUntil.From().String()
 	}
-	return fmt.Sprintf("%s|%s|%s|`%s`", strings.Join(in, ", "), task, guard, p.Kernel)
+	return fmt.Sprintf("%s|%s|%s|`%s`", contexts(p), task, guard, p.Kernel)
 }

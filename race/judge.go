@@ -19,7 +19,33 @@ func (w *watch) judge() (verdict, bool) {
 			return v, true
 		}
 	}
+	if v, ok := w.overwritten(); ok {
+		return v, true
+	}
 	return w.tornWrite()
+}
+
+// overwritten looks for a call that sends what another actor wrote over the actor's own bytes.
+func (w *watch) overwritten() (verdict, bool) {
+	for act := range w.events {
+		e := &w.events[act]
+		if !e.effect || e.kind != otherCall || len(e.touches) == 0 || e.writes() {
+			continue
+		}
+		for other := range w.flows {
+			if other == e.actor {
+				continue
+			}
+			over := w.plainly(act, other, -1)
+			if over < 0 {
+				continue
+			}
+			if own := w.plainly(over, e.actor, -1); own >= 0 && w.events[own].conflicts(&w.events[over]) {
+				return verdict{torn: true, read: -1, act: act, events: ordered(own, over, act)}, true
+			}
+		}
+	}
+	return verdict{}, false
 }
 
 // decided reports whether an effect depends on reads between which, or after which, another actor wrote: together they fit into no sequential order.
@@ -95,10 +121,16 @@ func low(v, n uint64) uint64 {
 	return v & (1<<(8*n) - 1)
 }
 
+// apart reports whether two operations on an element of a per-CPU hash are about values of different CPUs: that another CPU has added the element changes
+// nothing for this one, whose value is as new as before.
+func (w *watch) apart(a, b *event) bool {
+	return w.cpus[a.actor] != w.cpus[b.actor] && (a.own && (b.own || b.kind == lookup) || b.own && a.kind == lookup)
+}
+
 // next returns the first event of another actor after an event that conflicts with it, -1 for none.
 func (w *watch) next(at, other int) int {
 	for i := at + 1; i < len(w.events); i++ {
-		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) {
+		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) && !w.apart(e, &w.events[at]) {
 			return i
 		}
 	}
@@ -108,7 +140,7 @@ func (w *watch) next(at, other int) int {
 // before returns the last event of another actor before one that conflicts with it.
 func (w *watch) before(at, other int) int {
 	for i := at - 1; i >= 0; i-- {
-		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) {
+		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) && !w.apart(e, &w.events[at]) {
 			return i
 		}
 	}

@@ -27,8 +27,10 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 		return !ok || len(only) > 0 && !slices.Contains(only, lp.Name)
 	})
 	second := SecondTask(m)
-	for i, a := range progs {
-		for _, b := range progs[i:] {
+	// Each program with itself, then with the next one, and so on: what is left when time is over is not all of one program's.
+	for apart := range progs {
+		for i, a := range progs[:len(progs)-apart] {
+			b := progs[i+apart]
 			if !share(a, b) {
 				continue
 			}

@@ -34,9 +34,13 @@ func (e Entry) String() string {
 	return [...]string{"by another task", "in an interrupt", "in an NMI"}[e]
 }
 
-// placeOf returns where a program runs.
-func placeOf(lp *loader.LinkedProgram) (progtype.Place, bool) {
-	return progtype.PlaceOf(lp.Type, lp.Attach, lp.Section)
+// placeOf returns where a program runs; masked means with interrupts disabled.
+func placeOf(lp *loader.LinkedProgram) (p progtype.Place, masked, ok bool) {
+	p, ok = progtype.PlaceOf(lp.Type, lp.Attach, lp.Section)
+	if ok && lp.AttachProg == nil {
+		p, masked = p.At(lp.Section, lp.AttachTo)
+	}
+	return p, masked, ok
 }
 
 // Word is the entry as one word: "task", "interrupt", "nmi".
@@ -55,8 +59,8 @@ func EntryWords() []string { return slices.Clone(entryWords) }
 
 // interrupted returns how a program gets to run in the middle of another one on the same CPU; false if it cannot.
 func interrupted(over, by *loader.LinkedProgram, k Kernel) (Entry, bool) {
-	o, ok1 := placeOf(over)
-	b, ok2 := placeOf(by)
+	o, masked, ok1 := placeOf(over)
+	b, _, ok2 := placeOf(by)
 	if !ok1 || !ok2 {
 		return 0, false
 	}
@@ -67,6 +71,8 @@ func interrupted(over, by *loader.LinkedProgram, k Kernel) (Entry, bool) {
 	switch {
 	case b.NMI && !o.NMI:
 		return ByNMI, true
+	case masked:
+		return 0, false
 	case b.HardIRQ && !o.NMI, b.SoftIRQ && o.Task:
 		return ByInterrupt, true
 	case b.Task && o.Task && k.Preemptible && o.Preemptible(v):
@@ -85,8 +91,8 @@ func nested(m *machine.Machine, over, by *loader.LinkedProgram, k Kernel) []Meet
 	if entry == ByTask {
 		b.Input.Current = SecondTask(m)
 	}
-	o, _ := placeOf(over)
-	p, _ := placeOf(by)
+	o, _, _ := placeOf(over)
+	p, _, _ := placeOf(by)
 	return []Meeting{{
 		Name: fmt.Sprintf("%s in the middle of %s, %v", by.Name, over.Name, entry), Actors: []Actor{a, b},
 		Why: fmt.Sprintf("%s runs it while %s runs the other", p.Kernel, o.Kernel),

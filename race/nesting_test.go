@@ -1,6 +1,7 @@
 package race
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,17 +14,19 @@ import (
 // TestWhichProgramsInterruptWhich by type and release.
 func TestWhichProgramsInterruptWhich(t *testing.T) {
 	prog := func(name string, typ uapi.ProgType, attach uapi.AttachType, section string) *loader.LinkedProgram {
-		return &loader.LinkedProgram{Program: &loader.Program{Name: name, Type: typ, Attach: attach, Section: section}}
+		return &loader.LinkedProgram{Program: &loader.Program{Name: name, Type: typ, Attach: attach, Section: section, AttachTo: section[strings.IndexByte(section, '/')+1:]}}
 	}
 	xdp := prog("xdp", uapi.ProgTypeXDP, 0, "xdp")
 	kprobe := prog("kprobe", uapi.ProgTypeKprobe, 0, "kprobe/f")
 	uprobe := prog("uprobe", uapi.ProgTypeKprobe, 0, "uprobe//bin/sh:f")
 	perf := prog("perf", uapi.ProgTypePerfEvent, 0, "perf_event")
-	raw := prog("raw", uapi.ProgTypeRawTracepoint, 0, "raw_tp/sched_switch")
+	raw := prog("raw", uapi.ProgTypeRawTracepoint, 0, "raw_tp/kfree_skb")
 	tpbtf := prog("tp_btf", uapi.ProgTypeTracing, uapi.AttachTraceRawTp, "tp_btf/sched_switch")
 	fentry := prog("fentry", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/f")
 	lsm := prog("lsm", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm/file_open")
 	sock := prog("connect", uapi.ProgTypeCgroupSockAddr, uapi.AttachCgroupInet4Connect, "cgroup/connect4")
+	fork := prog("fork", uapi.ProgTypeTracing, uapi.AttachTraceRawTp, "tp_btf/sched_process_fork")
+	unlink := prog("unlink", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/do_unlinkat")
 	ops := prog("ops", uapi.ProgTypeStructOps, 0, "struct_ops")
 	for _, tt := range []struct {
 		over, by    *loader.LinkedProgram
@@ -37,7 +40,8 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 		{fentry, xdp, uapi.R(6, 12), false, "in an interrupt"},
 		{fentry, fentry, uapi.R(6, 12), true, ""},
 		{fentry, fentry, uapi.R(5, 10), true, "in an interrupt"},
-		{fentry, tpbtf, uapi.R(6, 12), true, "in an interrupt"},
+		{fentry, tpbtf, uapi.R(6, 12), true, "by another task"},
+		{fentry, raw, uapi.R(6, 12), true, "in an interrupt"},
 		{kprobe, kprobe, uapi.R(6, 12), true, ""},
 		{kprobe, perf, uapi.R(6, 12), true, ""},
 		{perf, kprobe, uapi.R(6, 12), true, ""},
@@ -51,6 +55,13 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 		{sock, sock, uapi.R(5, 15), true, "by another task"},
 		{uprobe, uprobe, uapi.R(5, 15), true, ""},
 		{uprobe, uprobe, uapi.R(6, 12), true, "by another task"},
+		{fentry, fork, uapi.R(6, 12), false, ""},
+		{fentry, fork, uapi.R(7, 0), true, "by another task"},
+		{fork, fentry, uapi.R(6, 12), false, "in an interrupt"},
+		{fork, unlink, uapi.R(6, 12), false, ""},
+		{unlink, fentry, uapi.R(6, 12), false, "in an interrupt"},
+		{tpbtf, fentry, uapi.R(6, 12), true, ""},
+		{tpbtf, perf, uapi.R(6, 12), true, "in an NMI"},
 		{ops, fentry, uapi.R(6, 12), true, ""},
 	} {
 		entry, ok := interrupted(tt.over, tt.by, Kernel{Version: uint32(tt.release) << 8, Preemptible: tt.preemptible})

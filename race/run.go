@@ -29,6 +29,8 @@ type Config struct {
 	Memory Memory
 	// Check is asked at the end of each order; nil for no questions.
 	Check Checker
+	// Prepared has inputs and states besides the default ones; nil for these alone.
+	Prepared *Prepared
 	// Ignore silences findings, those of a program if one of its instructions interferes.
 	Ignore []finding.Ignore
 }
@@ -334,7 +336,7 @@ func (h *hunt) explain(trail []uint8, preemptions int, out *outcome) {
 
 // follow repeats an order and watches every instruction.
 func (h *hunt) follow(trail []uint8) *watch {
-	w := newWatch(len(h.s.actors))
+	w := newWatch(h.s.actors)
 	h.s.Begin()
 	w.weak = h.s.model != Sequential
 	h.s.watch = w

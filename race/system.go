@@ -106,6 +106,9 @@ func (s *system) begin() {
 			continue
 		}
 		s.turn(i)
+		if in := s.actors[i].further; in != nil {
+			in.write(s.m, s.x.Session(s.run[i]).Context())
+		}
 		s.advance(i)
 	}
 	s.x.Rebase()

@@ -71,7 +71,7 @@ func (h *hunt) tell(f *Finding, w *watch, v verdict) {
 	if nested && v.torn && h.ownCPU(act) {
 		f.Text = fmt.Sprintf("%s changes %s while %s uses it", h.other(act.actor), h.element(act), h.s.actors[act.actor].label())
 	}
-	if v.count && nested && h.ownCPU(act) {
+	if v.count && nested { // of one CPU: on two it is found as a race of two CPUs
 		f.Kind, f.Benign = finding.DataRace, true
 		f.Text = fmt.Sprintf("%s may lose a count when %s is interrupted", place, h.s.actors[act.actor].label())
 	}
@@ -316,11 +316,14 @@ func (h *hunt) reused(f *Finding, w *watch) bool {
 	name := func(key []byte) string { return h.s.elementOf(e.stale, key) }
 	f.Kind = finding.UseAfterDelete
 	f.Text = fmt.Sprintf("%s uses %s after %s deleted it and its memory became %s", h.s.actors[e.actor].label(), name(e.was), h.other(e.actor), name(e.now))
+	if e.own {
+		f.Text = fmt.Sprintf("%s uses %s after it deleted it and its memory became %s of %s", h.s.actors[e.actor].label(), name(e.was), name(e.now), h.other(e.actor))
+	}
 	was := cellOf(e.stale, e.was)
 	for i := range w.events[:at+1] {
 		o := &w.events[i]
 		about := slices.ContainsFunc(o.touches, func(t order.Touch) bool { return t.Addr == was || t.Addr == cellOf(e.stale, e.now) })
-		if i == at || about && (o.actor != e.actor && o.writes() || o.actor == e.actor && o.kind == lookup) {
+		if i == at || about && (o.actor != e.actor && o.writes() || o.actor == e.actor && (o.kind == lookup || e.own && o.kind == change)) {
 			s := h.side(o.actor, o.prog, o.pc)
 			s.What = h.what(o)
 			f.Sides = append(f.Sides, s)

@@ -38,6 +38,8 @@ type access struct {
 	table maps.Map
 	// key is the place in a map that a call is about, 0 for none.
 	key uint64
+	// own means that it changes the value of its CPU alone.
+	own bool
 	// array is the element that bpf_map_update_elem copies to, and from where: kernels do not copy it at once.
 	array, value, size uint64
 }
@@ -265,7 +267,7 @@ func (s *system) update(m maps.Map, key []byte, args *[5]uint64, a *access) {
 		}
 		a.touches = append(a.touches, order.Touch{Addr: addr, Size: size, Write: true, Atomic: locked})
 	case isHash(spec.Type):
-		a.kind, a.key = change, cellOf(m, key)
+		a.kind, a.key, a.own = change, cellOf(m, key), spec.Type.PerCPU()
 		if mode := flags &^ uapi.Lock; mode == uapi.NoExist || mode == uapi.Exist {
 			a.kind = validated
 		}

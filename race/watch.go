@@ -19,9 +19,10 @@ import (
 type watch struct {
 	events []event
 	flows  []flow
-	actor  int  // at work
-	weak   bool // stores are seen late
-	at     int  // index of the event that the next instruction makes, -1 for none
+	actor  int   // at work
+	cpus   []int // of the actors
+	weak   bool  // stores are seen late
+	at     int   // index of the event that the next instruction makes, -1 for none
 }
 
 // event is an access of what is shared, or an effect: a record that is sent, a result.
@@ -33,6 +34,7 @@ type event struct {
 	effect  bool // it leaves the program
 	touches []order.Touch
 	table   maps.Map // that a call is about
+	own     bool     // it changes the value of its CPU alone
 	// by are the reads that decided it, as indices of events.
 	by []int
 	// failed means that a compare-and-exchange or a validated change did not happen.
@@ -79,12 +81,16 @@ type flow struct {
 	reads   []int             // events by number
 	retired set               // reads that a newer one replaced
 	elems   map[uint64][]byte // keys of the elements that were looked up, by address
+	gone    map[uint64]bool   // those that the actor deleted itself since
 }
 
-func newWatch(actors int) *watch {
-	w := &watch{at: -1, flows: make([]flow, actors)}
+func newWatch(actors []Actor) *watch {
+	w := &watch{at: -1, flows: make([]flow, len(actors))}
+	for i := range actors {
+		w.cpus = append(w.cpus, actors[i].Input.CPU)
+	}
 	for i := range w.flows {
-		w.flows[i].memory, w.flows[i].elems = map[uint64]set{}, map[uint64][]byte{}
+		w.flows[i].memory, w.flows[i].elems, w.flows[i].gone = map[uint64]set{}, map[uint64][]byte{}, map[uint64]bool{}
 	}
 	return w
 }
@@ -94,7 +100,7 @@ func (w *watch) step(s *system, i int) {
 	w.actor = i
 	p := &s.now[i]
 	img, pc := s.thread.Image(), s.thread.PC()
-	e := event{actor: i, pc: pc, kind: p.next.kind, touches: slices.Clone(p.next.touches), table: p.next.table}
+	e := event{actor: i, pc: pc, kind: p.next.kind, touches: slices.Clone(p.next.touches), table: p.next.table, own: p.next.own}
 	e.prog, _ = s.m.ProgramOf(img)
 	f := &w.flows[i]
 	in := img.Insns()[pc]
@@ -138,8 +144,8 @@ func (w *watch) notice(s *system, f *flow, e *event) {
 	if !ok {
 		return
 	}
-	if now, _, ok := finder.KeyOf(addr); ok && !bytes.Equal(now, was) {
-		e.stale, e.was, e.now = m, was, bytes.Clone(now)
+	if now, _, ok := finder.KeyOf(addr); ok && (!bytes.Equal(now, was) || f.gone[addr-in]) {
+		e.stale, e.was, e.now, e.own = m, was, bytes.Clone(now), f.gone[addr-in]
 	}
 }
 
@@ -151,7 +157,7 @@ func (w *watch) found(s *system, f *flow, addr uint64) {
 	}
 	if finder, ok := r.Owner.(maps.KeyFinder); ok {
 		if key, _, ok := finder.KeyOf(addr); ok {
-			f.elems[addr] = bytes.Clone(key)
+			f.elems[addr], f.gone[addr] = bytes.Clone(key), false
 		}
 	}
 }
@@ -397,6 +403,9 @@ func (w *watch) flow(s *system, f *flow, in decode.Insn, info *decode.Info, from
 		}
 		for _, t := range fills {
 			f.fill(t.Addr, t.Size, from|read)
+		}
+		if e != nil && e.kind == change && e.table != nil && !e.failed && regs[0] == 0 && len(e.touches) == 3 { // a delete, with the element
+			f.gone[e.touches[2].Addr] = true
 		}
 		if e != nil && e.kind == lookup {
 			w.found(s, f, regs[0])

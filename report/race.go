@@ -25,6 +25,10 @@ type RaceDocument struct {
 	Races       []Race  `json:"races"`
 	// Findings are those of all races, those that do most harm first.
 	Findings []RaceFinding `json:"findings"`
+	// Skipped is how many races were not begun before the time was over.
+	Skipped int `json:"skipped"`
+	// Interrupted means that the user ended it: the findings are those until then.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// Left are programs that do not take part, because they cannot run.
 	Left []RaceLeft `json:"left_out"`
 }
@@ -72,6 +76,9 @@ type RaceFinding struct {
 	Advice  []string     `json:"advice"`
 	// AfterRuns means that each program had run once before.
 	AfterRuns bool `json:"after_runs"`
+	// Before are programs that had run before, Inputs what differs from the default inputs.
+	Before []string `json:"before,omitempty"`
+	Inputs []string `json:"inputs,omitempty"`
 	// Preemptions is how often an actor that could go on was interrupted.
 	Preemptions int    `json:"preemptions"`
 	Scenario    string `json:"scenario,omitempty"`
@@ -125,7 +132,7 @@ func (d *RaceDocument) Add(m race.Meeting, r *race.Report) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out := RaceFinding{
-			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Insn: -1,
+			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Insn: -1,
 			Sides: []RaceSide{}, Order: []RaceTurn{}, Differs: []RaceDiffer{},
 		}
 		if out.Advice == nil {
@@ -179,8 +186,24 @@ func WriteRace(w io.Writer, d *RaceDocument, o TableOptions) error {
 	if !d.Complete {
 		how = "not all of those with at most " + fmt.Sprint(d.Preemptions) + " preemptions"
 	}
+	if d.Skipped > 0 {
+		why := "time was over"
+		if d.Interrupted {
+			why = "interrupted"
+		}
+		how += fmt.Sprintf("; %s before %s", why, plural(d.Skipped, "more race"))
+	}
 	_, err := visible.Fprintf(w, "%s, %s (%s): %s\n", plural(len(d.Races), "race"), plural(d.Orders, "order"), how, plural(failing, "finding"))
 	return err
+}
+
+// someOf lists the first few of many.
+func someOf(list []string) string {
+	const most = 6
+	if len(list) > most {
+		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return strings.Join(list, ", ")
 }
 
 // places lists the lines of a finding: " (a.c:1:2, a.c:3:4)".
@@ -207,6 +230,12 @@ func (f *RaceFinding) write(w io.Writer, st style) {
 	visible.Fprintf(w, "\n")
 	if f.AfterRuns {
 		visible.Fprintf(w, "  After each program has run once:\n")
+	}
+	if len(f.Before) > 0 {
+		visible.Fprintf(w, "  After %s:\n", someOf(f.Before))
+	}
+	if len(f.Inputs) > 0 {
+		visible.Fprintf(w, "  With %s:\n", someOf(f.Inputs))
 	}
 	var head strings.Builder
 	for i, a := range f.Actors {

@@ -140,16 +140,24 @@ func (c *raceCommand) race(path string) error {
 		Schema: report.Schema, Kind: "race", Object: obj.Name, Target: report.NewTarget(target, sources[0].Path), Complete: true, Preemptions: c.preemptions,
 		Races: []report.Race{}, Findings: []report.RaceFinding{}, Left: left(m, linked),
 	}
-	if err := c.meet(ctx, m, doc, memory); err != nil {
+	began := time.Now()
+	prepared, err := c.prepare(ctx, m, linked, cfg)
+	if err != nil {
 		return err
 	}
-	if err := c.keepFindings(ctx, path, m, doc); err != nil {
+	if err := c.meet(ctx, m, doc, memory, prepared, began); err != nil {
+		return err
+	}
+	if err := c.keepFindings(context.WithoutCancel(ctx), path, m, doc); err != nil {
 		return err
 	}
 	for i := range doc.Findings {
 		if !doc.Findings[i].Benign || c.sim.strict {
 			doc.Exit = exitExpectation
 		}
+	}
+	if doc.Interrupted {
+		doc.Exit = exitInterrupted
 	}
 	c.code = doc.Exit
 	if c.json {
@@ -158,14 +166,38 @@ func (c *raceCommand) race(path string) error {
 	return report.WriteRace(c.stdout, doc, table)
 }
 
-// meet runs all races of an object. Each gets an equal share of the time that is left.
-func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, memory race.Memory) error {
+// prepare looks for inputs and states that get programs further, on a machine of its own: it records coverage, which makes orders slower.
+func (c *raceCommand) prepare(ctx context.Context, m *machine.Machine, linked *loader.Linked, cfg machine.Config) (*race.Prepared, error) {
+	cfg.Uncovered = false
+	other, err := machine.New(linked, cfg)
+	if err != nil {
+		return nil, codeError{exitLoad, err}
+	}
+	defer other.Close()
+	race.Warm(m)
+	race.Warm(other)
+	p, err := race.Prepare(ctx, other, time.Now().Add(c.time/4))
+	if err != nil {
+		return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+	}
+	return p, nil
+}
+
+// leastShare is what a race gets of the time at least: in less none is begun.
+const leastShare = 200 * time.Millisecond
+
+// meet runs all races of an object. Each gets an equal share of the time that is left; if that is too little for all, those that come first get enough.
+func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, memory race.Memory, prepared *race.Prepared, began time.Time) error {
 	meetings := race.Meetings(m, c.progs, c.kernel(m))
-	began := time.Now()
 	end := began.Add(c.time)
 	for i, meeting := range meetings {
-		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random, Memory: memory, Ignore: m.Ignored()}
-		cfg.Until = time.Now().Add(time.Until(end) / time.Duration(len(meetings)-i))
+		if !time.Now().Before(end) {
+			doc.Skipped, doc.Complete = len(meetings)-i, false
+			break
+		}
+		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random, Memory: memory, Prepared: prepared, Ignore: m.Ignored()}
+		left := time.Until(end)
+		cfg.Until = time.Now().Add(max(left/time.Duration(len(meetings)-i), min(left, leastShare)))
 		if c.timed {
 			cfg.Random = math.MaxInt
 		}
@@ -175,7 +207,12 @@ func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.
 			if errors.As(err, &not) {
 				return codeError{exitLoad, err}
 			}
-			return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+			if ctx.Err() == nil || len(doc.Races) == 0 {
+				return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+			}
+			doc.Skipped, doc.Complete = len(meetings)-i, false // what was found so far counts
+			doc.Interrupted = true
+			break
 		}
 		doc.Add(meeting, r)
 	}

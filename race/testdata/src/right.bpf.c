@@ -609,4 +609,76 @@ SEC("xdp") int freed_once(struct xdp_md *ctx)
 	return XDP_DROP;
 }
 
+// 35. An element of a per-CPU hash that is added when there is none: another CPU that adds it does not touch this CPU's value.
+BPF_MAP(drops, PERCPU_HASH, 16, __u32, struct pair);
+SEC("tc") int add_percpu(struct __sk_buff *skb)
+{
+	__u32 key = 7;
+	struct pair first = {1, skb->len}, *p = bpf_map_lookup_elem(&drops, &key);
+
+	if (p) {
+		p->packets++;
+		p->bytes += skb->len;
+		return 0;
+	}
+	bpf_map_update_elem(&drops, &key, &first, BPF_ANY);
+	return 0;
+}
+
+// 36. Statistics in an array with an element for each CPU: an interrupt may take a count, another CPU may not.
+BPF_MAP(by_cpu, ARRAY, 64, __u32, __u64);
+SEC("fentry/tcp_rcv_established") int count_by_cpu(void *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 *n = bpf_map_lookup_elem(&by_cpu, &cpu);
+
+	if (n)
+		*n += 1;
+	return 0;
+}
+
+SEC("fentry/tcp_v4_rcv") int count_by_cpu_too(void *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 *n = bpf_map_lookup_elem(&by_cpu, &cpu);
+
+	if (n)
+		*n += 1;
+	return 0;
+}
+
+// 37. A scratch buffer of the CPU from which bpf_preempt_disable keeps other tasks away; interrupts do not get to these functions.
+void bpf_preempt_disable(void) __ksym;
+void bpf_preempt_enable(void) __ksym;
+BPF_MAP(alone_map, PERCPU_ARRAY, 1, __u32, struct pair);
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} alone_out SEC(".maps");
+
+static __always_inline int alone(__u64 tag)
+{
+	__u32 key = 0;
+	struct pair *p = bpf_map_lookup_elem(&alone_map, &key);
+
+	if (!p)
+		return 0;
+	bpf_preempt_disable();
+	WRITE_ONCE(p->packets, tag);
+	WRITE_ONCE(p->bytes, tag);
+	bpf_ringbuf_output(&alone_out, p, sizeof(*p), 0);
+	bpf_preempt_enable();
+	return 0;
+}
+
+SEC("fentry/do_unlinkat") int alone_unlink(void *ctx)
+{
+	return alone(1);
+}
+
+SEC("fentry/vfs_read") int alone_read(void *ctx)
+{
+	return alone(2);
+}
+
 char _license[] SEC("license") = "GPL";

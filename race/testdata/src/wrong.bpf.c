@@ -288,4 +288,59 @@ SEC("xdp") int move_element(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+// An element is used after the program itself deleted it: its memory is the next one's.
+BPF_MAP(taken, HASH, 16, __u32, struct pair);
+__u64 took_bytes, put_bytes = 64;
+SEC("xdp") int take_then_read(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	struct pair *p = bpf_map_lookup_elem(&taken, &key);
+
+	if (!p)
+		return XDP_PASS;
+	bpf_map_delete_elem(&taken, &key);
+	__sync_fetch_and_add(&took_bytes, p->bytes);
+	return XDP_DROP;
+}
+
+SEC("xdp") int put_back(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	struct pair some = {1, __sync_fetch_and_add(&put_bytes, 64)};
+
+	bpf_map_update_elem(&taken, &key, &some, BPF_ANY);
+	return XDP_PASS;
+}
+
+// Other tasks are let in again before the buffer is sent.
+void bpf_preempt_disable(void) __ksym;
+void bpf_preempt_enable(void) __ksym;
+BPF_MAP(soon_map, PERCPU_ARRAY, 1, __u32, struct pair);
+BPF_RING(soon_out);
+
+static __always_inline int too_soon(__u64 tag)
+{
+	__u32 key = 0;
+	struct pair *p = bpf_map_lookup_elem(&soon_map, &key);
+
+	if (!p)
+		return 0;
+	bpf_preempt_disable();
+	WRITE_ONCE(p->packets, tag);
+	WRITE_ONCE(p->bytes, tag);
+	bpf_preempt_enable();
+	bpf_ringbuf_output(&soon_out, p, sizeof(*p), 0);
+	return 0;
+}
+
+SEC("fentry/do_unlinkat") int soon_unlink(void *ctx)
+{
+	return too_soon(1);
+}
+
+SEC("fentry/vfs_read") int soon_read(void *ctx)
+{
+	return too_soon(2);
+}
+
 char _license[] SEC("license") = "GPL";

@@ -1,0 +1,71 @@
+package race
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// covering makes a machine that records coverage, as [Prepare] needs it.
+func covering(t *testing.T, file string) *machine.Machine {
+	t.Helper()
+	obj, err := loader.Open(file)
+	require.NoError(t, err)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	linked, err := obj.Load(loader.NewTarget("6.12", spec), loader.LoadOptions{})
+	require.NoError(t, err)
+	m, err := machine.New(linked, machine.Config{Unwatched: true, Restores: true, MaxInsns: 1 << 20})
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	return m
+}
+
+// TestWhatOnlyOtherInputsAndStatesShowIsFound: a packet that is not the default one, elements that another program adds, elements of user space.
+func TestWhatOnlyOtherInputsAndStatesShowIsFound(t *testing.T) {
+	for _, c := range compilers {
+		m, other := machineOf(t, filepath.Join("testdata", c, "reach.o"), 0), covering(t, filepath.Join("testdata", c, "reach.o"))
+		Warm(m)
+		Warm(other)
+		prepared, err := Prepare(context.Background(), other, time.Time{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"begins"}, prepared.producers)
+		for _, tt := range []struct {
+			program, text, input string
+			before               []string
+		}{
+			{"of_six", "an update of six is lost", "packet eth.type = ip6", nil},
+			{"ends", "an update of took is lost", "", []string{"begins"}},
+			{"by_rule", "an update of matched is lost", "rules[3].mode = 5", nil},
+		} {
+			cfg := Config{Preemptions: 2}
+			for _, meeting := range Meetings(m, []string{tt.program}, Kernel{Version: 6<<16 | 12<<8}) {
+				r, err := Explore(context.Background(), m, meeting, cfg)
+				require.NoError(t, err)
+				assert.Empty(t, r.Findings, "%s: %s with the default input", c, tt.program)
+				cfg.Prepared = prepared
+				r, err = Explore(context.Background(), m, meeting, cfg)
+				require.NoError(t, err)
+				i := slices.IndexFunc(r.Findings, func(f Finding) bool { return strings.HasPrefix(f.Text, tt.text) })
+				if assert.GreaterOrEqual(t, i, 0, "%s: %s: %v", c, tt.program, texts(r.Findings)) {
+					f := r.Findings[i]
+					assert.Contains(t, strings.Join(f.Inputs, ", "), tt.input)
+					if tt.before != nil {
+						assert.Equal(t, tt.before, f.Before)
+					}
+				}
+				cfg.Prepared = nil
+			}
+		}
+	}
+}
