@@ -100,7 +100,9 @@ type Fuzzer struct {
 	seen     map[string]bool // keys of findings
 	written  map[string]bool // maps and variables that a program was seen to write
 	progRuns map[string]uint64
-	lost     int // findings that did not happen again
+	lost     int      // findings that did not happen again
+	opened   uint64   // machines for other constants
+	later    []*Input // inputs that wait until there may be another one
 }
 
 // Skipped is a run that is not searched.
@@ -392,6 +394,18 @@ func (f *Fuzzer) learn(rec *record) (fresh []edge) {
 	}
 	for _, e := range fresh {
 		delete(f.needs, e)
+	}
+	return fresh
+}
+
+// learnOther adds what an input reached in another build, and reports whether that is new.
+func (f *Fuzzer) learnOther(s *side, rec *record) (fresh bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range rec.edges {
+		if e = s.edgeOf(e); !f.reached[e] {
+			f.reached[e], fresh = true, true
+		}
 	}
 	return fresh
 }
