@@ -85,9 +85,11 @@ type Fuzzer struct {
 	space  space
 	jumps  map[string][]jump
 
-	runs  atomic.Uint64
-	start time.Time
-	first *side // for what needs one machine: seeds, merging, confirming
+	runs atomic.Uint64
+	// stateful means that the corpus has inputs with a state before the events.
+	stateful atomic.Bool
+	start    time.Time
+	first    *side // for what needs one machine: seeds, merging, confirming
 
 	mu       sync.Mutex
 	reached  map[edge]bool
@@ -414,6 +416,9 @@ func (f *Fuzzer) learnOther(s *side, rec *record) (fresh bool) {
 func (f *Fuzzer) keep(in *Input, fresh []edge, insns uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(in.Maps)+len(in.Globals)+len(in.Fields)+len(in.Texts) > 0 {
+		f.stateful.Store(true)
+	}
 	f.corpus = append(f.corpus, &entry{in: in, edges: fresh, insns: insns})
 }
 

@@ -109,7 +109,9 @@ func (w *worker) stateOptions(in *Input, e *Event) (out []option) {
 	if f.opt.Vary[Globals] && len(f.space.vars) > 0 {
 		out = append(out, option{1, func() { w.global(in) }})
 	}
-	out = append(out, option{1, func() { w.splice(in) }})
+	if f.stateful.Load() {
+		out = append(out, option{1, func() { w.splice(in) }})
+	}
 	return out
 }
 

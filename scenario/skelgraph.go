@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
@@ -247,6 +248,10 @@ func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
 		return yamlString(text), err == nil
 	}
 	if v, err := o.Uint(path); err != nil || v != to.Addr() {
+		if f, _, err := o.Peek(path); err == nil && object.Target(f.Spec, f.Type).IsNamedText(f.Spec) { // of a name that is stored there
+			text, err := o.String(path)
+			return yamlString(text), err == nil
+		}
 		return "", false // a pointer into the middle of an object
 	}
 	s := g.object(to, prog)
