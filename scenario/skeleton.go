@@ -157,7 +157,11 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, ch
 	}
 	keys := s.keyAddresses(res, changed)
 	for _, a := range args {
-		if a.Object != nil && (read[a.Object] || slices.Contains(keys, a.Object.Addr()) || s.keys.has(a.Object.Addr())) {
+		switch {
+		case a.Object == nil:
+		case slices.Contains(keys, a.Object.Addr()) || s.keys.has(a.Object.Addr()):
+			s.g.sameKey(a.Object, prog)
+		case read[a.Object]:
 			s.g.object(a.Object, prog)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
@@ -18,6 +17,7 @@ type sketch struct {
 	fields    map[string]string // path -> value
 	order     []string
 	used      []string // names of the programs that read it
+	keyed     bool     // its address was a key, or in one
 	// outer is the type of the storage that the object is the beginning of, such as tcp_sock for a sock, and inner the path of the object in it.
 	// beyond has the fields that programs read in terms of that type; none if they read the object alone.
 	outer, inner string
@@ -85,6 +85,21 @@ func (g *graph) object(o *kernel.Object, prog string) *sketch {
 			s.used = append(s.used, prog)
 		}
 		return s
+	}
+}
+
+// sameKey makes an object one that keys of another program were about, whatever the arguments are called: what one program stores, the other finds.
+func (g *graph) sameKey(o *kernel.Object, prog string) {
+	if g.byObject[o] == nil {
+		for _, s := range g.sketches {
+			if s.keyed && s.typ == o.TypeName() && !g.taken(s, o) {
+				g.byObject[o] = s
+				break
+			}
+		}
+	}
+	if s := g.object(o, prog); s != nil {
+		s.keyed = true
 	}
 }
 
@@ -248,7 +263,7 @@ func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
 		return yamlString(text), err == nil
 	}
 	if v, err := o.Uint(path); err != nil || v != to.Addr() {
-		if f, _, err := o.Peek(path); err == nil && object.Target(f.Spec, f.Type).IsNamedText(f.Spec) { // of a name that is stored there
+		if o.LeadsToText(path) { // a name that is stored there
 			text, err := o.String(path)
 			return yamlString(text), err == nil
 		}

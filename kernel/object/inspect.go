@@ -41,6 +41,16 @@ func (o *Object) PeekStorage(path string) (Field, []byte, bool) {
 	return f, data, true
 }
 
+// LeadsToText reports whether a field is a pointer to characters.
+func (o *Object) LeadsToText(path string) bool {
+	f, _, err := o.Peek(path)
+	if err != nil || f.Spec == nil {
+		return false
+	}
+	to := Target(f.Spec, f.Type)
+	return to.Type != nil && isChar(f.Spec, to.Type.ID)
+}
+
 // FieldAddr returns the address of a field, creating objects for pointers on the path that are not set.
 func (o *Object) FieldAddr(path string) (uint64, error) {
 	at, f, err := o.find(path, true, Given)

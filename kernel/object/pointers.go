@@ -53,9 +53,6 @@ func Target(spec *btf.Spec, ptr btf.ID) Pointee {
 // IsText reports whether a pointer may point to a string: it points to characters, or to void.
 func (p Pointee) IsText(spec *btf.Spec) bool { return p.Type == nil || isChar(spec, p.Type.ID) }
 
-// IsNamedText reports whether a pointer is to characters.
-func (p Pointee) IsNamedText(spec *btf.Spec) bool { return p.Type != nil && isChar(spec, p.Type.ID) }
-
 // containers lists the types inside which the kernel allocates a type, because its code converts between them by
 // container_of or a cast. Path is the first existing alternative.
 var containers = map[string][]struct{ typ, path string }{
