@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -45,6 +46,8 @@ func keyOf(p *problem) string {
 		text = damaged(text)
 	case finding.Invariant: // whatever the values are
 		text = ""
+	case finding.Differs: // whatever the key is
+		text = elements.ReplaceAllString(text, "[]")
 	}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()=", r) }) {
 		if word[0] >= '0' && word[0] <= '9' || word[0] == '-' {
@@ -57,6 +60,9 @@ func keyOf(p *problem) string {
 	}
 	return key
 }
+
+// elements are keys in texts.
+var elements = lazyre.New(`\[[^\]]*\]`)
 
 // damaged says what is wrong in a packet: the length of a header, the checksum of IP, or one of what IP carries. The mistake is usually one
 // for all protocols.

@@ -85,9 +85,11 @@ type Fuzzer struct {
 	space  space
 	jumps  map[string][]jump
 
-	runs  atomic.Uint64
-	start time.Time
-	first *side // for what needs one machine: seeds, merging, confirming
+	runs atomic.Uint64
+	// stateful means that the corpus has inputs with a state before the events.
+	stateful atomic.Bool
+	start    time.Time
+	first    *side // for what needs one machine: seeds, merging, confirming
 
 	mu       sync.Mutex
 	reached  map[edge]bool
@@ -100,7 +102,9 @@ type Fuzzer struct {
 	seen     map[string]bool // keys of findings
 	written  map[string]bool // maps and variables that a program was seen to write
 	progRuns map[string]uint64
-	lost     int // findings that did not happen again
+	lost     int      // findings that did not happen again
+	opened   uint64   // machines for other constants
+	later    []*Input // inputs that wait until there may be another one
 }
 
 // Skipped is a run that is not searched.
@@ -396,10 +400,25 @@ func (f *Fuzzer) learn(rec *record) (fresh []edge) {
 	return fresh
 }
 
+// learnOther adds what an input reached in another build, and reports whether that is new.
+func (f *Fuzzer) learnOther(s *side, rec *record) (fresh bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range rec.edges {
+		if e = s.edgeOf(e); !f.reached[e] {
+			f.reached[e], fresh = true, true
+		}
+	}
+	return fresh
+}
+
 // keep adds an input to the corpus.
 func (f *Fuzzer) keep(in *Input, fresh []edge, insns uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(in.Maps)+len(in.Globals)+len(in.Fields)+len(in.Texts) > 0 {
+		f.stateful.Store(true)
+	}
 	f.corpus = append(f.corpus, &entry{in: in, edges: fresh, insns: insns})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -31,7 +32,9 @@ type Input struct {
 	Globals []Variable `json:"globals,omitempty"`
 	// Fields are those of kernel objects, as OBJECT.path.
 	Fields []Number `json:"fields,omitempty"`
-	Events []Event  `json:"events"`
+	// Texts are strings of kernel objects, as OBJECT.path: names of tasks, files and devices.
+	Texts  []Text  `json:"texts,omitempty"`
+	Events []Event `json:"events"`
 }
 
 // Element is an element of a map.
@@ -51,6 +54,12 @@ type Variable struct {
 type Number struct {
 	Name  string `json:"name"`
 	Value uint64 `json:"value"`
+}
+
+// Text is a named string.
+type Text struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Answer is what calls of a helper return.
@@ -82,11 +91,12 @@ const (
 	maxNumbers   = 32
 	maxPacket    = 9000
 	maxInputFile = 1 << 20
+	maxText      = 300
 )
 
 // clone returns a copy that shares nothing that is changed in place.
 func (in *Input) clone() *Input {
-	out := &Input{Maps: slices.Clone(in.Maps), Globals: slices.Clone(in.Globals), Fields: slices.Clone(in.Fields), Events: slices.Clone(in.Events)}
+	out := &Input{Maps: slices.Clone(in.Maps), Globals: slices.Clone(in.Globals), Fields: slices.Clone(in.Fields), Texts: slices.Clone(in.Texts), Events: slices.Clone(in.Events)}
 	for i := range out.Maps {
 		out.Maps[i].Value = slices.Clone(out.Maps[i].Value)
 	}
@@ -127,8 +137,13 @@ func (in *Input) bounded() error {
 		return fmt.Errorf("no events")
 	case len(in.Events) > maxEvents:
 		return fmt.Errorf("%d events, the limit is %d", len(in.Events), maxEvents)
-	case len(in.Maps) > maxElements || len(in.Globals) > maxNumbers || len(in.Fields) > maxNumbers:
+	case len(in.Maps) > maxElements || len(in.Globals) > maxNumbers || len(in.Fields) > maxNumbers || len(in.Texts) > maxNumbers:
 		return fmt.Errorf("more than %d elements, variables or fields", maxElements)
+	}
+	for _, t := range in.Texts {
+		if len(t.Value) > maxText || strings.Contains(t.Value, "\x00") {
+			return fmt.Errorf("text %s: more than %d bytes, or a NUL", t.Name, maxText)
+		}
 	}
 	for i := range in.Events {
 		e := &in.Events[i]
@@ -156,6 +171,11 @@ const maxAfter = 24 * time.Hour
 func (in *Input) insert(from *Input) {
 	from = from.clone()
 	in.Events = slices.Insert(in.Events, len(in.Events)-1, from.Events...)
+	in.adopt(from)
+}
+
+// adopt takes over the state before the events of another input, as far as it has none of its own.
+func (in *Input) adopt(from *Input) {
 	for _, e := range from.Maps {
 		if !slices.ContainsFunc(in.Maps, func(o Element) bool { return o.Map == e.Map && string(o.Key) == string(e.Key) }) && len(in.Maps) < maxElements {
 			in.Maps = append(in.Maps, e)
@@ -164,6 +184,11 @@ func (in *Input) insert(from *Input) {
 	for _, v := range from.Globals {
 		if !slices.ContainsFunc(in.Globals, func(o Variable) bool { return o.Name == v.Name }) && len(in.Globals) < maxNumbers {
 			in.Globals = append(in.Globals, v)
+		}
+	}
+	for _, t := range from.Texts {
+		if !slices.ContainsFunc(in.Texts, func(o Text) bool { return o.Name == t.Name }) && len(in.Texts) < maxNumbers {
+			in.Texts = append(in.Texts, t)
 		}
 	}
 	for _, n := range from.Fields {
@@ -185,6 +210,20 @@ func setNumber(list []Number, name string, v uint64) []Number {
 		return list
 	}
 	return append(list, Number{name, v})
+}
+
+// setText sets a string by name.
+func setText(list []Text, name, v string) []Text {
+	for i := range list {
+		if list[i].Name == name {
+			list[i].Value = v
+			return list
+		}
+	}
+	if len(list) >= maxNumbers {
+		return list
+	}
+	return append(list, Text{name, v})
 }
 
 // setElement sets an element of a map.

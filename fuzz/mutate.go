@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -56,7 +57,7 @@ func (w *worker) change(in *Input) {
 	}
 	if vary[Time] {
 		options = append(options, option{1, func() {
-			e.After = []time.Duration{0, 1, time.Microsecond, time.Millisecond, time.Second, 5 * time.Second, time.Minute, time.Hour}[r.IntN(8)]
+			e.After = []time.Duration{0, 1, time.Microsecond, time.Millisecond, time.Second, 5 * time.Second, time.Minute, time.Hour, 20 * time.Hour}[r.IntN(9)]
 		}})
 	}
 	if len(options) == 0 {
@@ -90,13 +91,65 @@ func (w *worker) stateOptions(in *Input, e *Event) (out []option) {
 			in.Fields = setNumber(in.Fields, n.Name, n.fit(number(r, valueIn(in.Fields, n.Name, n.Value), f.space.values)))
 		}})
 	}
+	if f.opt.Vary[Kernel] && len(f.space.texts) > 0 {
+		out = append(out, option{2, func() {
+			t := f.space.texts[r.IntN(len(f.space.texts))]
+			was := t.Value
+			for _, x := range in.Texts {
+				if x.Name == t.Name {
+					was = x.Value
+				}
+			}
+			in.Texts = setText(in.Texts, t.Name, mutateText(r, was, t.most))
+		}})
+	}
 	if f.opt.Vary[Maps] && len(f.space.maps) > 0 {
 		out = append(out, option{4, func() { w.element(in, e) }})
 	}
 	if f.opt.Vary[Globals] && len(f.space.vars) > 0 {
 		out = append(out, option{1, func() { w.global(in) }})
 	}
+	if f.stateful.Load() {
+		out = append(out, option{1, func() { w.splice(in) }})
+	}
 	return out
+}
+
+// splice takes over the state of another input: what two inputs need one by one may be needed together.
+func (w *worker) splice(in *Input) {
+	f := w.f
+	f.mu.Lock()
+	from := f.corpus[w.rnd.IntN(len(f.corpus))].in
+	f.mu.Unlock()
+	if key := f.frozenKey(from); key != "" && key != f.frozenKey(in) && !f.mayOpen() {
+		return
+	}
+	in.adopt(from.clone())
+}
+
+// mutateText returns another string of at most most bytes: its length matters more than what is in it.
+func mutateText(r *rand.Rand, was string, most int) string {
+	letter := func() byte { return byte('a' + r.IntN(26)) }
+	b := []byte(was)
+	switch n := r.IntN(8); {
+	case n == 0:
+		return ""
+	case n < 3: // as long as there is room
+		for len(b) < most {
+			b = append(b, letter())
+		}
+		b = b[:most]
+	case n == 3 && len(b) > 0:
+		b = b[:r.IntN(len(b))]
+	case n < 6:
+		for range 1 + r.IntN(16) {
+			b = append(b, letter())
+		}
+		b = b[:min(len(b), most)]
+	case len(b) > 0:
+		b[r.IntN(len(b))] = []byte("/.-_ :%0A~")[r.IntN(10)]
+	}
+	return string(b)
 }
 
 func valueIn(list []Number, name string, or uint64) uint64 {
@@ -152,6 +205,9 @@ func (w *worker) element(in *Input, e *Event) {
 		if len(m.Value) > 0 {
 			mutateBytes(r, m.Value, f.space.values)
 		}
+		if b, ok := f.first.fast.Machine().MapByName(m.Map); ok {
+			f.fill(b.Spec().Type, m.Value)
+		}
 		return
 	case isArray(b.Spec().Type):
 		f.first.fast.Machine().Memory().ByteOrder().PutUint32(key, uint32(r.IntN(int(min(max(b.Spec().MaxEntries, 1), 1<<uint(r.IntN(9)))))))
@@ -167,6 +223,7 @@ func (w *worker) element(in *Input, e *Event) {
 			mutateBytes(r, value, f.space.values)
 		}
 	}
+	f.fill(b.Spec().Type, value)
 	in.setElement(def.Name, key, value)
 }
 
@@ -177,7 +234,7 @@ func (w *worker) global(in *Input) {
 	if !f.isInput(v.Name) {
 		return
 	}
-	if f.frozen[v.Name] && r.IntN(64) != 0 { // each needs machines of its own
+	if f.frozen[v.Name] && (!f.mayOpen() || r.IntN(frozenOptions) != 0) { // each needs machines of its own
 		return
 	}
 	b := slices.Clone([]byte(v.Value))
@@ -220,7 +277,10 @@ func (w *worker) events(in *Input) {
 func (w *worker) drop(in *Input) {
 	r := w.rnd
 	e := &in.Events[r.IntN(len(in.Events))]
-	switch n := r.IntN(5); {
+	switch n := r.IntN(6); {
+	case n == 5 && len(in.Texts) > 0:
+		i := r.IntN(len(in.Texts))
+		in.Texts = slices.Delete(in.Texts, i, i+1)
 	case n == 0 && len(in.Maps) > 0:
 		i := r.IntN(len(in.Maps))
 		in.Maps = slices.Delete(in.Maps, i, i+1)

@@ -43,6 +43,7 @@ func (r *reducer) reduce() {
 		}
 	})
 	r.without(len(r.best.Fields), func(in *Input, i int) { in.Fields = slices.Delete(in.Fields, i, i+1) })
+	r.without(len(r.best.Texts), func(in *Input, i int) { in.Texts = slices.Delete(in.Texts, i, i+1) })
 	for n := range r.best.Events {
 		r.attempt(func(in *Input) { in.Events[n].Packet = nil })
 		r.attempt(func(in *Input) { in.Events[n].Ctx = nil })

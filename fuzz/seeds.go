@@ -42,6 +42,14 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 	if f.file, err = scenario.Parse(path, text); err != nil {
 		return err
 	}
+	if f.opt.Text == nil { // what a default run does is no expectation of other inputs, and checking it takes time in each machine
+		for _, run := range root.Get("runs").Items {
+			run.Drop("expect")
+		}
+		if f.file, err = scenario.Parse(path, root.Print()); err != nil {
+			return err
+		}
+	}
 	for _, i := range f.file.Ignored {
 		f.opt.Ignore = append(f.opt.Ignore, i.Ignore)
 	}
@@ -54,6 +62,7 @@ type space struct {
 	maps    []*loader.Map
 	vars    []Variable // with their initial bytes
 	fields  []argument // of objects in the scenario
+	texts   []text     // likewise
 	values  []uint64   // constants of the programs
 	runs    map[string]*runSpace
 	shares  map[string][]string
@@ -92,7 +101,7 @@ func (f *Fuzzer) findSpace(s *side) space {
 			}
 		}
 	}
-	sp.fields = f.objectFields(s)
+	sp.fields, sp.texts = f.objectFields(s)
 	for _, name := range f.order {
 		sp.runs[name] = f.runSpace(s, s.runs[name])
 	}
@@ -107,10 +116,28 @@ func (f *Fuzzer) without() []string {
 // settable reports whether user space fills maps of a type with plain values.
 func settable(t uapi.MapType) bool {
 	switch t {
-	case uapi.MapTypeHash, uapi.MapTypeArray, uapi.MapTypeLRUHash, uapi.MapTypeLPMTrie, uapi.MapTypePercpuArray, uapi.MapTypePercpuHash, uapi.MapTypeDevmap, uapi.MapTypeDevmapHash:
+	case uapi.MapTypeHash, uapi.MapTypeArray, uapi.MapTypeLRUHash, uapi.MapTypeLPMTrie, uapi.MapTypePercpuArray, uapi.MapTypePercpuHash, uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap:
 		return true
 	}
 	return false
+}
+
+// targets reports whether the elements of a map are what packets are redirected to: a device or the length of a CPU's queue, and a program.
+func targets(t uapi.MapType) bool {
+	return t == uapi.MapTypeDevmap || t == uapi.MapTypeDevmapHash || t == uapi.MapTypeCpumap
+}
+
+// fill makes a value one that exists: a target is not 0, and there is no program behind it.
+func (f *Fuzzer) fill(t uapi.MapType, v []byte) {
+	if !targets(t) || len(v) < 4 {
+		return
+	}
+	clear(v[4:])
+	order := f.first.fast.Machine().Memory().ByteOrder()
+	const most = 255
+	if order.Uint32(v) == 0 || order.Uint32(v) > most {
+		order.PutUint32(v, 1+order.Uint32(v)%most)
+	}
 }
 
 // isPointer reports whether an argument of a hook is an address, by its type or, without types, by its value.
@@ -128,6 +155,12 @@ type argument struct {
 	bits int
 	// errno means that it is 0 or a negative error.
 	errno bool
+}
+
+// text is a string that is input.
+type text struct {
+	Text
+	most int // bytes without the NUL
 }
 
 // fit returns the value of the argument that is nearest to v in kind.
@@ -154,25 +187,46 @@ func find(list []argument, name string) *argument {
 	return nil
 }
 
-// objectFields are the numbers among the fields that the scenario sets.
-func (f *Fuzzer) objectFields(s *side) []argument {
-	var out []argument
+// objectFields are the numbers and the strings among the fields that the scenario sets.
+func (f *Fuzzer) objectFields(s *side) (out []argument, texts []text) {
 	for _, p := range f.file.Objects {
 		o := s.fast.Object(p.Key.Text)
 		if o == nil || p.Value.Kind != scenario.Mapping {
 			continue
 		}
 		for _, field := range p.Value.Pairs {
-			if v := field.Value; v.Kind != scenario.Scalar || v.Quoted || v.Tag != "" || len(v.Text) > 0 && v.Text[0] == '$' {
+			v, path := field.Value, strings.TrimPrefix(field.Key.Text, ".")
+			if v.Kind == scenario.Scalar && v.Quoted && v.Tag == "" {
+				if most := textRoom(o, path); most > 0 {
+					texts = append(texts, text{Text{p.Key.Text + "." + path, v.Text}, most})
+				}
 				continue
 			}
-			path := strings.TrimPrefix(field.Key.Text, ".")
+			if v.Kind != scenario.Scalar || v.Quoted || v.Tag != "" || len(v.Text) > 0 && v.Text[0] == '$' {
+				continue
+			}
 			if v, err := o.Uint(path); err == nil {
 				out = append(out, argument{Number: Number{p.Key.Text + "." + path, v}, bits: fieldBits(o, path)})
 			}
 		}
 	}
-	return out
+	return out, texts
+}
+
+// textRoom is how long a string a field may have: an array of characters has its size, a pointer leads to as many as names of the kernel have.
+func textRoom(o *kernel.Object, path string) int {
+	f, _, err := o.Peek(path)
+	if err != nil || f.Spec == nil {
+		return 0
+	}
+	const longest = 255
+	switch t := f.Spec.SkipMods(f.Type); {
+	case t.Kind == btf.KindPtr:
+		return longest
+	case t.Kind == btf.KindArray && f.Size > 1:
+		return int(min(f.Size-1, longest))
+	}
+	return 0
 }
 
 // runSpace looks at the context of a run.
@@ -289,5 +343,5 @@ func (s *side) initial(b maps.Map) []maps.Entry {
 
 // isArray reports whether the keys of a map are numbers below its size.
 func isArray(t uapi.MapType) bool {
-	return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray || t == uapi.MapTypeDevmap
+	return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray || t == uapi.MapTypeDevmap || t == uapi.MapTypeCpumap
 }

@@ -155,6 +155,14 @@ func (s *side) loopFor(ctx context.Context, run *scenario.Run, in *Input) (*mach
 	return l, l.Warm(ctx)
 }
 
+// edgeOf is a branch of the side's build.
+func (s *side) edgeOf(e edge) edge {
+	if s.name != "" {
+		e.prog = s.name + "\x00" + e.prog // no program has such a name
+	}
+	return e
+}
+
 // linked is the object on the side's kernel.
 func (s *side) linked() *loader.Linked { return s.whole.Machine().Linked() }
 
@@ -275,6 +283,11 @@ func (s *side) state(r *scenario.Runner, in *Input) {
 			_ = m.WriteVariable(g.Name, g.Value)
 		}
 	}
+	for _, t := range in.Texts {
+		if o, path := s.field(r, t.Name); o != nil {
+			_ = o.Set(path, t.Value)
+		}
+	}
 	for _, n := range in.Fields {
 		if o, path := s.field(r, n.Name); o != nil {
 			_ = o.SetUint(path, n.Value)
@@ -298,6 +311,8 @@ type record struct {
 	edges    []edge
 	problems []problem
 	insns    uint64
+	// elsewhere means that what the object is compared with reached something new.
+	elsewhere bool
 }
 
 // problem is a finding, before it is confirmed.

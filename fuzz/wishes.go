@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
@@ -39,26 +40,34 @@ func (w *worker) explore(ctx context.Context, e *entry) error {
 	for at := range in.Events {
 		cut := in.clone()
 		cut.Events = cut.Events[:at+1]
-		took, err := w.comparisons(ctx, list[0], cut)
-		if err != nil {
+		for _, s := range list {
+			if err := w.exploreAt(ctx, e, s, cut, in.Events[at+1:]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// exploreAt tries inputs with which the comparisons of the last event of an input, as one build makes them, go the other way. rest follows it.
+func (w *worker) exploreAt(ctx context.Context, e *entry, s *side, cut *Input, rest []Event) error {
+	took, err := w.comparisons(ctx, s, cut)
+	if err != nil {
+		return err
+	}
+	for _, c := range w.wishes(s, cut, took) {
+		next, err := w.attempt(ctx, s, cut, rest, c)
+		if err != nil || next == nil {
 			return err
 		}
-		tries := w.wishes(list[0], cut, took)
-		rest := in.Events[at+1:]
-		for _, c := range tries {
-			next, err := w.attempt(ctx, list[0], cut, rest, c)
-			if err != nil || next == nil {
-				return err
-			}
-			if c.kind != makes {
-				continue
-			}
-			w.f.mu.Lock()
-			e.asks = true
-			w.f.mu.Unlock()
-			if err := w.ask(ctx, next, rest, took); err != nil {
-				return err
-			}
+		if c.kind != makes || s.name != "" {
+			continue
+		}
+		w.f.mu.Lock()
+		e.asks = true
+		w.f.mu.Unlock()
+		if err := w.ask(ctx, next, rest, took); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -162,7 +171,7 @@ func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []c
 	f := w.f
 	var out []change
 	for _, cmp := range comparisons {
-		want := edge{cmp.Program.Name, cmp.PC, !cmp.Taken}
+		want := s.edgeOf(edge{cmp.Program.Name, cmp.PC, !cmp.Taken})
 		f.mu.Lock()
 		known := f.reached[want]
 		f.mu.Unlock()
@@ -289,6 +298,9 @@ func (f *Fuzzer) varied(sp spot) bool {
 	return sp.part != User && f.opt.Vary[sp.part]
 }
 
+// clocks are the helpers that tell the time, which all advance together.
+var clocks = map[string]bool{"bpf_ktime_get_ns": true, "bpf_ktime_get_boot_ns": true, "bpf_ktime_get_coarse_ns": true, "bpf_ktime_get_tai_ns": true}
+
 // locate finds the input that a comparison's operand came from. The machine is as the run left it.
 func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 	m := s.whole.Machine()
@@ -296,6 +308,9 @@ func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 	case search.Result:
 		if w.Map != 0 {
 			return s.found(w)
+		}
+		if clocks[w.Helper] {
+			return spot{part: Time, name: w.Helper, text: w.Helper + "()"}, true
 		}
 		return spot{part: Helpers, name: w.Helper, text: w.Helper + "()"}, true
 	case search.Element:
@@ -337,7 +352,7 @@ func (s *side) found(w search.Wish) (spot, bool) {
 	m := s.whole.Machine()
 	for _, def := range m.Linked().Maps {
 		if b, ok := m.Map(def); ok && b.Addr() == w.Map {
-			if isArray(b.Spec().Type) {
+			if isArray(b.Spec().Type) && !targets(b.Spec().Type) {
 				return spot{part: User, fixed: true, text: "an element that " + def.Name + " lacks, and arrays have all below their size"}, true
 			}
 			return spot{part: User, fixed: true, text: "no element with that key in " + def.Name}, true
@@ -563,6 +578,10 @@ func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
 		e.Args = setNumber(e.Args, sp.name, v)
 	case Helpers:
 		e.setAnswer(Answer{Helper: sp.name, Returns: []uint64{w.Value}})
+	case Time: // it passes before the event, and never goes back
+		if d := time.Duration(w.Value - w.Was); d > 0 && d <= maxAfter-e.After {
+			e.After += d
+		}
 	case Kernel:
 		in.Fields = setNumber(in.Fields, sp.name, w.Value)
 	case Maps:
@@ -592,6 +611,9 @@ func (f *Fuzzer) grantElement(s *side, in *Input, sp spot, bytes []byte) {
 	}
 	if sp.off >= 0 && sp.off+len(bytes) <= len(v) {
 		copy(v[sp.off:], bytes)
+	}
+	if b, ok := s.whole.Machine().MapByName(sp.name); ok {
+		f.fill(b.Spec().Type, v)
 	}
 	in.setElement(sp.name, sp.key, v)
 }

@@ -58,28 +58,83 @@ func (w *worker) close() {
 }
 
 // most machines with other read-only variables that a worker keeps.
-const mostBenches = 3
+const mostBenches = 6
 
-// sides returns the machines for an input: the object's own first, then those it is compared with.
-func (w *worker) sides(in *Input) ([]*side, error) {
-	f := w.f
+// Opening a machine takes as long as some hundred runs. A search opens some at once; then there is one more for so many runs, and inputs that
+// need another one wait.
+const (
+	firstBenches  = 24
+	runsPerBench  = 400
+	mostDeferred  = 512
+	frozenOptions = 16 // one of so many changes of a read-only variable is made
+)
+
+// mayOpen reports whether there may be a machine for other constants.
+func (f *Fuzzer) mayOpen() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.opened < firstBenches+f.runs.Load()/runsPerBench
+}
+
+// frozenKey is the text of the read-only variables of an input, empty for those of the scenario.
+func (f *Fuzzer) frozenKey(in *Input) string {
 	var frozen []string
 	for _, g := range in.Globals {
 		if f.frozen[g.Name] {
 			frozen = append(frozen, g.Name+"="+string(g.Value))
 		}
 	}
-	if len(frozen) == 0 && w.main != nil && len(w.others) == len(f.opt.Others) {
+	sort.Strings(frozen)
+	return strings.Join(frozen, "\x00")
+}
+
+// wait puts an input aside if it needs a machine that there may not be yet.
+func (w *worker) wait(in *Input) bool {
+	f := w.f
+	key := f.frozenKey(in)
+	if key == "" || w.bench[key] != nil || f.mayOpen() {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.later) < mostDeferred {
+		f.later = append(f.later, in)
+	}
+	return true
+}
+
+// resume returns an input that waited, if there may be a machine for it.
+func (w *worker) resume() *Input {
+	f := w.f
+	if !f.mayOpen() {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.later) == 0 {
+		return nil
+	}
+	in := f.later[0]
+	f.later = f.later[1:]
+	return in
+}
+
+// sides returns the machines for an input: the object's own first, then those it is compared with.
+func (w *worker) sides(in *Input) ([]*side, error) {
+	f := w.f
+	key := f.frozenKey(in)
+	if key == "" && w.main != nil && len(w.others) == len(f.opt.Others) {
 		return append([]*side{w.main}, w.others...), nil
 	}
-	sort.Strings(frozen)
-	key := strings.Join(frozen, "\x00")
 	if list := w.bench[key]; list != nil {
 		w.recent = append(slices.DeleteFunc(w.recent, func(s string) bool { return s == key }), key)
 		return list, nil
 	}
 	file := f.file
-	if len(frozen) > 0 {
+	if key != "" {
+		f.mu.Lock()
+		f.opened++
+		f.mu.Unlock()
 		var err error
 		if file, err = f.fileWith(in.Globals); err != nil {
 			return nil, err
@@ -100,7 +155,7 @@ func (w *worker) sides(in *Input) ([]*side, error) {
 		}
 		list = append(list, s)
 	}
-	if len(frozen) == 0 {
+	if key == "" {
 		if w.main != nil {
 			own.close()
 			list[0] = w.main
@@ -137,6 +192,12 @@ func (f *Fuzzer) fileWith(globals []Variable) (*scenario.File, error) {
 func (w *worker) work(ctx context.Context) error {
 	f := w.f
 	for ctx.Err() == nil && !f.spent() {
+		if in := w.resume(); in != nil {
+			if err := w.try(ctx, in); err != nil {
+				return w.ended(ctx, err)
+			}
+			continue
+		}
 		e, explore := w.pick()
 		if e == nil {
 			if err := w.try(ctx, &Input{Events: []Event{{Run: f.order[w.rnd.IntN(len(f.order))]}}}); err != nil {
@@ -233,6 +294,9 @@ func (w *worker) try(ctx context.Context, in *Input) (err error) {
 			err = &PanicError{in.encode(), v, debug.Stack()}
 		}
 	}()
+	if w.wait(in) {
+		return nil
+	}
 	list, err := w.sides(in)
 	if err != nil {
 		var wrong *scenario.Error
@@ -284,8 +348,11 @@ func (w *worker) judge(ctx context.Context, in *Input, rec *record) error {
 			return nil // what programs write comes from events
 		}
 	}
-	if fresh := f.learn(rec); len(fresh) > 0 {
-		small, err := w.small(ctx, in, fresh)
+	if fresh := f.learn(rec); len(fresh) > 0 || rec.elsewhere {
+		small, err := in, error(nil)
+		if len(fresh) > 0 && !rec.elsewhere {
+			small, err = w.small(ctx, in, fresh)
+		}
 		f.keep(small, fresh, rec.insns) // also when there was no time to make it small
 		if err != nil {
 			return err
@@ -306,6 +373,7 @@ func (w *worker) compare(ctx context.Context, in *Input, rec *record, sides []*s
 		if err != nil {
 			return err
 		}
+		rec.elsewhere = w.f.learnOther(o, other) || rec.elsewhere
 		for i := range min(len(rec.results), len(other.results)) {
 			if text := differ.Between(differ.Run{Result: rec.results[i], Linked: sides[0].linked()}, differ.Run{Result: other.results[i], Linked: o.linked()}); text != "" {
 				rec.problems = append(rec.problems, problem{

@@ -40,16 +40,24 @@ func (f *Fuzzer) newDraft(dir string, in *Input) *draft {
 		}
 		d.root.Child("maps").Child(e.Map).PutKey(r.KeyNode(e.Map, e.Key), r.ValueNode(e.Map, e.Value))
 	}
+	for _, t := range in.Texts {
+		d.field(t.Name, scenario.Quote(t.Value))
+	}
 	for _, n := range in.Fields {
-		object, path, _ := strings.Cut(n.Name, ".")
-		if o := d.root.Get("objects").Get(object); o != nil {
-			if path == "type" || path == "like" {
-				path = "." + path // a field, not the key with that name
-			}
-			o.Put(path, scenario.Word(fmt.Sprint(n.Value)))
-		}
+		d.field(n.Name, scenario.Word(fmt.Sprint(n.Value)))
 	}
 	return d
+}
+
+// field sets a field OBJECT.path.
+func (d *draft) field(name string, value *scenario.Node) {
+	object, path, _ := strings.Cut(name, ".")
+	if o := d.root.Get("objects").Get(object); o != nil {
+		if path == "type" || path == "like" {
+			path = "." + path // a field, not the key with that name
+		}
+		o.Put(path, value)
+	}
 }
 
 // objectFrom is the path of the object's file from a directory.

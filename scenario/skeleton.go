@@ -74,6 +74,7 @@ type skeleton struct {
 	// reach makes runs with changed inputs; given is what they need.
 	reach bool
 	given reachedInput
+	keys  keyWords // of the last run
 	// sequence holds the runs of entry and return programs, which share a machine.
 	sequence []string
 }
@@ -88,14 +89,8 @@ func (s *skeleton) text() []byte {
 		b.WriteString("objects:\n")
 	}
 	for _, o := range s.g.sketches {
-		fmt.Fprintf(&b, "  # read by %s\n  %s:\n    type: %s\n", visible.Text(strings.Join(o.used, ", ")), o.name, o.typ)
-		for _, path := range o.order {
-			key := path
-			if path == "type" || path == "like" {
-				key = "." + path // a field, not the key with that name
-			}
-			fmt.Fprintf(&b, "    %s: %s\n", yamlKey(key), o.fields[path])
-		}
+		fmt.Fprintf(&b, "  # read by %s\n  %s:\n", visible.Text(strings.Join(o.used, ", ")), o.name)
+		o.write(&b)
 	}
 	s.given.write(&b)
 	if s.ran == 0 {
@@ -162,7 +157,11 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, ch
 	}
 	keys := s.keyAddresses(res, changed)
 	for _, a := range args {
-		if a.Object != nil && (read[a.Object] || slices.Contains(keys, a.Object.Addr())) {
+		switch {
+		case a.Object == nil:
+		case slices.Contains(keys, a.Object.Addr()) || s.keys.has(a.Object.Addr()):
+			s.g.sameKey(a.Object, prog)
+		case read[a.Object]:
 			s.g.object(a.Object, prog)
 		}
 	}

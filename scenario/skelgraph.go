@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +17,33 @@ type sketch struct {
 	fields    map[string]string // path -> value
 	order     []string
 	used      []string // names of the programs that read it
+	keyed     bool     // its address was a key, or in one
+	// outer is the type of the storage that the object is the beginning of, such as tcp_sock for a sock, and inner the path of the object in it.
+	// beyond has the fields that programs read in terms of that type; none if they read the object alone.
+	outer, inner string
+	beyond       map[string]string
+	beyondOrder  []string
+}
+
+// write writes the type and the fields.
+func (s *sketch) write(b *bytes.Buffer) {
+	typ, prefix := s.typ, ""
+	if len(s.beyond) > 0 {
+		typ, prefix = s.outer, s.inner+"."
+	}
+	fmt.Fprintf(b, "    type: %s\n", typ)
+	line := func(key, value string) {
+		if key == "type" || key == "like" {
+			key = "." + key // a field, not the key with that name
+		}
+		fmt.Fprintf(b, "    %s: %s\n", yamlKey(key), value)
+	}
+	for _, path := range s.order {
+		line(prefix+path, s.fields[path])
+	}
+	for _, path := range s.beyondOrder {
+		line(path, s.beyond[path])
+	}
 }
 
 // graph collects the objects that programs read, each once under a unique name, with pointers as references between them.
@@ -43,7 +72,8 @@ func (g *graph) object(o *kernel.Object, prog string) *sketch {
 	for n := 2; ; n++ {
 		s := g.names[name]
 		if s == nil {
-			s = &sketch{name: name, typ: typ, fields: map[string]string{}}
+			s = &sketch{name: name, typ: typ, fields: map[string]string{}, beyond: map[string]string{}}
+			s.outer, s.inner = outerOf(o)
 			g.names[name] = s
 			g.sketches = append(g.sketches, s)
 		} else if s.typ != typ || g.taken(s, o) {
@@ -55,6 +85,21 @@ func (g *graph) object(o *kernel.Object, prog string) *sketch {
 			s.used = append(s.used, prog)
 		}
 		return s
+	}
+}
+
+// sameKey makes an object one that keys of another program were about, whatever the arguments are called: what one program stores, the other finds.
+func (g *graph) sameKey(o *kernel.Object, prog string) {
+	if g.byObject[o] == nil {
+		for _, s := range g.sketches {
+			if s.keyed && s.typ == o.TypeName() && !g.taken(s, o) {
+				g.byObject[o] = s
+				break
+			}
+		}
+	}
+	if s := g.object(o, prog); s != nil {
+		s.keyed = true
 	}
 }
 
@@ -110,6 +155,71 @@ func (g *graph) note(o *kernel.Object, path, prog string) {
 	if value, ok := g.value(o, path, prog); ok {
 		s.fields[path] = value
 		s.order = append(s.order, path)
+		return
+	}
+	for _, member := range wholeStruct(o, path) {
+		g.note(o, member, prog)
+	}
+}
+
+// mostMembers limits the members of a struct that is copied as a whole and written one by one.
+const mostMembers = 12
+
+// wholeStruct returns the paths of the members of a struct, nil for another field. Programs copy small structs with a name or an address in them.
+func wholeStruct(o *kernel.Object, path string) (out []string) {
+	f, _, err := o.Peek(path)
+	if err != nil || f.Spec == nil || f.BitSize != 0 {
+		return nil
+	}
+	t := f.Spec.SkipMods(f.Type)
+	if t.Kind != btf.KindStruct || len(t.Members) > mostMembers {
+		return nil
+	}
+	for _, m := range t.Members {
+		if m.Name != "" {
+			out = append(out, path+"."+m.Name)
+		}
+	}
+	return out
+}
+
+// outerOf returns the type that an object is the beginning of, and its path there; both are empty if it is all of its storage.
+func outerOf(o *kernel.Object) (outer, inner string) {
+	face, storage := o.Face(), o.Storage()
+	if face == nil || storage == nil || o.Addr() != o.Base() || o.Count() > 1 {
+		return "", ""
+	}
+	spec, t := storage.Spec, storage.Type
+	for t.ID != face.Type.ID {
+		if t.Kind != btf.KindStruct || len(t.Members) == 0 || t.Members[0].Name == "" || spec != face.Spec {
+			return "", ""
+		}
+		if inner != "" {
+			inner += "."
+		}
+		inner += t.Members[0].Name
+		t = spec.SkipMods(t.Members[0].Type)
+	}
+	return storage.Name, inner
+}
+
+// noteBeyond adds a field of the storage that an object is the beginning of.
+func (g *graph) noteBeyond(o *kernel.Object, path, prog string) {
+	s := g.object(o, prog)
+	if s == nil || s.outer == "" || s.outer != o.Storage().Name || s.beyond[path] != "" {
+		return
+	}
+	f, data, ok := o.PeekStorage(path)
+	if !ok || f.Spec == nil {
+		return
+	}
+	if k := f.Spec.SkipMods(f.Type).Kind; k == btf.KindPtr || k == btf.KindStruct || k == btf.KindUnion {
+		return
+	}
+	v, err := f.Spec.DecodeField(btf.Field{Type: f.Type, BitOffset: uint32(f.BitOff), BitSize: f.BitSize}, data)
+	if text := yamlValue(v); err == nil && !strings.Contains(text, "!any") {
+		s.beyond[path] = text
+		s.beyondOrder = append(s.beyondOrder, path)
 	}
 }
 
@@ -153,6 +263,10 @@ func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
 		return yamlString(text), err == nil
 	}
 	if v, err := o.Uint(path); err != nil || v != to.Addr() {
+		if o.LeadsToText(path) { // a name that is stored there
+			text, err := o.String(path)
+			return yamlString(text), err == nil
+		}
 		return "", false // a pointer into the middle of an object
 	}
 	s := g.object(to, prog)
@@ -166,6 +280,11 @@ func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
 func (g *graph) reads(prog string, res *machine.Result) {
 	for i := range res.Reads {
 		a := &res.Reads[i]
+		if a.Path != "" && a.Type != a.Object.TypeName() && a.Object.Storage() != nil && a.Type == a.Object.Storage().Name {
+			for path := range strings.SplitSeq(a.Path, ",") {
+				g.noteBeyond(a.Object, path, prog)
+			}
+		}
 		if a.Path == "" || a.Type != a.Object.TypeName() {
 			continue
 		}

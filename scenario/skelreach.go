@@ -75,9 +75,11 @@ func (r *reachedInput) write(b *bytes.Buffer) {
 // perform makes the run that a skeleton describes.
 func (s *skeleton) perform(ctx context.Context, name string) (*search.Found, error) {
 	if s.reach {
+		s.keys = keyWords{}
 		return search.Furthest(ctx, s.m, name, machine.Input{}, search.Options{})
 	}
-	res, err := s.m.Run(ctx, name, machine.Input{})
+	s.keys = keyWords{m: s.m, words: map[uint64]bool{}}
+	res, err := s.m.Run(ctx, name, machine.Input{Trace: &s.keys})
 	return &search.Found{Result: res}, err
 }
 

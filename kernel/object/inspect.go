@@ -26,6 +26,31 @@ func (o *Object) Peek(path string) (Field, []byte, error) {
 	return f, data, nil
 }
 
+// PeekStorage is Peek for a path of the storage that the object is a part of, without pointers on the way; false if there is no such field.
+func (o *Object) PeekStorage(path string) (Field, []byte, bool) {
+	if o.layout == nil {
+		return Field{}, nil, false
+	}
+	f, rest, err := o.layout.Place(path)
+	if err != nil || rest != "" || f.Off+f.Size > o.size {
+		return Field{}, nil, false
+	}
+	data := slices.Clone(o.Present(f.Off, f.Size))
+	f.BitOff -= min(f.Off*8, f.BitOff)
+	f.Off = 0
+	return f, data, true
+}
+
+// LeadsToText reports whether a field is a pointer to characters.
+func (o *Object) LeadsToText(path string) bool {
+	f, _, err := o.Peek(path)
+	if err != nil || f.Spec == nil {
+		return false
+	}
+	to := Target(f.Spec, f.Type)
+	return to.Type != nil && isChar(f.Spec, to.Type.ID)
+}
+
 // FieldAddr returns the address of a field, creating objects for pointers on the path that are not set.
 func (o *Object) FieldAddr(path string) (uint64, error) {
 	at, f, err := o.find(path, true, Given)

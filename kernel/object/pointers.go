@@ -11,7 +11,7 @@ const (
 	OpaqueSize   = 256  // behind void * and pointers to types the BTF does not define
 	scalarElems  = 8    // elements behind a pointer to a number
 	PointerElems = 4    // elements behind a pointer to pointers
-	stringRoom   = 4096 // at least, after char *: tools copy names by the size of their own buffers
+	stringRoom   = 4096 // at least, after char * that may be a buffer: programs read as much of it as another argument says
 )
 
 // Pointee describes what a pointer type points to.
@@ -194,9 +194,26 @@ func (o *Object) Chain(name string) int {
 	return n
 }
 
+// isName reports whether a pointer of a role is to a name, which ends at its NUL: what is after it belongs to somebody else. Others may be buffers.
+func isName(role string) bool {
+	if i := strings.LastIndexByte(role, '.'); i >= 0 {
+		role = role[i+1:]
+	}
+	for _, word := range []string{"name", "path", "label", "title"} {
+		if strings.HasSuffix(role, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // newString creates a NUL-terminated string in kernel memory.
 func (s *Space) newString(role, text string, from *Object) (*Object, error) {
-	o := &Object{k: s, role: role, count: 1, size: max(uint64(len(text))+1, stringRoom), parent: from, char: true, frozen: true}
+	size := uint64(len(text)) + 1
+	if !isName(role) {
+		size = max(size, stringRoom)
+	}
+	o := &Object{k: s, role: role, count: 1, size: size, parent: from, char: true, frozen: true}
 	if err := s.place(o); err != nil {
 		return nil, err
 	}
