@@ -124,7 +124,7 @@ browser-test: site build
 # Packages whose results may depend on the processor, as WebAssembly under node.
 wasm-test:
 	GOOS=js GOARCH=wasm $(GO) test -short -exec "$$($(GO) env GOROOT)/lib/wasm/go_js_wasm_exec" ./vm ./maps ./corerelo ./conformance/isa
-	$(GO) test -count=1 ./cmd/bpfrun-wasm
+	BPFRUN_LONG=1 $(GO) test -count=1 ./cmd/bpfrun-wasm
 
 clean:
 	rm -f bpfrun

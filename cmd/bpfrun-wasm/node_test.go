@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/testsize"
 	"github.com/bpfrun/bpfrun/play"
 )
 
@@ -35,8 +36,8 @@ func inNode(t *testing.T, messages [][]byte) [][]byte {
 	if err != nil {
 		t.Skip("node is not installed (apt-get install nodejs): wasm is not run")
 	}
-	if testing.Short() {
-		t.Skip("everything would be compiled for wasm, which takes a minute")
+	if !testsize.Long() {
+		t.Skip("everything would be compiled for wasm, which takes a minute: make wasm-test does")
 	}
 	wasm := filepath.Join(t.TempDir(), "bpfrun.wasm")
 	build := exec.Command("go", "build", "-o", wasm, ".")
