@@ -12,7 +12,11 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/russross/blackfriday/v2"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
 )
 
 // repository is where links of the documentation lead that are not to one of its pages.
@@ -37,15 +41,27 @@ func documentation() (map[string][]byte, error) {
 	var all []section
 	var titles strings.Builder
 	for _, file := range append([]string{"README.md", "CONFORMANCE.md", "BENCHMARKS.md", "ARCHITECTURE.md"}, names...) {
-		text, err := os.ReadFile(file)
+		source, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
 		name := pageOf(file)
-		title, body, sections := render(filepath.ToSlash(file), text)
+		title, body, sections, err := render(filepath.ToSlash(file), source)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
 		out["docs/"+name] = page(title, body)
 		fmt.Fprintf(&titles, "<li><a href=\"%s\">%s</a></li>\n", name, html.EscapeString(title))
 		all = append(all, sections...)
+	}
+	images, err := filepath.Glob("docs/images/*")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range images {
+		if out[filepath.ToSlash(file)], err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
 	}
 	if out["docs/search.json"], err = json.Marshal(all); err != nil {
 		return nil, err
@@ -83,20 +99,29 @@ func page(title, body string) []byte {
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
+// markdown reads and writes the dialect of the pages: tables, and headings with ids. HTML in pages is left out.
+var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+
 // render turns Markdown into HTML, and returns its title and sections.
-func render(file string, text []byte) (title, body string, sections []section) {
-	md := blackfriday.New(blackfriday.WithExtensions(blackfriday.CommonExtensions | blackfriday.AutoHeadingIDs))
-	tree := md.Parse(text)
-	tree.Walk(func(n *blackfriday.Node, entering bool) blackfriday.WalkStatus {
-		if entering && n.Type == blackfriday.Link {
-			n.Destination = []byte(relink(file, string(n.Destination)))
+func render(file string, source []byte) (title, body string, sections []section, err error) {
+	tree := markdown.Parser().Parse(text.NewReader(source))
+	err = ast.Walk(tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n := n.(type) {
+		case *ast.Link:
+			if entering {
+				n.Destination = []byte(relink(file, string(n.Destination)))
+			}
+		case *ast.Image:
+			if entering {
+				n.Destination = []byte(strings.TrimPrefix(path.Join(path.Dir(file), string(n.Destination)), "docs/"))
+			}
 		}
-		return blackfriday.GoToNext
+		return ast.WalkContinue, nil
 	})
-	r := blackfriday.NewHTMLRenderer(blackfriday.HTMLRendererParameters{Flags: blackfriday.SkipHTML})
-	var b bytes.Buffer
-	r.RenderHeader(&b, tree)
-	var part bytes.Buffer
+	if err != nil {
+		return "", "", nil, err
+	}
+	var b, part bytes.Buffer
 	finish := func() {
 		if len(sections) > 0 {
 			last := &sections[len(sections)-1]
@@ -104,24 +129,28 @@ func render(file string, text []byte) (title, body string, sections []section) {
 		}
 		part.Reset()
 	}
-	for n := tree.FirstChild; n != nil; n = n.Next {
+	for n := tree.FirstChild(); n != nil; n = n.NextSibling() {
 		var one bytes.Buffer
-		n.Walk(func(n *blackfriday.Node, entering bool) blackfriday.WalkStatus {
-			return r.RenderNode(&one, n, entering)
-		})
-		if n.Type == blackfriday.Heading {
+		if err := markdown.Renderer().Render(&one, source, n); err != nil {
+			return "", "", nil, err
+		}
+		if h, ok := n.(*ast.Heading); ok {
 			finish()
 			heading := strings.TrimSpace(html.UnescapeString(tags.ReplaceAllString(one.String(), "")))
 			if title == "" {
 				title = heading
 			}
-			sections = append(sections, section{Page: pageOf(file), Title: title, Anchor: n.HeadingID, Heading: heading})
+			anchor := ""
+			if id, ok := h.AttributeString("id"); ok {
+				anchor = string(id.([]byte))
+			}
+			sections = append(sections, section{Page: pageOf(file), Title: title, Anchor: anchor, Heading: heading})
 		}
 		b.Write(one.Bytes())
 		part.Write(one.Bytes())
 	}
 	finish()
-	return title, b.String(), sections
+	return title, b.String(), sections, nil
 }
 
 // relink returns what a link in a file of the repository is on the site.

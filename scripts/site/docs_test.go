@@ -40,12 +40,22 @@ func TestDocumentation(t *testing.T) {
 			ids[path.Base(name)+"#"+m[1]] = true
 		}
 	}
+	image := regexp.MustCompile(`<img src="([^"]*)"`)
+	shown := 0
+	for name, text := range pages {
+		for _, m := range image.FindAllStringSubmatch(string(text), -1) {
+			shown++
+			assert.Contains(t, pages, "docs/"+m[1], "an image of %s", name)
+		}
+	}
+	assert.Positive(t, shown)
 	link := regexp.MustCompile(`href="([^":]*\.html)(#[^"]*)?"`)
 	checked := 0
 	for name, text := range pages {
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			checked++
 			assert.Contains(t, pages, "docs/"+m[1], "a link of %s", name)
+			assert.True(t, m[2] == "" || ids[m[1]+m[2]], "%s links to %s, where no heading has %s", name, m[1], m[2])
 		}
 		assert.NotContains(t, string(text), "<script>", name)
 	}
