@@ -4,60 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-
-	"github.com/google/pprof/profile"
 )
-
-// WritePprof writes profiles for go tool pprof: samples are instructions in their chain of calls, with how often they were processed and how
-// many states were kept.
-func WritePprof(w io.Writer, profiles []*Profile) error {
-	all := make([]*profile.Profile, len(profiles))
-	for i, r := range profiles {
-		all[i] = r.pprof()
-	}
-	out, err := profile.Merge(all)
-	if err != nil {
-		return err
-	}
-	return out.Write(w)
-}
-
-func (r *Profile) pprof() *profile.Profile {
-	out := &profile.Profile{
-		SampleType:        []*profile.ValueType{{Type: "instructions", Unit: "count"}, {Type: "states", Unit: "count"}},
-		DefaultSampleType: "instructions",
-		PeriodType:        &profile.ValueType{Type: "instructions", Unit: "count"},
-		Period:            1,
-	}
-	mapping := &profile.Mapping{ID: 1, File: r.Program, Limit: uint64(len(r.costs.Insns)) + 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}
-	out.Mapping = []*profile.Mapping{mapping}
-	functions := map[string]*profile.Function{}
-	locations := map[int]*profile.Location{}
-	location := func(insn int) *profile.Location {
-		if l := locations[insn]; l != nil {
-			return l
-		}
-		at := r.place(insn)
-		fn := functions[at.Func]
-		if fn == nil {
-			fn = &profile.Function{ID: uint64(len(functions)) + 1, Name: at.Func, SystemName: at.Func, Filename: at.File, StartLine: int64(at.Line)}
-			functions[at.Func] = fn
-			out.Function = append(out.Function, fn)
-		}
-		l := &profile.Location{ID: uint64(len(locations)) + 1, Mapping: mapping, Address: uint64(insn) + 1, Line: []profile.Line{{Function: fn, Line: int64(at.Line)}}}
-		locations[insn] = l
-		out.Location = append(out.Location, l)
-		return l
-	}
-	r.eachSample(func(sites []int, insn, processed, states int) {
-		s := &profile.Sample{Value: []int64{int64(processed), int64(states)}, Location: []*profile.Location{location(insn)}}
-		for _, site := range sites {
-			s.Location = append(s.Location, location(site))
-		}
-		out.Sample = append(out.Sample, s)
-	})
-	return out
-}
 
 // eachSample calls f for every instruction in every chain of calls. sites are the slots of the calls, the innermost first.
 func (r *Profile) eachSample(f func(sites []int, insn, processed, states int)) {
