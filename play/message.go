@@ -138,7 +138,8 @@ func encode(a Answer) []byte {
 	return []byte(b.String())
 }
 
-// do does what a message asks for. After a panic, what was made for earlier steps is dropped.
+// do does what a message asks for. After a panic, what it may have left half done is dropped: the run that was stepped through and the opened
+// kernels, which are opened again.
 func (p *Player) do(ctx context.Context, m *Message) (result any, err error) {
 	answer := messages[m.Do]
 	if answer == nil {
@@ -146,7 +147,7 @@ func (p *Player) do(ctx context.Context, m *Message) (result any, err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			p.step = nil
+			p.step, p.targets = nil, nil
 			result, err = nil, &BugError{Do: m.Do, Value: r, Stack: string(debug.Stack())}
 		}
 	}()

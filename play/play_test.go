@@ -334,9 +334,11 @@ func TestTimeoutStopsAMessage(t *testing.T) {
 func TestPanicIsAnAnswer(t *testing.T) {
 	c := newClient(t, Config{Kernels: []Kernel{{Name: "broken", Open: func() (*loader.Target, error) { panic("a test") }}}})
 	o := c.open("xdp")
+	require.Nil(t, c.say(Message{Do: "run", Object: o.Object}, nil))
 	e := c.say(Message{Do: "run", Object: o.Object, Kernel: "broken"}, nil)
 	require.NotNil(t, e)
 	assert.Contains(t, e.Message, "bug in bpfrun")
+	assert.Empty(t, c.p.targets, "a panic may leave an opened kernel half changed")
 	require.Nil(t, c.say(Message{Do: "run", Object: o.Object}, nil))
 }
 

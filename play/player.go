@@ -20,7 +20,7 @@ const (
 	MaxMessage = 96 << 20 // bytes of a message: a kernel's types, in base64
 	maxObject  = 16 << 20 // bytes of an object
 	maxKernel  = 64 << 20 // bytes of a file with a kernel's types
-	maxName    = 200      // bytes of a name
+	maxName    = 255      // bytes of a name, as file systems have them
 	maxObjects = 8        // objects kept: the one used longest ago goes
 	maxKernels = 12       // kernels given by messages
 	maxLoaded  = 4        // kernels whose types are kept in memory

@@ -23,7 +23,9 @@ type Costs struct {
 	Apart []Apart
 
 	e        *explorer
-	call     int   // the current row of Calls
+	call     int // the current row of Calls
+	rows     map[callKey]int
+	room     int   // how many numbers rows of Calls may still have
 	segs     []seg // paths from a fork to their end, by their number
 	seg      int32
 	pending  []int32 // numbers of the queued ones, as in pool
@@ -108,6 +110,9 @@ type apartKey struct {
 	loop  bool
 }
 
+// callKey is what tells a row of Calls from others.
+type callKey struct{ parent, site, start int }
+
 // seg is a path from a fork (or the start of a function) to its end.
 type seg struct {
 	parent   int32
@@ -121,6 +126,9 @@ type seg struct {
 const (
 	// maxApart bounds how many pairs of states are compared for [Costs.Apart], which costs as much as the verification itself.
 	maxApart = 200000
+	// maxCallNumbers bounds what the rows of [Costs.Calls] take: a program may have as many chains of calls as calls are verified. What is called
+	// in further chains is counted without its callers.
+	maxCallNumbers = 1 << 24
 	// closest is how many kept states a state is compared with.
 	closest = 4
 	// soon is how many instructions a path processes at most that is said to be pruned at once.
@@ -129,7 +137,7 @@ const (
 
 // begin prepares the record of a verification, before the program is laid out.
 func (c *Costs) begin(e *explorer) {
-	*c = Costs{e: e, call: -1, Forks: map[int]*ForkCost{}, apart: map[apartKey]*Apart{}, Insns: make([]InsnCost, len(e.insns))}
+	*c = Costs{e: e, call: -1, rows: map[callKey]int{}, room: maxCallNumbers, Forks: map[int]*ForkCost{}, apart: map[apartKey]*Apart{}, Insns: make([]InsnCost, len(e.insns))}
 	next := e.o.onInsn
 	e.o.onInsn = func(p *position, pruned bool) {
 		c.insn(p, pruned)
@@ -210,13 +218,20 @@ func (c *Costs) is(row int, s *state, f int) bool {
 // child returns the row of a frame that row calls, and adds it if it is new.
 func (c *Costs) child(p *position, row int, f *frame) int {
 	sub := &p.subs[f.sub]
-	for i := row + 1; i < len(c.Calls); i++ {
-		if k := &c.Calls[i]; k.Parent == row && k.Site == f.callsite && k.Start == sub.start {
+	n := p.subs[f.sub+1].start - sub.start
+	key := callKey{row, f.callsite, sub.start}
+	if i, ok := c.rows[key]; ok {
+		return i
+	}
+	if 2*n > c.room {
+		key.parent, key.site = -1, -1
+		if i, ok := c.rows[key]; ok {
 			return i
 		}
 	}
-	n := p.subs[f.sub+1].start - sub.start
-	c.Calls = append(c.Calls, CallCost{Parent: row, Site: f.callsite, Start: sub.start, Name: sub.name, Global: sub.linkage == funcGlobal && f.sub > 0, Insns: make([]int, n), States: make([]int, n)})
+	c.room -= 2 * n
+	c.rows[key] = len(c.Calls)
+	c.Calls = append(c.Calls, CallCost{Parent: key.parent, Site: key.site, Start: sub.start, Name: sub.name, Global: sub.linkage == funcGlobal && f.sub > 0, Insns: make([]int, n), States: make([]int, n)})
 	return len(c.Calls) - 1
 }
 
@@ -292,7 +307,7 @@ func (c *Costs) end() {
 		}
 		return -1
 	})
-	c.e, c.segs, c.pending, c.apart = nil, nil, nil, nil
+	c.e, c.segs, c.pending, c.apart, c.rows = nil, nil, nil, nil, nil
 }
 
 // hot finds the hottest path.

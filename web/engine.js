@@ -37,7 +37,10 @@ export class WorkerEngine {
     this.ready = new Promise((resolve, reject) => {
       this.worker.onmessage = ({data}) => {
         if (data.ready) return resolve();
-        if (data.failed) return reject(new Error(data.failed));
+        if (data.failed) {
+          reject(new Error(data.failed));
+          return this.stop(); // the next message tries again
+        }
         if (data.gone) return this.stop(new Failure({message: `bpfrun stopped: ${data.gone}. It is started again for the next thing that you ask for.`}));
         const w = this.waiting.get(data.id);
         this.waiting.delete(data.id);

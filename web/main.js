@@ -25,7 +25,7 @@ function failed(error) {
 
 async function render() {
   const mine = ++turn;
-  const view = views[session.state.view] ? session.state.view : 'programs';
+  const view = Object.hasOwn(views, session.state.view ?? '') ? session.state.view : 'programs';
   for (const tab of document.querySelectorAll('[role=tab]')) {
     const on = tab.dataset.view === view;
     tab.setAttribute('aria-selected', on);
@@ -131,16 +131,30 @@ function listen() {
     $('drop').hidden = true;
     for (const file of e.dataTransfer.files) await dropped(file);
   });
-  addEventListener('popstate', async () => { await session.follow(state.read()); await render(); });
+  addEventListener('popstate', follow);
+}
+
+// follow shows what the URL says. If that is damaged, the page can still be used for something else.
+async function follow() {
+  turn++; // whatever is under way is not shown
+  try {
+    await session.follow(state.read());
+  } catch (e) {
+    main.replaceChildren(failed(new Error(`the address of the page is damaged: ${e.message}`)));
+    main.setAttribute('aria-busy', 'false');
+    say('');
+    fill();
+    return;
+  }
+  fill();
+  await render();
 }
 
 async function start() {
   session = new Session(await (await load('site.json')).json());
   $('links').replaceChildren(...[session.site.docs && h('a', {href: session.site.docs}, 'Documentation'), h('span', {class: 'mute'}, ` bpfrun ${session.site.version}`)].filter(Boolean));
-  await session.follow(state.read());
-  fill();
   listen();
-  await render();
+  await follow();
   if (session.site.engine === 'wasm' && 'serviceWorker' in navigator) await navigator.serviceWorker.register('sw.js').catch(() => {});
 }
 

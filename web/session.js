@@ -9,7 +9,8 @@ export const token = new URLSearchParams(location.search).get('token') ?? '';
 
 // load fetches a file of the site.
 export async function load(path) {
-  const response = await fetch(path, token ? {headers: {'X-Bpfrun-Token': token}} : {});
+  const url = path.split('/').map(encodeURIComponent).join('/'); // files of users have any names
+  const response = await fetch(url, token ? {headers: {'X-Bpfrun-Token': token}} : {});
   if (!response.ok) throw new Error(`${path}: ${response.status} ${response.statusText}`);
   return response;
 }
@@ -30,7 +31,7 @@ export class Session {
     this.packets = [];
   }
 
-  get limit() { return 1000 * Math.max(0.01, Number(this.state.limit) || seconds); }
+  get limit() { return 1000 * Math.min(3600, Math.max(0.01, Number(this.state.limit) || seconds)); }
   get kernel() { return this.kernelNames().includes(this.state.kernel) ? this.state.kernel : this.kernelNames()[0]; }
   get objectName() { return this.file?.name ?? this.example()?.file.split('/').pop() ?? ''; }
   get programs() { return this.info?.programs ?? []; }
@@ -119,13 +120,16 @@ export class Session {
   // open makes sure that the engine has the object.
   async open() {
     await this.begin();
-    if (this.object) return;
-    const example = this.example();
-    const file = this.file ?? {name: example.file.split('/').pop(), bytes: await bytesOf(example.file)};
-    const opened = await this.engine.call({do: 'open', name: file.name, data: base64(file.bytes)}, this.limit);
-    this.object = opened.object;
-    this.info = opened.info;
-    this.packets = opened.packets;
+    while (!this.object) {
+      const key = this.objectKey();
+      const example = this.example();
+      const file = this.file ?? {name: example.file.split('/').pop(), bytes: await bytesOf(example.file)};
+      const opened = await this.engine.call({do: 'open', name: file.name, data: base64(file.bytes)}, this.limit);
+      if (key !== this.objectKey()) continue; // another one was chosen meanwhile
+      this.object = opened.object;
+      this.info = opened.info;
+      this.packets = opened.packets;
+    }
   }
 
   // have makes sure that the engine has a kernel.

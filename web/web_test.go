@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path"
 	"regexp"
 	"strings"
@@ -60,4 +61,14 @@ func TestPageIsWhole(t *testing.T) {
 		}
 	}
 	assert.Greater(t, checked, 15)
+}
+
+// TestModules runs the tests of the modules that need no browser.
+func TestModules(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed (apt-get install nodejs): the modules are not run")
+	}
+	out, err := exec.Command(node, "--test", "test/units.test.mjs").CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }

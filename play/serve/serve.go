@@ -52,8 +52,9 @@ func New(player *play.Player, version string, open *Object, port int) (*Server, 
 	c := web.Config{Engine: "http", Version: version}
 	s := &Server{player: player, token: rand.Text(), secret: map[string][]byte{}}
 	if open != nil {
-		file := "object/" + open.Name
-		c.Open = &web.Example{Name: open.Name, Title: open.Name, File: file}
+		name := strings.ToValidUTF8(open.Name, "\uFFFD") // as JSON has it
+		file := "object/" + name
+		c.Open = &web.Example{Name: name, Title: name, File: file}
 		s.secret[file] = open.Data
 	}
 	files, err := web.Site(c)
@@ -117,7 +118,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ours reports whether a request is to this server by its own name, and not made by a page of another site.
 func (s *Server) ours(r *http.Request) bool {
 	_, port, err := net.SplitHostPort(s.ln.Addr().String())
-	if err != nil || r.Host != "127.0.0.1:"+port && r.Host != "localhost:"+port {
+	if err != nil || !own(r.Host, port) {
 		return false
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
@@ -125,6 +126,14 @@ func (s *Server) ours(r *http.Request) bool {
 	}
 	origins := r.Header.Values("Origin")
 	return len(origins) == 0 || len(origins) == 1 && origins[0] == "http://"+r.Host
+}
+
+// own reports whether a host is this machine by a name of its own, with the port unless it is the one that browsers leave out.
+func own(host, port string) bool {
+	if port == "80" && !strings.Contains(host, ":") {
+		host += ":80"
+	}
+	return host == "127.0.0.1:"+port || host == "localhost:"+port
 }
 
 // trusted reports whether a request has the token.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -121,6 +122,37 @@ func TestOthersAreRefused(t *testing.T) {
 		r.Header.Set("Origin", "http://"+r.Host)
 	})
 	assert.Equal(t, http.StatusOK, status, "localhost is this machine too")
+}
+
+// An object is served by whatever name its file has.
+func TestNamesOfObjects(t *testing.T) {
+	p := play.New(play.Config{})
+	t.Cleanup(p.Close)
+	for name, path := range map[string]string{"a b#c?d%e.o": "/object/a%20b%23c%3Fd%25e.o", "bad\xff.o": "/object/bad%EF%BF%BD.o", "<b>.o": "/object/%3Cb%3E.o"} {
+		s, err := New(p, "1", &Object{Name: name, Data: []byte("mine")}, 0)
+		require.NoError(t, err)
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = s.ln.Addr().String()
+		r.Header.Set(tokenHeader, s.token)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		assert.Equal(t, http.StatusOK, w.Code, name)
+		assert.Equal(t, "mine", w.Body.String(), name)
+		require.NoError(t, s.ln.Close())
+	}
+}
+
+// Browsers leave out the port of HTTP.
+func TestOwnNames(t *testing.T) {
+	for _, c := range []struct {
+		host, port string
+		own        bool
+	}{
+		{"127.0.0.1:80", "80", true}, {"127.0.0.1", "80", true}, {"localhost", "80", true}, {"evil.example", "80", false}, {"127.0.0.1:81", "80", false},
+		{"127.0.0.1", "8080", false}, {"127.0.0.1:8080", "8080", true}, {"[::1]", "80", false}, {"", "80", false},
+	} {
+		assert.Equal(t, c.own, own(c.host, c.port), "%s of %s", c.host, c.port)
+	}
 }
 
 // A message that is too large is refused while it arrives.

@@ -49,14 +49,29 @@ func (v Values) Holds(x uint64) bool {
 	return x >= v.Lo && x <= v.Hi && (x^v.Bits.Value)&^v.Bits.Mask == 0
 }
 
-// some returns a value, the preferred one if possible.
+// some returns a value, the preferred one if possible; false if there is none.
 func (v Values) some(preferred uint64) (uint64, bool) {
-	for _, x := range []uint64{preferred, v.Lo, v.Hi, v.Bits.Value, v.Lo&v.Bits.Mask | v.Bits.Value} {
-		if v.Holds(x) {
-			return x, true
-		}
+	if v.Holds(preferred) {
+		return preferred, true
 	}
-	return 0, false
+	return v.least()
+}
+
+// least returns the smallest value; false if no number in the range has the bits.
+func (v Values) least() (uint64, bool) {
+	x := v.Lo
+	if wrong := (x ^ v.Bits.Value) &^ v.Bits.Mask; wrong != 0 {
+		bit := uint64(1) << (bits.Len64(wrong) - 1) // the highest bit that Lo has otherwise
+		if v.Bits.Value&bit == 0 {                  // to clear it, the number must be larger above it
+			free := v.Bits.Mask &^ x &^ (bit | (bit - 1))
+			if free == 0 {
+				return 0, false
+			}
+			bit = free & -free
+		}
+		x = x&^(bit|(bit-1)) | bit | v.Bits.Value&(bit-1)
+	}
+	return x, x <= v.Hi
 }
 
 // Part is a set of configurations: values of some constants by their index, and any of the others.
@@ -137,6 +152,9 @@ func Explore(ctx context.Context, k *verifier.Kernel, p *verifier.Program, const
 	for len(todo) > 0 {
 		part := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		if empty(part) {
+			continue
+		}
 		if e.r.Passes >= passes || e.work >= maxWork {
 			e.r.Left++
 			continue
@@ -185,6 +203,16 @@ func Explore(ctx context.Context, k *verifier.Kernel, p *verifier.Program, const
 	return e.r, nil
 }
 
+// empty reports whether no configuration is in a part: ranges and bits are split apart from each other.
+func empty(part map[int]Values) bool {
+	for _, v := range part {
+		if _, ok := v.least(); !ok {
+			return true
+		}
+	}
+	return false
+}
+
 // reach narrows the instructions that some configuration reaches: for one constant after the other its values are separated wherever it is compared, so
 // that what it decides in two places is decided alike.
 func (e *explorer) reach(passes int) error {
@@ -194,11 +222,12 @@ func (e *explorer) reach(passes int) error {
 	}
 	for _, i := range e.r.Read {
 		values := []Values{e.values(nil, i)}
+		compares := slices.DeleteFunc(e.allCompares(), func(c compare) bool { return c.constant != i })
 		for n := 0; n < len(values) && len(values) < passes; {
 			var parts []Values
-			for _, c := range e.allCompares() {
-				if c.constant == i && len(parts) < 2 {
-					parts = c.split(values[n])
+			for _, c := range compares {
+				if parts = c.split(values[n]); len(parts) > 1 {
+					break
 				}
 			}
 			if len(parts) < 2 {
@@ -212,6 +241,9 @@ func (e *explorer) reach(passes int) error {
 		}
 		reached := make([]bool, len(e.r.Reached))
 		for _, v := range values {
+			if _, ok := v.least(); !ok {
+				continue
+			}
 			verdict, err := e.verify(map[int]Values{i: v}, nil)
 			if err != nil {
 				return err

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/verifier/configs"
@@ -125,4 +127,33 @@ func TestCodeThatNoConfigurationReaches(t *testing.T) {
 	}
 	assert.Contains(t, lines, "\t\tseen = bpf_ktime_get_ns();")
 	assert.NotContains(t, lines, "\telse if (limit >= 100)")
+}
+
+// A part in which no number has both the range and the bits is no configuration: none of 4, 5 and 6 has both low bits.
+func TestPartsWithoutConfigurationsDoNotCount(t *testing.T) {
+	insns, err := decode.Assemble(`
+	r1 = map_value(0, 0)
+	r0 = 0
+	r2 = *(u32 *)(r1 + 0)
+	if r2 < 7 goto small
+	goto out
+small:	if r2 >= 4 goto large
+	goto out
+large:	if r2 & 1 goto odd
+	goto out
+odd:	if r2 & 2 goto bad
+out:	exit
+bad:	r0 = r9
+	exit`)
+	require.NoError(t, err)
+	m := &verifier.Map{Name: "c", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 4, MaxEntries: 1, Flags: uapi.MapRdonlyProg, Frozen: make([]byte, 4)}
+	p := &verifier.Program{Name: "p", Type: uapi.ProgTypeSocketFilter, Insns: insns, Refs: map[int]verifier.Ref{0: {Kind: verifier.RefMapValue, Map: m}}}
+	_, k, _ := load(t, "sampled", loader.LoadOptions{})
+	r, err := configs.Explore(context.Background(), k, p, []configs.Constant{{Map: "c", Name: "x", Size: 4, Max: 1<<32 - 1}}, 0)
+	require.NoError(t, err)
+	for _, part := range r.Parts {
+		assert.Equal(t, verifier.Accepted, part.Verdict.Outcome, "%s: %s", part.Text(r.Constants), part.Verdict.Message)
+	}
+	assert.Zero(t, r.Left)
+	assert.Equal(t, []int{0}, r.Read)
 }

@@ -36,6 +36,9 @@ func limited(reg int, limit int, value int32) []insn {
 	return assembled(fmt.Sprintf("if r%d <= %d goto +2\nr0 = %d\nexit", reg, limit, value))
 }
 
+// maxOffset is what variable parts of pointers are below (BPF_MAX_VAR_OFF of the kernel).
+const maxOffset = 1 << 29
+
 // boundsCheck checks an index or size before its use.
 func (c *problem) boundsCheck(reg int) []candidate {
 	if reg < 0 {
@@ -55,8 +58,8 @@ func (c *problem) boundsCheck(reg int) []candidate {
 	if o := reOff.FindStringSubmatch(state); o != nil {
 		room -= number(o[1])
 	}
-	if room < 0 {
-		return nil // no index is right
+	if room < 0 || room >= maxOffset {
+		return nil // no index is right, or a check would not help
 	}
 	var out []candidate
 	for i := len(c.history) - 1; i >= 0; i-- {

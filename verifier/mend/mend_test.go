@@ -79,6 +79,35 @@ func TestNothingIsGuessed(t *testing.T) {
 	}
 }
 
+// The values of a map may be larger than any number that an instruction compares with.
+func TestHugeValues(t *testing.T) {
+	insns, err := decode.Assemble(`
+	r6 = *(u32 *)(r1 + 0)
+	r2 = r10
+	r2 += -4
+	*(u32 *)(r10 - 4) = 0
+	r1 = map_fd(0)
+	call 1
+	if r0 == 0 goto out
+	r0 += r6
+	r0 = *(u8 *)(r0 - 32768)
+out:	r0 = 0
+	exit`)
+	require.NoError(t, err)
+	for _, size := range []uint32{1 << 29, 1 << 31, 1<<32 - 8} {
+		m := &verifier.Map{Name: "m", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: size, MaxEntries: 1}
+		p := &verifier.Program{Name: "p", Type: uapi.ProgTypeSocketFilter, Insns: insns, Refs: map[int]verifier.Ref{4: {Kind: verifier.RefMap, Map: m}}}
+		k := &verifier.Kernel{Release: since.R(6, 12)}
+		v, err := verifier.Verify(context.Background(), k, p, verifier.Options{})
+		require.NoError(t, err)
+		require.Equal(t, verifier.Refused, v.Outcome)
+		require.Contains(t, v.Message, "R0", "of the access")
+		s, err := mend.Suggest(context.Background(), k, p, v, nil)
+		require.NoError(t, err)
+		assert.Nil(t, s)
+	}
+}
+
 // Code that is inserted anywhere and does nothing changes no verdict: jumps, calls and references still lead where they led.
 func TestInsertedCodeMovesNothingElse(t *testing.T) {
 	for _, object := range []string{"subprog.o", "callbacks.o", "refused.o", "globals.o"} {

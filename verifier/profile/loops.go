@@ -3,6 +3,7 @@ package profile
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ type loop struct {
 	tails []int // jumps back to the head
 	body  map[int]bool
 }
+
+// maxBodies bounds how many instructions all loops have together: each may be in thousands of loops. What has no room is left out.
+const maxBodies = 1 << 21
 
 // findLoops finds the loops of all functions: edges back to an instruction that the search has not left.
 func (r *Profile) findLoops() {
@@ -65,9 +69,11 @@ func (r *Profile) findLoops() {
 			}
 		}
 	}
-	for _, l := range by {
+	left := maxBodies
+	for _, head := range slices.Backward(slices.Sorted(maps.Keys(by))) { // inner ones first
+		l := by[head]
 		todo := slices.Clone(l.tails)
-		for len(todo) > 0 {
+		for len(todo) > 0 && len(l.body) < left {
 			i := todo[len(todo)-1]
 			todo = todo[:len(todo)-1]
 			if l.body[i] {
@@ -76,6 +82,10 @@ func (r *Profile) findLoops() {
 			l.body[i] = true
 			todo = append(todo, preds[i]...)
 		}
+		if len(todo) > 0 {
+			continue
+		}
+		left -= len(l.body)
 		r.loops = append(r.loops, *l)
 	}
 	slices.SortFunc(r.loops, func(a, b loop) int { return a.head - b.head })

@@ -62,7 +62,8 @@ export function listing(code, program, {mark, insn}) {
 
 // marks returns how instructions of a program are shaded.
 export function marks(code, program) {
-  const ran = new Set(code.executed[program]), dead = new Set(code.dead[program]);
+  const of = list => new Set(Object.hasOwn(list, program) ? list[program] : []); // a program may be called toString
+  const ran = of(code.executed), dead = of(code.dead);
   return i => ran.has(i.pc) ? 'ran' : dead.has(i.pc) ? 'dead' : 'missed';
 }
 
