@@ -121,6 +121,10 @@ site:
 browser-test: site build
 	cd web/test && npm ci --silent && node --test playground.test.mjs
 
+# The picture of the playground in README.md.
+picture: build
+	cd web/test && npm ci --silent && node picture.mjs
+
 # Packages whose results may depend on the processor, as WebAssembly under node.
 wasm-test:
 	GOOS=js GOARCH=wasm $(GO) test -short -exec "$$($(GO) env GOROOT)/lib/wasm/go_js_wasm_exec" ./vm ./maps ./corerelo ./conformance/isa
@@ -130,7 +134,7 @@ clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: site browser-test wasm-test btf-module btf-pahole btf-layout update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
+.PHONY: site picture browser-test wasm-test btf-module btf-pahole btf-layout update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
 # Generated programs: the interpreter compared with the reference evaluator, and with the running kernel (root, Linux).
 differential:

@@ -140,8 +140,10 @@ func sourceKind(data []byte) (what, hint string) {
 		}
 	}
 	for line := range bytes.Lines(text) {
-		if bytes.HasPrefix(line, []byte("runs:")) || bytes.HasPrefix(line, []byte("object:")) {
-			return "a scenario file", "run it with bpfrun test"
+		for _, key := range []string{"runs:", "race:", "object:"} {
+			if bytes.HasPrefix(line, []byte(key)) {
+				return "a scenario file", "run it with bpfrun test"
+			}
 		}
 	}
 	return "", ""

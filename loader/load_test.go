@@ -588,7 +588,7 @@ func TestFilesThatAreNotObjectsYetAreRecognised(t *testing.T) {
 	for text, want := range map[string]string{
 		"BC\xc0\xde\x35\x14\x00\x00": "LLVM bitcode", "\xde\xc0\x17\x0b\x00": "LLVM bitcode", "; ModuleID = 'x'\n": "LLVM assembly (.ll)",
 		"/* c */\n#include <linux/bpf.h>\n": "C source", "!<arch>\nx": "an archive of objects", "hello world": "no ELF header",
-		"# the first run\nobject: x.o\nruns: []\n": "a scenario file",
+		"# the first run\nobject: x.o\nruns: []\n": "a scenario file", "description: two at once\nrace:\n- name: x\n": "a scenario file",
 		"\x00#include ": "no ELF header",
 	} {
 		_, err := OpenBytes("f", []byte(text))

@@ -24,7 +24,10 @@ func TestRulesAgreeWithTypes(t *testing.T) {
 		require.NoError(t, err)
 		files = append(files, list...)
 	}
-	files = slices.DeleteFunc(files, func(f string) bool { return filepath.Base(f) == "senders.o" }) // its programs loop for longer than a test may take
+	files = slices.DeleteFunc(files, func(f string) bool {
+		return filepath.Base(f) == "senders.o" || // its programs loop for longer than a test may take
+			filepath.Base(f) == "behind.o" // it reads registers of x86 by relocations, and 6.1's types here are of arm64
+	})
 	require.Greater(t, len(files), 100)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

@@ -44,11 +44,13 @@ type DisasmInsn struct {
 	slot decode.Insn
 }
 
-// DisasmSource is the source line that an instruction was compiled from.
+// DisasmSource is the source line that an instruction was compiled from: Text without white space at its ends, and the columns before it.
 type DisasmSource struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Text string `json:"text"`
+
+	Indent int `json:"indent,omitempty"`
 }
 
 // DisasmRelocation is the effect of CO-RE on an instruction. If Missing is true, the target lacks the accessed type or field, and the
@@ -128,7 +130,23 @@ func newDisasmSource(line btf.LineInfo, ok bool) *DisasmSource {
 	if !ok || line.Line == 0 {
 		return nil
 	}
-	return &DisasmSource{File: line.File, Line: int(line.Line), Text: strings.TrimSpace(line.Text)}
+	return &DisasmSource{File: line.File, Line: int(line.Line), Text: strings.TrimSpace(line.Text), Indent: indentOf(line.Text)}
+}
+
+// indentOf counts the columns of white space that a line begins with; a tab goes to the next multiple of eight.
+func indentOf(line string) int {
+	n := 0
+	for _, c := range line {
+		switch c {
+		case ' ':
+			n++
+		case '\t':
+			n += 8 - n%8
+		default:
+			return n
+		}
+	}
+	return 0 // nothing follows
 }
 
 func newDisasmRelocation(lp *loader.LinkedProgram, pc int) *DisasmRelocation {

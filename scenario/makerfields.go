@@ -2,16 +2,21 @@ package scenario
 
 // fieldsOf returns the sets of a maker whose keys set the same fields on every kernel and whatever their values are.
 // Fields that the kernel does not have are left out by who asks.
-func fieldsOf(fields map[string][]string) func(*builder, string, *Node) []string {
-	return func(_ *builder, key string, _ *Node) []string { return fields[key] }
+func fieldsOf(fields func() map[string][]string) func(*builder, string, *Node) []string {
+	return func(_ *builder, key string, _ *Node) []string { return fields()[key] }
 }
 
-// The fields that keys of makers set. A connection and a flow have a tuple for each direction; that of replies is reversed.
-var (
-	fileFields = map[string][]string{
+// The fields that keys of makers set, made when they are asked for. A connection and a flow have a tuple for each direction; that of replies
+// is reversed.
+
+func fileFields() map[string][]string {
+	return map[string][]string{
 		"ino": {"f_inode.i_ino"}, "mode": {"f_inode.i_mode"}, "flags": {"f_flags"}, "size": {"f_inode.i_size"}, "dev": {"f_inode.i_sb.s_dev"},
 	}
-	connFields = map[string][]string{
+}
+
+func connFields() map[string][]string {
+	return map[string][]string{
 		"protocol": {"tuplehash[0].tuple.dst.protonum", "tuplehash[1].tuple.dst.protonum"},
 		"source":   {"tuplehash[0].tuple.src.u3", "tuplehash[1].tuple.dst.u3"},
 		"dest":     {"tuplehash[0].tuple.dst.u3", "tuplehash[1].tuple.src.u3"},
@@ -20,7 +25,10 @@ var (
 		"zone":     {"zone.id"},
 		"expires":  {"timeout"},
 	}
-	flowFields = map[string][]string{
+}
+
+func flowFields() map[string][]string {
+	return map[string][]string{
 		"protocol": {"tuplehash[0].tuple.l4proto", "tuplehash[1].tuple.l4proto"},
 		"source":   {"tuplehash[0].tuple.src_v6", "tuplehash[1].tuple.dst_v6"},
 		"dest":     {"tuplehash[0].tuple.dst_v6", "tuplehash[1].tuple.src_v6"},
@@ -30,10 +38,19 @@ var (
 		"oif":      {"tuplehash[1].tuple.iifidx"},
 		"expires":  {"timeout"},
 	}
-	cgroupFields = map[string][]string{"path": {"kn.name"}, "id": {"kn.id"}}
-	bprmFields   = map[string][]string{"path": {"filename", "interp", "file"}}
-	mmFields     = map[string][]string{"args": {"arg_start", "arg_end"}, "env": {"env_start", "env_end"}}
-)
+}
+
+func cgroupFields() map[string][]string {
+	return map[string][]string{"path": {"kn.name"}, "id": {"kn.id"}}
+}
+
+func bprmFields() map[string][]string {
+	return map[string][]string{"path": {"filename", "interp", "file"}}
+}
+
+func mmFields() map[string][]string {
+	return map[string][]string{"args": {"arg_start", "arg_end"}, "env": {"env_start", "env_end"}}
+}
 
 // regsSet lists the registers that a key of !pt_regs sets by the calling convention of the target.
 func regsSet(b *builder, key string, value *Node) []string {

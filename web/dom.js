@@ -60,13 +60,19 @@ export function fold(title, open, ...children) {
   return h('details', {open}, h('summary', {}, title), ...children);
 }
 
+// number writes numbers of 64 bits, which are hex digits in documents, as the command prints them; addresses of the kernel stay as they are.
+export function number(value) {
+  return typeof value === 'string' && /^0x[0-9a-f]{1,16}$/.test(value) && BigInt(value) < 1n << 63n ? String(BigInt(value)) : String(value);
+}
+
 // tree shows a JSON value, foldable.
 export function tree(value, name) {
   const label = name === undefined ? [] : [h('span', {class: 'key'}, String(name)), ' '];
-  if (value === null || typeof value !== 'object') return h('div', {class: 'leaf'}, label, h('code', {}, value === null ? 'none' : String(value)));
+  if (value === null || typeof value !== 'object') return h('div', {class: 'leaf'}, label, h('code', {}, value === null ? 'none' : number(value)));
   const entries = Object.entries(value);
   if (entries.length === 0) return h('div', {class: 'leaf'}, label, h('span', {class: 'mute'}, 'nothing'));
-  const size = Array.isArray(value) ? `${entries.length} of them` : entries.slice(0, 4).map(([k]) => k).join(', ');
+  const brief = ([k, v]) => name === undefined || v === null || typeof v === 'object' ? k : `${k} ${number(v)}`;
+  const size = Array.isArray(value) ? plural(entries.length, 'element') : entries.slice(0, 4).map(brief).join(', ') + (entries.length > 4 ? ', …' : '');
   return h('details', {class: 'tree', open: entries.length < 8 && name === undefined},
     h('summary', {}, label, h('span', {class: 'mute'}, size)),
     entries.map(([k, v]) => tree(v, k)));

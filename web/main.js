@@ -41,8 +41,10 @@ async function render() {
     await session.open();
     const after = await views[view](session, root, {current: () => mine === turn, say, render, go});
     if (mine !== turn) return;
+    const focused = main.contains(document.activeElement) && document.activeElement;
     main.replaceChildren(root);
     after?.();
+    if (focused && focused !== main) refocus(focused.id);
     say(`${session.objectName}: ${Math.round(performance.now() - began)} ms`);
   } catch (e) {
     if (mine !== turn) return;
@@ -53,6 +55,12 @@ async function render() {
   main.setAttribute('aria-busy', 'false');
   main.dataset.view = view; // what tests wait for
   fill();
+}
+
+// refocus keeps the keyboard in the results when what had the focus is gone: at the same control, else at the slider, else at the beginning.
+function refocus(id) {
+  const within = other => other && main.querySelector(`#${CSS.escape(other)}`);
+  (within(id) || within('at') || main).focus({preventScroll: true});
 }
 
 // go changes the state, as a click on a link does, and shows it.
@@ -66,9 +74,10 @@ function fill() {
   const example = $('example'), kernel = $('kernel');
   const {open} = session.site;
   const options = [...open ? [open] : [], ...session.site.examples].map(e => h('option', {value: e.name}, e.title));
-  if (!session.state.example) options.unshift(h('option', {value: ''}, session.objectName));
+  const chosen = session.lost ? '' : session.state.example ?? '';
+  if (!chosen) options.unshift(h('option', {value: ''}, session.lost ? 'choose one' : session.objectName));
   example.replaceChildren(...options);
-  example.value = session.state.example ?? '';
+  example.value = chosen;
   kernel.replaceChildren(...session.kernelNames().map(n => h('option', {value: n}, n.replace(/^linux-/, 'Linux '))));
   kernel.value = session.kernel;
   $('packet-field').hidden = !session.packets.length;

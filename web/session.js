@@ -44,6 +44,14 @@ export class Session {
     return all.find(e => e.name === this.state.example) ?? all[0];
   }
 
+  // lost says why the object that the address names is not here.
+  get lost() {
+    const {example, name} = this.state;
+    if (this.file) return '';
+    if (example) return this.example().name === example ? '' : `There is no example ${example}: choose an object, or open a file.`;
+    return name ? `${name} is too large to be part of a link: open the file to see what the link shows.` : '';
+  }
+
   kernelNames() {
     const names = this.known.map(k => k.name);
     for (const k of [...this.site.kernels.map(k => k.name), ...this.added.keys()]) if (!names.includes(k)) names.push(k);
@@ -68,7 +76,7 @@ export class Session {
       // a large object that was opened in this page
     } else {
       this.file = null;
-      this.state.example = this.example().name;
+      if (!next.name) this.state.example = this.example().name;
     }
     if (this.objectKey() !== before) this.forget();
   }
@@ -121,6 +129,7 @@ export class Session {
   async open() {
     await this.begin();
     while (!this.object) {
+      if (this.lost) throw new Error(this.lost);
       const key = this.objectKey();
       const example = this.example();
       const file = this.file ?? {name: example.file.split('/').pop(), bytes: await bytesOf(example.file)};

@@ -23,6 +23,8 @@ func flagError(cmd *cobra.Command, err error) error {
 			return usagef("--%s %q: want a whole number", f.Name, invalid.GetValue())
 		case "uint", "uint64":
 			return usagef("--%s %q: want a whole number from 0 to 2^64-1", f.Name, invalid.GetValue())
+		case "duration":
+			return usagef("--%s %q: want a time with its unit, such as 30s or 5m", f.Name, invalid.GetValue())
 		case "bool":
 			return usagef("--%s=%s: want true or false, or --%s alone", f.Name, invalid.GetValue(), f.Name)
 		}

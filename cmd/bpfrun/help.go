@@ -29,7 +29,7 @@ var commandGroups = []struct {
 	title    string
 	commands []string
 }{
-	{"Run and test", []string{"run", "test", "cover", "debug", "dap", "bench", "play"}},
+	{"Run and test", []string{"run", "test", "fuzz", "race", "cover", "debug", "dap", "bench", "play"}},
 	{"Run tools", []string{"exec", "fire"}},
 	{"Look at objects on kernels", []string{"matrix", "verify", "require", "diff", "relo", "info", "disasm"}},
 	{"Kernel types", []string{"btf", "kernels"}},

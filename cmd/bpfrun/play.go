@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -57,7 +59,10 @@ func (c *playCommand) play(args []string) error {
 	var object *serve.Object
 	if len(args) == 1 {
 		data, err := os.ReadFile(args[0])
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return usagef("%s: no such file", args[0])
+		case err != nil:
 			return usageError{err}
 		}
 		name := filepath.Base(args[0])

@@ -186,6 +186,9 @@ func (c *verifyCommand) verify(paths []string) error {
 	if err := c.profile.check(); err != nil {
 		return err
 	}
+	if c.profile.toStdout() && (c.log || c.json) {
+		return usagef("--profile-out source=-, --json and --log all claim standard output: use one of them")
+	}
 	if c.configs.wanted() && (c.log || c.profile.wanted()) {
 		return usagef("--configs verifies often: --log and --profile are about one verification")
 	}
@@ -223,7 +226,7 @@ func (c *verifyCommand) verify(paths []string) error {
 			}
 			all.Results = append(all.Results, found.Doc)
 			all.Exit = exitcode.Worse(all.Exit, found.Exit)
-			if c.json {
+			if c.json || c.profile.toStdout() {
 				continue
 			}
 			if len(all.Results) > 1 {
@@ -238,7 +241,7 @@ func (c *verifyCommand) verify(paths []string) error {
 		store.Trim()
 	}
 	c.code = all.Exit
-	if err := c.profile.write(); err != nil || !c.json {
+	if err := c.profile.write(c.stdout); err != nil || !c.json {
 		return err
 	}
 	return report.WriteJSON(c.stdout, all)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -51,6 +52,9 @@ func (f *configFlags) read() error {
 	for _, path := range f.files {
 		data, err := os.ReadFile(path)
 		if err != nil {
+			if strings.Contains(path, "=") && errors.Is(err, fs.ErrNotExist) {
+				return usagef("--config %s: no such file (for one value use --global %s)", path, path)
+			}
 			return usageError{fmt.Errorf("--config: %w", err)}
 		}
 		var sets []configSet

@@ -26,7 +26,7 @@ var profileFormats = []string{"html", "pprof", "source", "speedscope"}
 
 func (f *profileFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.on, "profile", false, "show what costs how many processed instructions and states, and what to change")
-	fl.StringArrayVar(&f.out, "profile-out", nil, "write the profile: html=`FILE` (heat map), source=FILE (annotated source), pprof=FILE or speedscope=FILE; repeatable")
+	fl.StringArrayVar(&f.out, "profile-out", nil, "write the profile: html=`FILE` (heat map), source=FILE (annotated source; source=-: to standard output, in place of the table), pprof=FILE or speedscope=FILE; repeatable")
 }
 
 func (f *profileFlags) wanted() bool { return f.on || len(f.out) > 0 }
@@ -42,13 +42,22 @@ func (f *profileFlags) check() error {
 		if !slices.Contains(profileFormats, kind) || path == "" {
 			return usagef("--profile-out %s=%s: want %s", kind, path, want)
 		}
+		if path == "-" {
+			if kind != "source" {
+				return usagef("--profile-out %s=-: want a file (only source=- is standard output)", kind)
+			}
+			continue
+		}
 		if err := checkWritable(path); err != nil {
-			return err
+			return usageError{fmt.Errorf("--profile-out %s=%s: %w", kind, path, err)}
 		}
 	}
 	f.files = files
 	return nil
 }
+
+// toStdout reports whether the annotated source takes the place of the table.
+func (f *profileFlags) toStdout() bool { return f.files["source"] == "-" }
 
 // of makes the profile of a verification.
 func (f *profileFlags) of(j *pass.Judged, names profile.Names) *profile.Profile {
@@ -61,7 +70,7 @@ func (f *profileFlags) of(j *pass.Judged, names profile.Names) *profile.Profile 
 }
 
 // write writes the requested files.
-func (f *profileFlags) write() error {
+func (f *profileFlags) write(stdout io.Writer) error {
 	for _, kind := range profileFormats {
 		path := f.files[kind]
 		if path == "" {
@@ -72,14 +81,19 @@ func (f *profileFlags) write() error {
 		case "html":
 			err = writeFile(path, func(w io.Writer) error { return profile.WriteHTML(w, "What verification costs", f.profiles, nil) })
 		case "source":
-			err = writeText(path, func(w io.Writer) error {
+			annotated := func(w io.Writer) error {
 				for _, p := range f.profiles {
 					if err := p.WriteAnnotated(w, nil); err != nil {
 						return err
 					}
 				}
 				return nil
-			})
+			}
+			if f.toStdout() {
+				err = annotated(stdout)
+			} else {
+				err = writeText(path, annotated)
+			}
 		case "pprof":
 			if len(f.profiles) > 0 {
 				err = writeFile(path, func(w io.Writer) error { return profile.WritePprof(w, f.profiles) })

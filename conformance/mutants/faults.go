@@ -55,7 +55,7 @@ var faults = []mutate.Fault{
 	{Name: "scenario: the whole packet counts as cut short", File: "scenario/truncate.go", Old: "length >= len(packet)", New: "length > len(packet)"},
 	{Name: "scenario: a CPU too many can be chosen", File: "scenario/prepare.go", Old: "run.CPU >= cpus", New: "run.CPU > cpus"},
 	{Name: "scenario: the command's seed wins always", File: "scenario/runner.go", Old: "f.Kernel.Seed != nil && !opt.SeedWins", New: "f.Kernel.Seed != nil && opt.SeedWins"},
-	{Name: "scenario: unknown arguments are taken (14.3)", File: "scenario/prepare.go", Old: "if !isField && !c.TakesArg(a.Key.Text) {", New: "if !isField && !c.TakesArg(a.Key.Text) && len(c.ArgNames()) == 0 {"},
+	{Name: "scenario: unknown arguments are taken (14.3)", File: "scenario/prepare.go", Old: "if !isField && !c.takes[a.Key.Text] {", New: "if !isField && !c.takes[a.Key.Text] && len(c.names) == 0 {"},
 	{Name: "kernel: 16-byte structs are not passed in registers", File: "kernel/hook/args.go", Old: "if err != nil || n > 16 {", New: "if err != nil || n >= 16 {"},
 	{Name: "kernel: 8-byte structs take two registers", File: "kernel/hook/args.go", Old: "\t\tif n > 8 {", New: "\t\tif n >= 8 {"},
 	{Name: "kernel: ints are not sign-extended", File: "kernel/hook/args.go", Old: "t.Signed() && t.Size < 8 && t.Size > 0", New: "t.Signed() && t.Size < 4 && t.Size > 0"},

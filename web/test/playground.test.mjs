@@ -5,15 +5,9 @@
 // SITE is the static site (make site), BPFRUN the command, for bpfrun play; CHROMIUM is the browser if it is not in the usual places. What is
 // missing is skipped with a reason. Screenshots are written to web/test/shots.
 import assert from 'node:assert/strict';
-import {spawn} from 'node:child_process';
 import {existsSync, mkdirSync, readFileSync} from 'node:fs';
 import {after, before, test} from 'node:test';
-import {serve} from './serve.mjs';
-
-const root = new URL('../../', import.meta.url).pathname;
-const dir = process.env.SITE ?? `${root}dist/site`;
-const command = process.env.BPFRUN ?? `${root}bpfrun`;
-const browserPath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(p => p && existsSync(p));
+import {browserPath, command, dir, play, root, serve} from './serve.mjs';
 
 let chromium;
 try { ({chromium} = await import('playwright-core')); } catch { /* skipped below */ }
@@ -225,6 +219,48 @@ view('when memory is used up, bpfrun starts again', '#example=exec', async page 
   assert.match(await text(page), /bpf_ringbuf_reserve/);
 }, {options: {serviceWorkers: 'block'}, routes: {'**/worker.js': source => source.replace('if (go.exited)', 'if (new TextDecoder().decode(data.bytes).includes(\'"do":"verify"\'))')}});
 
+view('verify: the change with which a refused program loads', '#example=faults&view=verify', async page => {
+  const card = page.getByRole('region', {name: 'err_null_lookup'});
+  assert.match(await card.locator('.mend').innerText(), /with `if \(!v\) return 0;` after faults\.bpf\.c:73 the program loads/);
+});
+
+view('programs: numbers of 64 bits as the command prints them', '#example=exec', async page => {
+  const card = page.getByRole('region', {name: 'on_exec'});
+  assert.match(await card.innerText(), /when 3600000010000/);
+  assert.doesNotMatch(await text(page), /"0x/);
+});
+
+view('a link to an example that does not exist says so', '#example=nosuch&view=code', async page => {
+  assert.match(await page.getByRole('alert').innerText(), /no example nosuch/);
+  await choose(page, () => page.getByLabel('Object', {exact: true}).selectOption('exec'));
+  assert.match(await text(page), /execs_by_uid/);
+});
+
+view('a link to an object that is too large for it says so', '#name=large.bpf.o', async page => {
+  assert.match(await page.getByRole('alert').innerText(), /large\.bpf\.o is too large to be part of a link/);
+});
+
+view('code: lines keep their indentation, and their shade is as wide as the text', '#example=exec&view=code', async page => {
+  const line = page.locator('.line', {hasText: '__sync_fetch_and_add'});
+  assert.match(await line.locator('code').evaluate(e => e.textContent), /^ {8}__sync/);
+  const [inside, row] = await page.locator('.source').evaluate(e => [e.scrollWidth, e.querySelector('.line').getBoundingClientRect().width]);
+  assert.ok(inside - row < 20, `a row of ${row} in ${inside}`);
+});
+
+view('keyboard: what had the focus has it after the page changed', '#example=exec', async page => {
+  const focused = () => page.evaluate(() => document.activeElement.id);
+  await page.getByRole('button', {name: 'Step through it'}).focus();
+  await choose(page, () => page.keyboard.press('Enter'));
+  assert.equal(await focused(), 'at');
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction(() => document.getElementById('where').textContent.startsWith('1 of'));
+  await page.locator('summary', {hasText: 'Maps'}).click();
+  await page.locator('#at').focus();
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction(() => document.getElementById('where').textContent.startsWith('2 of'));
+  assert.equal(await page.locator('details[data-name=maps]').evaluate(e => e.open), false);
+});
+
 view('keyboard: tabs by arrows, results by a link', '#example=exec', async page => {
   await page.getByRole('tab', {name: 'Programs'}).focus();
   await choose(page, () => page.keyboard.press('ArrowRight'));
@@ -283,14 +319,8 @@ test('times', {skip: missing}, async t => {
 });
 
 test('bpfrun play: the same page with the native engine', {skip: missing || (!existsSync(command) && `${command} is not built (make build)`), timeout: 120_000}, async () => {
-  const child = spawn(command, ['play', '--no-open', `${root}examples/nat/nat.bpf.o`, '--btf', `${root}testdata/btf/linux-7.2.13-amd64.btf.xz`]);
+  const {url, close} = await play(`${root}examples/nat/nat.bpf.o`, '--btf', `${root}testdata/btf/linux-7.2.13-amd64.btf.xz`);
   try {
-    const url = await new Promise((resolve, reject) => {
-      let out = '';
-      child.stdout.on('data', d => { const m = (out += d).match(/is at (\S+)\n/); if (m) resolve(m[1]); });
-      child.stderr.on('data', d => { out += d; });
-      child.on('exit', code => reject(new Error(`bpfrun play ended with ${code}: ${out}`)));
-    });
     const page = await browser.newPage();
     const errors = [];
     page.on('console', m => { if (['error', 'warning'].includes(m.type())) errors.push(m.text()); });
@@ -311,7 +341,6 @@ test('bpfrun play: the same page with the native engine', {skip: missing || (!ex
     await page.close();
     await stranger.close();
   } finally {
-    child.removeAllListeners('exit');
-    child.kill('SIGINT');
+    close();
   }
 });

@@ -56,7 +56,7 @@ function how(m) {
 
 // draw draws the members of the type on each kernel to scale, with what moved marked, and lists them.
 function draw(l, place) {
-  const width = Math.min(720, Math.max(300, innerWidth - 40));
+  const width = Math.max(300, Math.min(document.documentElement.clientWidth, 1600) - 40);
   const most = Math.max(...l.kernels.map(k => k.size), 1);
   const svg = s('svg', {viewBox: `0 0 ${width} ${l.kernels.length * (bar + 24)}`, class: 'layout', role: 'img', 'aria-label': `The members of ${l.type} on ${plural(l.kernels.length, 'kernel')}, to scale; the table below has the same in numbers`});
   l.kernels.forEach((k, row) => {
@@ -83,5 +83,5 @@ function draw(l, place) {
     l.without.length > 0 && ` Without it: ${l.without.map(short).join(', ')}.`),
   svg, l.kernels.length > 1 && h('p', {class: 'legend'}, h('span', {class: 'good'}, 'the same everywhere'), ' ', h('span', {class: 'odd'}, 'moved'), ' ', h('span', {class: 'bad'}, 'of another type or missing somewhere'), ' ', h('span', {class: 'dim'}, 'hole')),
     l.kernels.length > 1 && h('p', {}, only, ' ', h('label', {for: 'only-moved'}, 'Only what differs')),
-  h('div', {class: 'wrap'}, h('table', {class: 'members'}, h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'member'), l.kernels.map(k => h('th', {scope: 'col'}, short(k.name))))), body)));
+  h('div', {class: 'wrap'}, h('table', {class: 'members'}, h('caption', {}, 'offset and, in brackets, size in bytes'), h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'member'), l.kernels.map(k => h('th', {scope: 'col'}, short(k.name))))), body)));
 }

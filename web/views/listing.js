@@ -45,10 +45,10 @@ export function listing(code, program, {mark, insn}) {
       last = l.line;
       const ran = l.ran > 0 ? (l.ran < l.count ? 'ran part' : 'ran') : l.dead === l.count ? 'dead' : 'missed';
       const word = {ran: 'ran', 'ran part': 'ran in part', dead: 'cannot run on this kernel', missed: 'did not run'}[ran];
-      source.push(link(l.key, h('div', {class: `line ${ran}`, title: word}, h('span', {class: 'pc'}, String(l.line)), h('code', {}, l.text || ' '), h('span', {class: 'sr'}, ` (${word})`))));
+      source.push(link(l.key, h('div', {class: `line ${ran}`, title: word}, h('span', {class: 'pc'}, String(l.line)), h('code', {}, ' '.repeat((l.indent ?? 0) / 2) + (l.text || ' ')), h('span', {class: 'sr'}, ` (${word})`))));
     }
   }
-  const both = h('div', {class: 'both'}, h('div', {class: 'source', role: 'group', 'aria-label': 'C source'}, source), h('div', {class: 'insns', role: 'group', 'aria-label': 'BPF instructions'}, insns));
+  const both = h('div', {class: 'both'}, h('div', {class: 'source', role: 'group', 'aria-label': 'C source'}, h('div', {class: 'wide'}, source)), h('div', {class: 'insns', role: 'group', 'aria-label': 'BPF instructions'}, insns));
   const light = (e, on) => { for (const other of links.get(e.target.closest('[data-line]')?.dataset.line) ?? []) other.classList.toggle('lit', on); };
   both.addEventListener('mouseover', e => light(e, true));
   both.addEventListener('mouseout', e => light(e, false));

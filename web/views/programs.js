@@ -1,5 +1,5 @@
 // What each program did, as the command prints it, foldable.
-import {add, h, chip, fold, table, tree, plural, bytesText} from '../dom.js';
+import {add, h, chip, fold, table, tree, number, plural, bytesText} from '../dom.js';
 
 export async function show(session, root, page) {
   const doc = await session.ask({do: 'run'});
@@ -11,7 +11,7 @@ export async function show(session, root, page) {
   if (maps.length) add(root, h('h2', {}, 'Maps after the runs'), maps.map(([name, m]) => map(name, m)));
   const globals = Object.entries(doc.globals ?? {});
   if (globals.length) add(root, h('h2', {}, 'Global variables'), table(null, ['name', 'section', 'value'],
-    globals.map(([name, g]) => [h('code', {}, name), g.section, h('code', {}, g.typed === undefined ? g.bytes : JSON.stringify(g.typed))])));
+    globals.map(([name, g]) => [h('code', {}, name), g.section, h('code', {}, g.typed === undefined ? g.bytes : brief(g.typed))])));
   for (const [title, list] of [['Schedules', doc.schedules], ['Traffic', doc.traffic], ['Sockets', doc.sockets], ['HID devices', doc.hid]]) {
     if (list?.length) add(root, h('h2', {}, title), list.map(x => tree(x)));
   }
@@ -33,7 +33,7 @@ function program(p, count, page) {
 
 function coverage(c) {
   if (!c?.reachable) return null;
-  return h('span', {}, ' · ', h('meter', {min: 0, max: c.reachable, value: c.executed, title: `${c.executed} of ${c.reachable} instructions ran`}), ` ${Math.round(100 * c.executed / c.reachable)} %`);
+  return h('span', {}, ' · ', h('meter', {min: 0, max: c.reachable, value: c.executed, title: `${c.executed} of ${c.reachable} instructions ran`}), ` ${Math.round(100 * c.executed / c.reachable)} % ran`);
 }
 
 function run(r) {
@@ -62,11 +62,15 @@ function accesses(list) {
   return table(null, ['instruction', 'type', 'field', 'offset by'], list.slice(0, 200).map(a => [String(a.insn), a.type, h('code', {}, a.path), a.relocated ? 'CO-RE' : '']));
 }
 
+// brief writes a value in one line.
+function brief(value) { return value !== null && typeof value === 'object' ? JSON.stringify(value) : number(value); }
+
 function map(name, m) {
   const rows = m.entries.slice(0, 100).map(e => {
     const typed = e.typed ?? {key: e.key, value: e.value ?? e.percpu};
-    return [h('code', {}, JSON.stringify(typed.key)), typed.value !== null && typeof typed.value === 'object' ? tree(typed.value) : h('code', {}, String(typed.value))];
+    return [h('code', {}, brief(typed.key)), typed.value !== null && typeof typed.value === 'object' ? tree(typed.value) : h('code', {}, number(typed.value))];
   });
-  return fold([h('strong', {}, name), ' ', h('span', {class: 'mute'}, `${m.type} · ${plural(m.entries.length, 'element')} of at most ${m.max_entries}`)], m.entries.length > 0 && m.entries.length < 20,
-    m.left_out && h('p', {class: 'note'}, m.left_out), rows.length > 0 ? table(null, ['key', 'value'], rows) : h('p', {class: 'mute'}, 'empty'));
+  const buffer = m.type === 'ringbuf' || m.type === 'user_ringbuf'; // its size is in bytes, and its records are with the programs
+  return fold([h('strong', {}, name), ' ', h('span', {class: 'mute'}, buffer ? `${m.type} of ${m.max_entries} bytes` : `${m.type} · ${plural(m.entries.length, 'element')} of at most ${m.max_entries}`)], m.entries.length > 0 && m.entries.length < 20,
+    m.left_out && h('p', {class: 'note'}, m.left_out), rows.length > 0 ? table(null, ['key', 'value'], rows) : h('p', {class: 'mute'}, buffer ? 'Records are shown with the program that sent them.' : 'empty'));
 }

@@ -43,6 +43,8 @@ export async function show(session, root, page) {
   return () => root.querySelectorAll('.here').forEach(reveal); // once it has a size
 }
 
+const nearWords = 16; // of the stack, which are shown; what is further away often was never written
+
 function draw(now, before, text, state, where) {
   where.textContent = `${now.at} of ${now.end}`;
   for (const e of text.querySelectorAll('.here')) { e.classList.remove('here'); e.removeAttribute('aria-current'); }
@@ -62,15 +64,19 @@ function draw(now, before, text, state, where) {
   const changed = (list, key, value) => x => before?.[list]?.some(o => o[key] === x[key] && o[value] !== x[value]) ?? false;
   const regChanged = changed('registers', 'name', 'value'), wordChanged = changed('stack', 'offset', 'bytes'), localChanged = changed('locals', 'name', 'value');
   const cell = (x, on) => h('td', {class: on ? 'new' : null}, h('code', {}, x));
+  const folds = new Map([...state.querySelectorAll('details')].map(d => [d.dataset.name, d.open])); // stay as they were left
+  const keep = (name, title, open, ...what) => { const d = fold(title, folds.get(name) ?? open, ...what); d.dataset.name = name; return d; };
+  const stack = words => table(null, null, words.map(w => [h('th', {scope: 'row'}, `r10${w.offset}`), cell(w.bytes.match(/../g).join(' '), wordChanged(w)), w.note ?? '']));
+  const near = now.stack.slice(-nearWords), far = now.stack.slice(0, -nearWords);
   state.replaceChildren(...[
     now.state !== 'running' && h('p', {class: now.state === 'fault' ? 'error' : 'note'}, chip(now.state === 'fault' ? 'fault' : 'ended'), ' ', now.notes.join('; ')),
     now.state === 'running' && h('p', {}, h('span', {class: 'key'}, `${now.frames.map(f => f.function).join(' ← ')} `), h('code', {}, `${now.pc}: ${now.insn}`)),
-    table('Registers', null, now.registers.filter(r => r.known).map(r => [h('th', {scope: 'row'}, r.name), cell(r.value, regChanged(r)), r.note ?? ''])),
-    now.locals.length > 0 ? table('Variables', null, now.locals.map(l => [h('th', {scope: 'row'}, l.name), cell(l.value ?? l.error, localChanged(l))])) : now.no_locals && h('p', {class: 'mute'}, now.no_locals),
-    now.stack.length > 0 && table('Stack', null, now.stack.map(w => [h('th', {scope: 'row'}, `r10${w.offset}`), cell(w.bytes.match(/../g).join(' '), wordChanged(w)), w.note ?? ''])),
-    now.maps.length > 0 && fold('Maps', true, now.maps.map(m => h('div', {}, h('span', {class: 'key'}, m.name), h('span', {class: 'mute'}, ` ${m.type} · ${m.entries}`), m.error && h('span', {class: 'mute'}, ` ${m.error}`), m.lines.map(l => h('div', {class: 'leaf'}, h('code', {}, l)))))),
-    now.events.length > 0 && fold('Events', true, now.events.map(e => h('div', {class: 'leaf'}, h('code', {}, e)))),
-    now.printed.length > 0 && fold('Trace', true, now.printed.map(e => h('div', {class: 'leaf'}, h('code', {}, e)))),
-    now.packet && fold('Packet', true, h('pre', {}, bytesText(now.packet))),
+    table('Registers', null, now.registers.filter(r => r.known).map(r => [h('th', {scope: 'row'}, r.name), cell(r.value, regChanged(r)), r.note === r.name ? 'frame pointer' : r.note ?? ''])),
+    now.locals.length > 0 ? table('Variables', null, now.locals.map(l => [h('th', {scope: 'row'}, l.name), l.value === undefined || l.value === '' ? h('td', {class: 'mute'}, (l.error ?? '').replace(`${l.name} is `, '')) : cell(l.value, localChanged(l))])) : now.no_locals && h('p', {class: 'mute'}, now.no_locals),
+    near.length > 0 && keep('stack', 'Stack', true, far.length > 0 && keep('far', `${far.length} words further from r10`, false, stack(far)), stack(near)),
+    now.maps.length > 0 && keep('maps', 'Maps', true, now.maps.map(m => h('div', {}, h('span', {class: 'key'}, m.name), h('span', {class: 'mute'}, ` ${m.type} · ${m.entries}`), m.error && h('span', {class: 'mute'}, ` ${m.error}`), m.lines.map(l => h('div', {class: 'leaf'}, h('code', {}, l)))))),
+    now.events.length > 0 && keep('events', 'Events', true, now.events.map(e => h('div', {class: 'leaf'}, h('code', {}, e)))),
+    now.printed.length > 0 && keep('trace', 'Trace', true, now.printed.map(e => h('div', {class: 'leaf'}, h('code', {}, e)))),
+    now.packet && keep('packet', 'Packet', true, h('pre', {}, bytesText(now.packet))),
   ].filter(Boolean));
 }
