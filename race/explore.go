@@ -35,6 +35,7 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		if st.further {
 			actors = cfg.Prepared.actors(m, actors)
 		}
+		actors = Apart(m, actors)
 		ok, err := bring(ctx, m, actors, cfg.Prepared, st)
 		if err != nil {
 			return nil, err
@@ -74,15 +75,18 @@ func bring(ctx context.Context, m *machine.Machine, actors []Actor, p *Prepared,
 		if !st.own || i > 0 && a.Program == actors[i-1].Program {
 			continue // the same again
 		}
-		if ok, err := run(a.Program, a.Input); !ok {
-			return false, err
+		for _, in := range Before(actors, a.Program) {
+			if ok, err := run(a.Program, in); !ok {
+				return false, err
+			}
 		}
 	}
 	for _, name := range st.before {
 		for i := range actors { // in the task of each actor
 			in := p.inputs[name].input
 			in.CPU, in.Current = actors[i].Input.CPU, actors[i].Input.Current
-			if i > 0 && in.CPU == actors[0].Input.CPU && in.Current == actors[0].Input.Current {
+			in = actors[i].twins.input(name, in)
+			if i > 0 && in.CPU == actors[0].Input.CPU && in.Current == actors[0].Input.Current && !actors[i].twins.any(in) {
 				continue
 			}
 			if ok, err := run(name, in); !ok {
