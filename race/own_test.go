@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -87,6 +89,27 @@ func TestWhatSharesMemoryOfOneCPUComesFirst(t *testing.T) {
 	for i := range meetings {
 		scratch := strings.HasPrefix(meetings[i].Actors[0].Program, "scratch_") && meetings[i].Why != ""
 		assert.False(t, scratch && i > first, meetings[i].Name)
+	}
+}
+
+// TestLocksOfKernelFunctions: bpf_res_spin_lock keeps other CPUs away, bpf_local_irq_save what interrupts.
+func TestLocksOfKernelFunctions(t *testing.T) {
+	spec, err := testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz") // no earlier one has them all
+	require.NoError(t, err)
+	for _, c := range compilers {
+		m := machineOn(t, filepath.Join("testdata", c, "locks.o"), loader.NewTarget("7.2", spec))
+		got := findingsOf(t, m, Kernel{Version: m.Linked().Target.Version, Preemptible: true})
+		for _, lp := range m.Linked().Programs {
+			_, runs := m.ImageOf(lp.Name)
+			require.True(t, runs, lp.Name)
+		}
+		fails := func(f Finding) bool { return !f.Benign }
+		for _, right := range []string{"res_right", "irq_right", "irq_right_too"} {
+			assert.False(t, slices.ContainsFunc(got[right], fails), "%s: %s: %v", c, right, texts(got[right]))
+		}
+		for _, wrong := range []string{"res_wrong", "irq_wrong"} {
+			assert.True(t, slices.ContainsFunc(got[wrong], fails), "%s: %s: %v", c, wrong, texts(got[wrong]))
+		}
 	}
 }
 
