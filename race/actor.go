@@ -20,6 +20,8 @@ type Actor struct {
 	Enters Entry
 	// further is what gets the program further, besides Input; nil for nothing.
 	further *furtherInput
+	// twins are the objects of its own that [Apart] gave it; nil for none.
+	twins *twins
 }
 
 // label returns the name that reports use.

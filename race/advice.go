@@ -34,6 +34,8 @@ func advise(version uint32, w *watch, v verdict, nested, own bool) []string {
 		if kfunc("bpf_local_irq_save") {
 			out = append(out, "interrupts: bpf_local_irq_save and bpf_local_irq_restore")
 		}
+	case w.events[v.act].kind == validated && w.events[v.act].failed:
+		out = append(out, "look at the result of bpf_map_update_elem: with -EEXIST another one was first")
 	case v.read >= 0 && w.events[v.read].kind == lookup:
 		out = append(out, "add the element with BPF_NOEXIST, and look it up again when that fails with -EEXIST")
 	case v.read >= 0 && !v.torn && len(w.events[v.act].touches) > 0 && w.events[v.read].touches[0].Addr == w.events[v.act].touches[0].Addr:

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -20,7 +21,11 @@ var compilers = []string{"clang-14", "clang-19"}
 // findings explores all meetings of an object and returns what was found, by the programs of the meeting.
 func findings(t *testing.T, file string, k Kernel) map[string][]Finding {
 	t.Helper()
-	m := machineOf(t, file, uapi.ReleaseOf(k.Version))
+	return findingsOf(t, machineOf(t, file, uapi.ReleaseOf(k.Version)), k)
+}
+
+func findingsOf(t *testing.T, m *machine.Machine, k Kernel) map[string][]Finding {
+	t.Helper()
 	out := map[string][]Finding{}
 	meetings := Meetings(m, nil, k)
 	require.NotEmpty(t, meetings)

@@ -15,11 +15,13 @@ type state struct {
 	own    bool
 	// further means that the actors get the inputs that were found to get further.
 	further bool
+	// oneTask means that the programs before run in the task of the first actor alone, for the objects of each: two requests of one thread end on two CPUs.
+	oneTask bool
 }
 
 // Explore explores the orders of a meeting several times: from the machine's state, from the one that a run of each program leaves, and from one in which
 // the object's other programs have added what these look up, with inputs that get further. Much goes wrong only once an element is there. The machine's
-// state is the same afterwards. The error is that of ctx, or a [*NotRunnableError].
+// state is the same afterwards. The error is that of ctx, with a report of what was found until then, or a [*NotRunnableError].
 func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Config) (*Report, error) {
 	states := append([]state{{}, {own: true}}, cfg.Prepared.states(meeting)...)
 	start := m.Snapshot()
@@ -35,16 +37,20 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		if st.further {
 			actors = cfg.Prepared.actors(m, actors)
 		}
+		actors = Apart(m, actors)
+		if st.oneTask && !slices.ContainsFunc(actors, func(a Actor) bool { return a.twins.any(a.Input) }) {
+			continue
+		}
 		ok, err := bring(ctx, m, actors, cfg.Prepared, st)
 		if err != nil {
-			return nil, err
+			return all.partial(), err
 		}
 		if !ok {
 			continue
 		}
 		r, err := Run(ctx, m, actors, each)
-		if err != nil {
-			return nil, err
+		if r == nil {
+			return all.partial(), err
 		}
 		all.Orders += r.Orders
 		all.Complete = all.Complete && r.Complete
@@ -58,9 +64,19 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 				all.Findings = append(all.Findings, f)
 			}
 		}
+		if err != nil {
+			return all.partial(), err
+		}
 	}
 	sortFindings(all.Findings)
 	return all, nil
+}
+
+// partial returns a report that was interrupted.
+func (r *Report) partial() *Report {
+	r.Complete = false
+	sortFindings(r.Findings)
+	return r
 }
 
 // bring runs what a state wants to have run. false means that a program faults.
@@ -74,15 +90,21 @@ func bring(ctx context.Context, m *machine.Machine, actors []Actor, p *Prepared,
 		if !st.own || i > 0 && a.Program == actors[i-1].Program {
 			continue // the same again
 		}
-		if ok, err := run(a.Program, a.Input); !ok {
-			return false, err
+		for _, in := range Before(actors, a.Program) {
+			if ok, err := run(a.Program, in); !ok {
+				return false, err
+			}
 		}
 	}
 	for _, name := range st.before {
 		for i := range actors { // in the task of each actor
 			in := p.inputs[name].input
 			in.CPU, in.Current = actors[i].Input.CPU, actors[i].Input.Current
-			if i > 0 && in.CPU == actors[0].Input.CPU && in.Current == actors[0].Input.Current {
+			if st.oneTask {
+				in.CPU, in.Current = actors[0].Input.CPU, actors[0].Input.Current
+			}
+			in = actors[i].twins.input(name, in)
+			if i > 0 && in.CPU == actors[0].Input.CPU && in.Current == actors[0].Input.Current && !actors[i].twins.any(in) {
 				continue
 			}
 			if ok, err := run(name, in); !ok {
@@ -103,6 +125,9 @@ func (p *Prepared) states(meeting Meeting) []state {
 		return nil
 	}
 	out := []state{{before: p.producers, further: further}}
+	if len(p.producers) > 0 {
+		out = append(out, state{before: p.producers, further: further, oneTask: true})
+	}
 	if further && len(p.producers) > 0 {
 		out = append(out, state{further: true})
 	}

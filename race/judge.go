@@ -19,10 +19,45 @@ func (w *watch) judge() (verdict, bool) {
 			return v, true
 		}
 	}
+	if v, ok := w.ignored(); ok {
+		return v, true
+	}
 	if v, ok := w.overwritten(); ok {
 		return v, true
 	}
 	return w.tornWrite()
+}
+
+// ignored looks for a change with BPF_NOEXIST or BPF_EXIST that failed because another actor had changed the element after it was looked up, and of which
+// nobody looked at the result: what the lookup decides afterwards is done as if it had succeeded.
+// What the program returns does not count: it may be right for both.
+func (w *watch) ignored() (verdict, bool) {
+	for at := range w.events {
+		e := &w.events[at]
+		if e.kind != validated || !e.failed || e.asked {
+			continue
+		}
+		for act := at + 1; act < len(w.events); act++ {
+			a := &w.events[act]
+			if a.actor != e.actor || a.failed || a.ends || a.locks() || !a.writes() && !a.effect {
+				continue
+			}
+			for _, read := range a.by {
+				if r := &w.events[read]; r.kind != lookup || read > at || r.touches[0].Addr != e.touches[0].Addr {
+					continue
+				}
+				for other := range w.flows {
+					if other == e.actor {
+						continue
+					}
+					if w1 := w.next(read, other); w1 >= 0 && w1 < at {
+						return verdict{read: read, act: at, events: ordered(read, w1, at, act)}, true
+					}
+				}
+			}
+		}
+	}
+	return verdict{}, false
 }
 
 // overwritten looks for a call that sends what another actor wrote over the actor's own bytes.

@@ -3,6 +3,7 @@ package race
 import (
 	"slices"
 
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -45,7 +46,50 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 			}
 		}
 	}
+	rank := map[string]int{}
+	for i := range out {
+		rank[out[i].Name] = urgency(m, &out[i])
+	}
+	slices.SortStableFunc(out, func(a, b Meeting) int { return rank[b.Name] - rank[a.Name] })
 	return out
+}
+
+// urgency says which meetings come first if the time is not enough for all: those of programs that share memory of one CPU in the middle of each other,
+// then those that share the most maps which they change.
+func urgency(m *machine.Machine, meeting *Meeting) int {
+	a, _ := m.Linked().Program(meeting.Actors[0].Program)
+	b, _ := m.Linked().Program(meeting.Actors[1].Program)
+	n, perCPU := 0, false
+	mine := shared(a)
+	for i, def := range shared(b) {
+		if slices.Contains(mine, def) && !slices.Contains(shared(b)[:i], def) && (changes(a, def) || changes(b, def)) {
+			n++
+			perCPU = perCPU || def.Type.PerCPU()
+		}
+	}
+	if perCPU && meeting.Actors[1].Over >= 0 {
+		n += len(m.Linked().Maps) + 1
+	}
+	return n
+}
+
+// changes reports whether a program may change a map that it refers to: by a call, or by a store to anything but its stack.
+func changes(lp *loader.LinkedProgram, def *loader.Map) bool {
+	var first *loader.Map
+	for pc, in := range lp.Insns {
+		if r, ok := lp.Refs[pc]; ok && in.Dst == 1 {
+			first = r.Map
+		}
+		if in.Op() == decode.OpCallHelper && first == def {
+			switch uapi.FuncID(in.Imm) {
+			case uapi.FuncMapUpdateElem, uapi.FuncMapDeleteElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem:
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(lp.Insns, func(in decode.Insn) bool {
+		return in.Info().Flags&decode.FlagStore != 0 && in.Dst != 10
+	})
 }
 
 // SecondTask is what runs on the second CPU: another thread of the process that runs on the first, so that both have the same keys where programs use

@@ -72,7 +72,8 @@ type hunt struct {
 	stop       bool
 }
 
-// Run explores the orders of some actors on the machine's state, which is the same afterwards. The error is that of ctx, or a [*NotRunnableError].
+// Run explores the orders of some actors on the machine's state, which is the same afterwards. The error is that of ctx, with what was found
+// until then, or a [*NotRunnableError].
 func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*Report, error) {
 	if interrupts(actors) != 0 {
 		cfg.Memory = Sequential // a CPU sees its own stores
@@ -111,6 +112,9 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 		e.Random(rng, 1+rng.IntN(3))
 		h.report.Orders++
 	}
+	if ctx.Err() != nil {
+		return h.done(ctx, cfg, ctx.Err())
+	}
 	return h.done(ctx, cfg, nil)
 }
 
@@ -126,11 +130,13 @@ func (h *hunt) done(ctx context.Context, cfg Config, err error) (*Report, error)
 	if err != nil && !cfg.Until.IsZero() && !time.Now().Before(cfg.Until) {
 		err = nil
 	}
-	if err == nil {
+	if err != nil {
+		h.report.Complete = false
+	} else {
 		h.addRaces()
-		h.report.Findings = slices.DeleteFunc(h.report.Findings, func(f Finding) bool { return f.silenced(cfg.Ignore) })
-		sortFindings(h.report.Findings)
 	}
+	h.report.Findings = slices.DeleteFunc(h.report.Findings, func(f Finding) bool { return f.silenced(cfg.Ignore) })
+	sortFindings(h.report.Findings)
 	return h.report, err
 }
 

@@ -17,15 +17,21 @@ import (
 // machineOf makes a machine for an object on the embedded kernel's types, as a release if that is not 0.
 func machineOf(t testing.TB, file string, release uapi.Release) *machine.Machine {
 	t.Helper()
-	obj, err := loader.Open(file)
-	require.NoError(t, err)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
 	var opts []loader.TargetOption
 	if release != 0 {
 		opts = append(opts, loader.WithVersion(uint32(release)<<8))
 	}
-	linked, err := obj.Load(loader.NewTarget("6.12", spec, opts...), loader.LoadOptions{})
+	return machineOn(t, file, loader.NewTarget("6.12", spec, opts...))
+}
+
+// machineOn makes a machine for an object on a kernel.
+func machineOn(t testing.TB, file string, target *loader.Target) *machine.Machine {
+	t.Helper()
+	obj, err := loader.Open(file)
+	require.NoError(t, err)
+	linked, err := obj.Load(target, loader.LoadOptions{})
 	require.NoError(t, err)
 	m, err := machine.New(linked, machine.Config{Uncovered: true, Unwatched: true, Restores: true, MaxInsns: 1 << 20})
 	require.NoError(t, err)

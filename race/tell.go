@@ -60,6 +60,8 @@ func (h *hunt) tell(f *Finding, w *watch, v verdict) {
 		slices.Sort(programs)
 		f.whole = h.element(act) + " " + strings.Join(slices.Compact(programs), " ")
 		f.Text = fmt.Sprintf("%s is a mixture of what %s and %s write", h.element(act), h.s.actors[act.actor].label(), h.other(act.actor))
+	case act.kind == validated && act.failed:
+		f.Text = fmt.Sprintf("%s goes on as if it had changed %s, which %s changed after it was looked up", h.s.actors[act.actor].label(), place, h.other(act.actor))
 	case w.events[v.read].kind == lookup:
 		f.Text = fmt.Sprintf("%s changes %s because of what it looked up before %s changed it", h.s.actors[act.actor].label(), place, h.other(act.actor))
 	case h.place(&w.events[v.read]) == place && act.kind == plainWrite:

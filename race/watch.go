@@ -32,11 +32,14 @@ type event struct {
 	pc      int
 	kind    accessKind
 	effect  bool // it leaves the program
+	ends    bool // it is the program's result
 	touches []order.Touch
 	table   maps.Map // that a call is about
 	own     bool     // it changes the value of its CPU alone
 	// by are the reads that decided it, as indices of events.
 	by []int
+	// asked means that something was decided by its result.
+	asked bool
 	// failed means that a compare-and-exchange or a validated change did not happen.
 	failed bool
 	value  uint64 // that a load reads or a store writes, if known
@@ -106,11 +109,16 @@ func (w *watch) step(s *system, i int) {
 	in := img.Insns()[pc]
 	by := w.operands(s, f, in, img, pc) | f.control
 	retire := w.overlapping(f, &e)
-	if e.kind == compare || e.kind == validated || e.kind == lookup || e.kind == plainRead {
-		f.retired |= retire // it sees what is there now
+	fresh := retire // it sees what is there now
+	switch e.kind {
+	case compare, lookup, plainRead:
+		f.retired |= retire
+	case validated: // what it saw is in its result, which may be ignored
+	default:
+		fresh = 0
 	}
-	e.by = f.events(by &^ f.retired)
-	if e.kind != plainWrite && e.kind != change {
+	e.by = f.events(by &^ f.retired &^ fresh)
+	if e.kind != plainWrite && e.kind != change && e.kind != validated {
 		f.retired |= retire
 	}
 	w.notice(s, f, &e)
@@ -329,7 +337,7 @@ func (w *watch) insn(s *system) vm.Stop {
 		})
 	}
 	if info.Form == decode.FormExit && depth == 0 {
-		e := event{actor: w.actor, pc: pc, kind: otherCall, effect: true, by: f.events((f.regs[0] | f.control) &^ f.retired)}
+		e := event{actor: w.actor, pc: pc, kind: otherCall, effect: true, ends: true, by: f.events((f.regs[0] | f.control) &^ f.retired)}
 		e.prog, _ = s.m.ProgramOf(img)
 		w.events = append(w.events, e)
 	}
@@ -386,8 +394,9 @@ func (w *watch) flow(s *system, f *flow, in decode.Insn, info *decode.Info, from
 		f.regs[0] = from | read
 	case decode.FormJumpImm, decode.FormJumpReg:
 		for _, at := range f.events(from &^ f.retired) {
-			if w.events[at].kind == change { // whether it succeeded says more than what was looked up before
+			if k := w.events[at].kind; k == change || k == validated { // whether it succeeded says more than what was looked up before
 				f.retired |= w.earlier(f, at)
+				w.events[at].asked = true
 			}
 		}
 		f.control |= from &^ f.retired

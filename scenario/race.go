@@ -309,7 +309,7 @@ func (r *Runner) raceActors(run *Run) ([]race.Actor, error) {
 		}
 		out = append(out, actor)
 	}
-	return out, nil
+	return race.Apart(r.m, out), nil
 }
 
 // raced runs a race and judges it.
@@ -359,12 +359,14 @@ func (r *Runner) raced(ctx context.Context, run *Run, res *Result, start time.Ti
 // runBefore runs the programs that run before the race.
 func (r *Runner) runBefore(ctx context.Context, run *Run, actors []race.Actor) error {
 	for _, n := range run.Race.Before {
-		in := machine.Input{}
-		if i := slices.IndexFunc(actors, func(a race.Actor) bool { return a.Program == n.Text }); i >= 0 {
-			in = actors[i].Input
+		inputs := race.Before(actors, n.Text)
+		if len(inputs) == 0 {
+			inputs = []machine.Input{{}}
 		}
-		if _, err := r.m.Run(ctx, n.Text, in); err != nil {
-			return run.failed(err)
+		for _, in := range inputs {
+			if _, err := r.m.Run(ctx, n.Text, in); err != nil {
+				return run.failed(err)
+			}
 		}
 	}
 	return nil

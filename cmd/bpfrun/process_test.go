@@ -83,6 +83,31 @@ func interrupted(t *testing.T, after time.Duration) int {
 	return cmd.ProcessState.ExitCode()
 }
 
+// TestAnInterruptedRaceTellsWhatItFound: SIGINT ends the search, not the report.
+func TestAnInterruptedRaceTellsWhatItFound(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGINT")
+	}
+	if signal.Ignored(os.Interrupt) {
+		t.Skip("started in the background by a shell that has it ignore SIGINT")
+	}
+	for _, delay := range []time.Duration{2 * time.Second, 8 * time.Second, 30 * time.Second} { // on a busy machine it may have found nothing yet
+		var out bytes.Buffer
+		cmd := process(t, "race", "../../examples/racecount/racecount.bpf.o", "--btf", "embedded", "-p", "count", "--preemptions", "1", "--time", "10m", "--no-verify")
+		cmd.Stdout = &out
+		require.NoError(t, cmd.Start())
+		time.Sleep(delay)
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		_ = cmd.Wait()
+		if !bytes.Contains(out.Bytes(), []byte("not-serialisable")) && delay < 30*time.Second {
+			continue
+		}
+		assert.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode())
+		assert.Contains(t, out.String(), "not-serialisable: count changes an element of flows")
+		return
+	}
+}
+
 // TestASecondInterruptEndsTheProcess: whatever it does with the first.
 func TestASecondInterruptEndsTheProcess(t *testing.T) {
 	if os.Getenv("BPFRUN_TEST_DEAF") != "" {

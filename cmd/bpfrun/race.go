@@ -207,11 +207,11 @@ func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.
 			if errors.As(err, &not) {
 				return codeError{exitLoad, err}
 			}
-			if ctx.Err() == nil || len(doc.Races) == 0 {
+			if ctx.Err() == nil || r == nil {
 				return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 			}
-			doc.Skipped, doc.Complete = len(meetings)-i, false // what was found so far counts
-			doc.Interrupted = true
+			doc.Add(meeting, r) // what was found so far counts
+			doc.Skipped, doc.Complete, doc.Interrupted = len(meetings)-i-1, false, true
 			break
 		}
 		doc.Add(meeting, r)

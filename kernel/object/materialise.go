@@ -11,6 +11,10 @@ import (
 // materialise assigns default values to the never-set bytes among storage bytes [off, off+size).
 func (o *Object) materialise(off, size uint64) {
 	defer o.k.lazily(o, off, size)()
+	if o.like != nil {
+		o.inherit(off, size)
+		return
+	}
 	o.Populate()
 	s := o.touch()
 	for b := off; b < off+size; {

@@ -44,6 +44,7 @@ type Object struct {
 	frozen  bool      // never populated by builders
 	builtin bool      // populated in every mode, because the kernel itself creates it
 	parts   []*Object // objects inside untyped memory, see Embed
+	like    *Object   // whose contents a twin has
 
 	st   *state
 	was0 *state // in the snapshot that the space's journal is about; nil for an object created since
@@ -381,6 +382,10 @@ func (o *Object) status(off, size uint64) byteState {
 // read makes [off, off+size) readable according to the mode, and returns the bytes and their previous state.
 func (o *Object) read(off, size uint64) ([]byte, byteState, *mem.Fault) {
 	was := o.status(off, size)
+	if was == never && o.like != nil {
+		o.inherit(off, size)
+		was = o.status(off, size)
+	}
 	if was == never && o.builtin && o.k.mode != ModeDefault {
 		o.Populate()
 		was = o.status(off, size)

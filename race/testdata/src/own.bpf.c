@@ -1,0 +1,133 @@
+// Hooks that hand out an object of one event: what is kept by its address belongs to one run, what is kept by its contents does not. And what is kept
+// by thread at one hook, for an object that another CPU gets.
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#define BPF_MAP(name, kind, n, k, v)                                                                                                                   \
+	struct {                                                                                                                                       \
+		__uint(type, BPF_MAP_TYPE_##kind);                                                                                                     \
+		__uint(max_entries, n);                                                                                                                \
+		__type(key, k);                                                                                                                        \
+		__type(value, v);                                                                                                                      \
+	} name SEC(".maps")
+
+#define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
+
+struct request_queue {
+} __attribute__((preserve_access_index));
+struct request {
+	struct request_queue *q;
+	unsigned long long __sector;
+} __attribute__((preserve_access_index));
+
+static __always_inline int count(void *map, __u64 key)
+{
+	__u64 one = 1, *n = bpf_map_lookup_elem(map, &key);
+
+	if (n)
+		*n += 1;
+	else
+		bpf_map_update_elem(map, &key, &one, BPF_ANY);
+	return 0;
+}
+
+BPF_MAP(requests, HASH, 16, __u64, __u64);
+SEC("tp_btf/block_rq_complete") int by_request(unsigned long long *ctx)
+{
+	return count(&requests, ctx[0]);
+}
+
+BPF_MAP(queues, HASH, 16, __u64, __u64);
+SEC("tp_btf/block_rq_complete") int by_queue(unsigned long long *ctx)
+{
+	struct request *rq = (void *)ctx[0];
+
+	return count(&queues, (__u64)rq->q);
+}
+
+BPF_MAP(sectors, HASH, 16, __u64, __u64);
+SEC("tp_btf/block_rq_complete") int by_sector(unsigned long long *ctx)
+{
+	struct request *rq = (void *)ctx[0];
+
+	return count(&sectors, rq->__sector);
+}
+
+// A record of a tracepoint has the address too.
+struct freed {
+	__u64 common;
+	__u64 skbaddr;
+};
+BPF_MAP(packets, HASH, 16, __u64, __u64);
+SEC("tracepoint/skb/kfree_skb") int by_packet(struct freed *ctx)
+{
+	return count(&packets, ctx->skbaddr);
+}
+
+// A file that is opened has no other users, one that is read may.
+BPF_MAP(opened, HASH, 16, __u64, __u64);
+SEC("fentry/security_file_open") int by_opened(unsigned long long *ctx)
+{
+	return count(&opened, ctx[0]);
+}
+
+BPF_MAP(read, HASH, 16, __u64, __u64);
+SEC("fentry/vfs_read") int by_read(unsigned long long *ctx)
+{
+	return count(&read, ctx[0]);
+}
+
+// The thread that made a request is known by the request; two requests of one thread end on two CPUs.
+BPF_MAP(makers, HASH, 16, __u64, __u64);
+BPF_MAP(of_maker, HASH, 16, __u64, __u64);
+SEC("tp_btf/block_rq_insert") int made(unsigned long long *ctx)
+{
+	__u64 rq = ctx[0], id = bpf_get_current_pid_tgid();
+
+	bpf_map_update_elem(&makers, &rq, &id, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete") int by_maker(unsigned long long *ctx)
+{
+	__u64 rq = ctx[0], *id = bpf_map_lookup_elem(&makers, &rq);
+
+	if (!id)
+		return 0;
+	count(&of_maker, *id);
+	return 0;
+}
+
+// The first one reports: with the result of BPF_NOEXIST, and without.
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} news SEC(".maps");
+BPF_MAP(flows, HASH, 16, __u32, __u64);
+SEC("xdp") int reports_ignoring(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	__u64 one = 1;
+
+	if (bpf_map_lookup_elem(&flows, &key))
+		return XDP_PASS;
+	bpf_map_update_elem(&flows, &key, &one, BPF_NOEXIST);
+	bpf_ringbuf_output(&news, &one, sizeof(one), 0);
+	return XDP_PASS;
+}
+
+BPF_MAP(flows_right, HASH, 16, __u32, __u64);
+SEC("xdp") int reports_asking(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	__u64 one = 1;
+
+	if (bpf_map_lookup_elem(&flows_right, &key))
+		return XDP_PASS;
+	if (bpf_map_update_elem(&flows_right, &key, &one, BPF_NOEXIST))
+		return XDP_PASS;
+	bpf_ringbuf_output(&news, &one, sizeof(one), 0);
+	return XDP_PASS;
+}
+
+char _license[] SEC("license") = "GPL";
