@@ -31,6 +31,9 @@ type side struct {
 	of   string            // what the loop is of: a run, and the events before it
 	from scenario.Start
 	dead map[string]bool // runs that have no loop
+	// other means that constants are not those of the scenario: what a program does with them alone is new. fresh is set while a loop of such a side is
+	// new: what its first run reached, made before any input, no input reports as new.
+	other, fresh bool
 
 	whole *scenario.Runner
 	start *machine.Snapshot
@@ -151,7 +154,7 @@ func (s *side) loopFor(ctx context.Context, run *scenario.Run, in *Input) (*mach
 		s.dead[run.Name] = true
 		return nil, nil //nolint:nilerr // as above
 	}
-	s.loop, s.of, s.from = l, key, start
+	s.loop, s.of, s.from, s.fresh = l, key, start, s.other
 	return l, l.Warm(ctx)
 }
 
@@ -229,7 +232,8 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 	if err != nil {
 		return quick{}, err
 	}
-	q := quick{ok: true, fresh: out.New, look: out.Fault != nil, ret: out.Ret}
+	q := quick{ok: true, fresh: out.New || s.fresh, look: out.Fault != nil, ret: out.Ret}
+	s.fresh = false
 	if checker != nil && out.Fault == nil {
 		ev.Ret = out.Ret
 		q.look = q.look || len(checker.End(ev)) > 0

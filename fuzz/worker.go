@@ -170,6 +170,9 @@ func (w *worker) sides(in *Input) ([]*side, error) {
 		delete(w.bench, w.recent[0])
 		w.recent = w.recent[1:]
 	}
+	for _, s := range list {
+		s.other = true
+	}
 	w.bench[key] = list
 	w.recent = append(w.recent, key)
 	return list, nil
