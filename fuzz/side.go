@@ -5,6 +5,7 @@ import (
 	"fmt"
 	stdmaps "maps"
 	"slices"
+	"time"
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
@@ -53,7 +54,7 @@ func (f *Fuzzer) open(name string, obj *loader.Object, target *loader.Target, fi
 	if s.fast, err = scenario.Open(file, obj, target, opt); err != nil {
 		return nil, err
 	}
-	opt.Cover = s.cover
+	opt.Cover, opt.Config.Tracked = s.cover, true
 	if s.whole, err = scenario.Open(file, obj, target, opt); err != nil {
 		s.fast.Close()
 		return nil, err
@@ -220,8 +221,8 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 	if len(e.Helpers) > 0 {
 		l.SetOverrides(overrides(s.from.Overrides, e.Helpers))
 	}
-	if e.After > 0 {
-		m.Kernel().Clock().Advance(uint64(e.After))
+	if d := s.after(e); d > 0 {
+		m.Kernel().Clock().Advance(uint64(d))
 	}
 	checker := s.fast.Checker()
 	ev := invariant.Run{Program: l.Program(), Context: l.Context(), Events: uint64(len(in.Events))}
@@ -362,6 +363,14 @@ func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tra
 	return rec, nil
 }
 
+// after is the time that passes before an event.
+func (s *side) after(e *Event) time.Duration {
+	if e.After > 0 {
+		return e.After
+	}
+	return s.runs[e.Run].After
+}
+
 // event makes the run of an event. The result is nil if such an event does not exist on the kernel.
 func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace machine.Tracer) (*machine.Result, error) {
 	m, run := r.Machine(), s.runs[e.Run]
@@ -369,11 +378,7 @@ func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace ma
 	if err != nil {
 		return nil, nil //nolint:nilerr // the report says so
 	}
-	after := e.After
-	if after == 0 {
-		after = run.After
-	}
-	if after > 0 {
+	if after := s.after(e); after > 0 {
 		if _, err := m.Settle(ctx, after); err != nil {
 			return nil, err
 		}

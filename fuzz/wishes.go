@@ -613,8 +613,8 @@ func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
 	case Helpers:
 		e.setAnswer(Answer{Helper: sp.name, Returns: []uint64{w.Value}})
 	case Time: // it passes before the event, and never goes back
-		if d := time.Duration(w.Value - w.Was); d > 0 && d <= maxAfter-e.After {
-			e.After += d
+		if d, was := time.Duration(w.Value-w.Was), s.after(e); d > 0 && d <= maxAfter-was {
+			e.After = was + d
 		}
 	case Kernel:
 		in.Fields = setNumber(in.Fields, sp.name, w.Value)
