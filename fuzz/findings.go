@@ -47,7 +47,7 @@ func keyOf(p *problem) string {
 	case finding.Invariant: // whatever the values are
 		text = ""
 	case finding.Differs: // whatever the key is
-		text = elements.ReplaceAllString(text, "[]")
+		text, _, _ = strings.Cut(elements.ReplaceAllString(text, "[]"), " = ") // nor the value
 	}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()=", r) }) {
 		if word[0] >= '0' && word[0] <= '9' || word[0] == '-' {

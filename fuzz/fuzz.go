@@ -95,6 +95,7 @@ type Fuzzer struct {
 	reached  map[edge]bool
 	defaults map[edge]bool
 	corpus   []*entry
+	seeded   int // seeds, those that wait too
 	explored int // how many of the corpus had their comparisons solved
 	hashes   map[string]bool
 	needs    map[edge]string
@@ -102,9 +103,11 @@ type Fuzzer struct {
 	seen     map[string]bool // keys of findings
 	written  map[string]bool // maps and variables that a program was seen to write
 	progRuns map[string]uint64
-	lost     int      // findings that did not happen again
-	opened   uint64   // machines for other constants
-	later    []*Input // inputs that wait until there may be another one
+	lost     int           // findings that did not happen again
+	opened   uint64        // machines for other constants
+	opening  time.Duration // that it took to open them
+	later    []*Input      // inputs that wait until there may be another one
+	waiting  []seed        // those for which there was no time before the search
 }
 
 // Skipped is a run that is not searched.
@@ -243,8 +246,17 @@ func (f *Fuzzer) Run(ctx context.Context) (*Report, error) {
 		return nil, &ErrNothing{f.skip}
 	}
 	f.start = time.Now()
-	if err := f.begin(ctx); err != nil && ctx.Err() == nil {
+	first, cancel := context.WithCancel(ctx)
+	if f.opt.Time > 0 {
+		first, cancel = context.WithDeadline(ctx, f.start.Add(f.opt.Time/seedShare))
+	}
+	err := f.begin(first)
+	cancel()
+	if err != nil && first.Err() == nil {
 		return nil, err
+	}
+	if n := len(f.waiting); n > 0 && ctx.Err() == nil {
+		f.note("%d of %d seeds wait: the search begins with those for which a fourth of the time was enough, and runs the others between its inputs", n, f.seeded)
 	}
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -267,7 +279,10 @@ func (f *Fuzzer) Run(ctx context.Context) (*Report, error) {
 	wait.Wait()
 	stop()
 	searched := time.Since(f.start)
-	err := errors.Join(append(errs, f.finish(context.WithoutCancel(ctx)))...)
+	if n := len(f.waiting); n > 0 && ctx.Err() == nil && !f.spent() {
+		f.note("%d of %d seeds did not run: there was no time for them", n, f.seeded)
+	}
+	err = errors.Join(append(errs, f.finish(context.WithoutCancel(ctx)))...)
 	return f.report(searched.Seconds()), err
 }
 
@@ -321,28 +336,73 @@ func (f *Fuzzer) begin(ctx context.Context) error {
 	w := f.worker(-1)
 	w.main = f.first
 	defer func() { w.main = nil; w.close() }()
+	var all []seed
 	for _, in := range f.startInputs() {
-		rec, err := f.first.examine(ctx, in, -1, nil)
-		if err != nil {
-			return err
-		}
-		for _, e := range rec.edges {
-			f.defaults[e] = true
-		}
-		if err := w.judge(ctx, in, rec); err != nil {
-			return err
-		}
+		all = append(all, seed{in, true})
 	}
 	kept, err := f.loadCorpus()
 	if err != nil {
 		return err
 	}
 	for _, in := range append(f.typeSeeds(), kept...) {
-		if err := w.try(ctx, in); err != nil {
+		all = append(all, seed{in, false})
+	}
+	f.seeded = len(all)
+	for i, s := range all {
+		err := ctx.Err()
+		if err == nil {
+			err = w.sow(ctx, s)
+		}
+		if err != nil && ctx.Err() != nil {
+			f.waiting = all[i:]
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// seedShare: of the time of a search, one part in so many at most is for the seeds before it begins. Those that are left run between its inputs.
+const seedShare = 4
+
+// seed is an input that a search begins with. whole means that it is the scenario's own: what it reaches is reached by default.
+type seed struct {
+	in    *Input
+	whole bool
+}
+
+// sow runs a seed.
+func (w *worker) sow(ctx context.Context, s seed) error {
+	if !s.whole {
+		return w.try(ctx, s.in)
+	}
+	list, err := w.sides(s.in)
+	if err != nil {
+		return err
+	}
+	rec, err := list[0].examine(ctx, s.in, -1, nil)
+	if err != nil {
+		return err
+	}
+	w.f.mu.Lock()
+	for _, e := range rec.edges {
+		w.f.defaults[e] = true
+	}
+	w.f.mu.Unlock()
+	return w.judge(ctx, s.in, rec)
+}
+
+// nextSeed takes one of the seeds for which there was no time before the search.
+func (f *Fuzzer) nextSeed() (seed, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.waiting) == 0 {
+		return seed{}, false
+	}
+	s := f.waiting[0]
+	f.waiting = f.waiting[1:]
+	return s, true
 }
 
 // startInputs are the runs of the scenario as they are: each by itself, and its sequence.

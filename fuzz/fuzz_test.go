@@ -2,10 +2,12 @@ package fuzz_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -127,6 +129,75 @@ func TestFindsWhatTracingToolsAreBehind(t *testing.T) {
 	}
 	assert.Equal(t, map[string]bool{"moved": true, "named": true}, programs)
 	assert.Zero(t, r.Unconfirmed)
+}
+
+const (
+	searchedOld = "../testdata/objects/clang-14/searched_old.o"
+	searchedNew = "../testdata/objects/clang-14/searched_new.o"
+)
+
+// TestSeesWhatConstantsAndTimeDecide: jumps that one constant after the other decides, or two together; as much time as a comparison asks for; a device
+// in a map. Each program has a bug behind it.
+func TestSeesWhatConstantsAndTimeDecide(t *testing.T) {
+	object := inDir(t, searchedOld)
+	keep := filepath.Join(filepath.Dir(object), "found")
+	r := search(t, object, fuzz.Options{Runs: 5_000, Seed: 1, Keep: keep})
+	found := map[string]finding.Kind{}
+	for _, f := range r.Findings {
+		found[f.Program] = f.Kind
+	}
+	assert.Equal(t, map[string]finding.Kind{"both": finding.Leak, "together": finding.Leak, "chosen": finding.Leak, "later": finding.Leak, "redirected": finding.Packet}, found)
+	assert.Zero(t, r.Unconfirmed)
+	for file, list := range failures(t, object, keep+"/*.yaml") {
+		assert.Len(t, list, 1, file)
+	}
+	for file, list := range failures(t, object, keep+"/suite/*.yaml") {
+		assert.Empty(t, list, file)
+	}
+}
+
+// TestComparesBuilds: the comparisons of either build are solved, and times are no difference, however often a build asks the clock.
+func TestComparesBuilds(t *testing.T) {
+	for _, c := range []struct{ name, object, other, filled, compared string }{
+		{"new against old", searchedNew, searchedOld, "maps differ: table[03000000].name[41] = 09, but table[03000000].name[41] = 00 with other", "the return value is 1, but 2 with other"},
+		{"old against new", searchedOld, searchedNew, "maps differ: table[03000000].name[41] = 00, but table[03000000].name[41] = 09 with other", "the return value is 2, but 1 with other"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			object := inDir(t, c.object)
+			keep := filepath.Join(filepath.Dir(object), "found")
+			r := search(t, object, fuzz.Options{Runs: 3_000, Seed: 1, Keep: keep, Others: []fuzz.Other{{Name: "other", Object: open(t, c.other), Target: target(t)}}})
+			found := map[string]string{}
+			for _, f := range r.Findings {
+				if f.Kind == finding.Differs {
+					found[f.Program] += f.Text
+				}
+			}
+			assert.Equal(t, map[string]string{"filled": c.filled, "compared": c.compared}, found)
+			for file, list := range failures(t, object, keep+"/differs-*.yaml") {
+				assert.NotEmpty(t, list, file)
+			}
+			for _, p := range r.Programs {
+				if p.Name == "later" {
+					assert.Equal(t, p.Reachable, p.Reached, "time passes between events")
+				}
+			}
+		})
+	}
+}
+
+// TestSeedsTakeAShareOfTheTime: a search with more seeds than it has time for begins with some, says so, and runs inputs of its own.
+func TestSeedsTakeAShareOfTheTime(t *testing.T) {
+	text := "object: gates.o\nruns:\n"
+	for i := range 400 {
+		text += fmt.Sprintf("- {name: r%d, prog: layers}\n", i)
+	}
+	var notes []string
+	r := search(t, inDir(t, gates), fuzz.Options{
+		Text: []byte(text), Path: "many.yaml", Time: 200 * time.Millisecond, Seed: 1, Note: func(text string) { notes = append(notes, text) },
+	})
+	require.NotEmpty(t, notes)
+	assert.Regexp(t, `^\d+ of \d+ seeds wait: `, notes[0])
+	assert.NotZero(t, r.Runs)
 }
 
 // tree returns the files below a directory with their contents.

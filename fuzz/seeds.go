@@ -46,6 +46,11 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 		for _, run := range root.Get("runs").Items {
 			run.Drop("expect")
 		}
+	}
+	if len(f.opt.Others) > 0 {
+		stopClock(root)
+	}
+	if f.opt.Text == nil || len(f.opt.Others) > 0 {
 		if f.file, err = scenario.Parse(path, root.Print()); err != nil {
 			return err
 		}
@@ -54,6 +59,20 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 		f.opt.Ignore = append(f.opt.Ignore, i.Ignore)
 	}
 	return nil
+}
+
+// betweenEvents is the time before an event, where two builds or kernels are compared and the scenario says nothing: with a clock that stands still
+// during events, none would pass.
+const betweenEvents = "1ms"
+
+// stopClock makes the clock of a scenario stand still while events run, so that it tells two builds the same however often they ask.
+func stopClock(root *scenario.Node) {
+	root.Child("kernel").Child("clock").Put("step", scenario.Word("0"))
+	for _, run := range root.Get("runs").Items {
+		if run.Get("after") == nil {
+			run.Put("after", scenario.Word(betweenEvents))
+		}
+	}
 }
 
 // space is what is input, apart from packets.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	stdmaps "maps"
 	"slices"
+	"time"
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
@@ -31,6 +32,9 @@ type side struct {
 	of   string            // what the loop is of: a run, and the events before it
 	from scenario.Start
 	dead map[string]bool // runs that have no loop
+	// other means that constants are not those of the scenario: what a program does with them alone is new. fresh is set while a loop of such a side is
+	// new: what its first run reached, made before any input, no input reports as new.
+	other, fresh bool
 
 	whole *scenario.Runner
 	start *machine.Snapshot
@@ -50,7 +54,7 @@ func (f *Fuzzer) open(name string, obj *loader.Object, target *loader.Target, fi
 	if s.fast, err = scenario.Open(file, obj, target, opt); err != nil {
 		return nil, err
 	}
-	opt.Cover = s.cover
+	opt.Cover, opt.Config.Tracked = s.cover, true
 	if s.whole, err = scenario.Open(file, obj, target, opt); err != nil {
 		s.fast.Close()
 		return nil, err
@@ -151,7 +155,7 @@ func (s *side) loopFor(ctx context.Context, run *scenario.Run, in *Input) (*mach
 		s.dead[run.Name] = true
 		return nil, nil //nolint:nilerr // as above
 	}
-	s.loop, s.of, s.from = l, key, start
+	s.loop, s.of, s.from, s.fresh = l, key, start, s.other
 	return l, l.Warm(ctx)
 }
 
@@ -217,8 +221,8 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 	if len(e.Helpers) > 0 {
 		l.SetOverrides(overrides(s.from.Overrides, e.Helpers))
 	}
-	if e.After > 0 {
-		m.Kernel().Clock().Advance(uint64(e.After))
+	if d := s.after(e); d > 0 {
+		m.Kernel().Clock().Advance(uint64(d))
 	}
 	checker := s.fast.Checker()
 	ev := invariant.Run{Program: l.Program(), Context: l.Context(), Events: uint64(len(in.Events))}
@@ -229,7 +233,8 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 	if err != nil {
 		return quick{}, err
 	}
-	q := quick{ok: true, fresh: out.New, look: out.Fault != nil, ret: out.Ret}
+	q := quick{ok: true, fresh: out.New || s.fresh, look: out.Fault != nil, ret: out.Ret}
+	s.fresh = false
 	if checker != nil && out.Fault == nil {
 		ev.Ret = out.Ret
 		q.look = q.look || len(checker.End(ev)) > 0
@@ -358,6 +363,14 @@ func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tra
 	return rec, nil
 }
 
+// after is the time that passes before an event.
+func (s *side) after(e *Event) time.Duration {
+	if e.After > 0 {
+		return e.After
+	}
+	return s.runs[e.Run].After
+}
+
 // event makes the run of an event. The result is nil if such an event does not exist on the kernel.
 func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace machine.Tracer) (*machine.Result, error) {
 	m, run := r.Machine(), s.runs[e.Run]
@@ -365,11 +378,7 @@ func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace ma
 	if err != nil {
 		return nil, nil //nolint:nilerr // the report says so
 	}
-	after := e.After
-	if after == 0 {
-		after = run.After
-	}
-	if after > 0 {
+	if after := s.after(e); after > 0 {
 		if _, err := m.Settle(ctx, after); err != nil {
 			return nil, err
 		}

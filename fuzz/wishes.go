@@ -196,6 +196,13 @@ func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []c
 			needs = append(needs, need(cmp, sp, wish, true))
 			out = append(out, change{sets, func(s *side, in *Input) { f.grant(s, in, sp, wish) }})
 		}
+		if len(needs) == 0 {
+			joined, names := f.joint(s, in, cmp)
+			out = append(out, joined...)
+			if len(names) > 0 {
+				needs = append(needs, "other values of "+strings.Join(names, " and "))
+			}
+		}
 		for _, from := range cmp.From {
 			if len(needs) > 0 {
 				break
@@ -211,6 +218,33 @@ func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []c
 		f.mu.Unlock()
 	}
 	return out
+}
+
+// joint lists changes of settings that a comparison computes with together, such as a sum of flags, so that no value of one alone decides it: each gets
+// another value, then all of them. It names the settings.
+func (f *Fuzzer) joint(s *side, in *Input, cmp search.Comparison) (out []change, names []string) {
+	var all []func(*side, *Input)
+	for _, w := range append(slices.Clone(cmp.From), cmp.Beside...) {
+		at, ok := s.locate(in, w)
+		if !ok || at.part != Globals && at.part != Maps || !f.varied(at) || slices.Contains(names, at.text) {
+			continue
+		}
+		w.Value = 0
+		if w.Was == 0 {
+			w.Value = 1
+		}
+		set := func(s *side, in *Input) { f.grant(s, in, at, w) }
+		all, names = append(all, set), append(names, at.text)
+		out = append(out, change{sets, set})
+	}
+	if len(all) < 2 {
+		return nil, nil
+	}
+	return append(out, change{sets, func(s *side, in *Input) {
+		for _, set := range all {
+			set(s, in)
+		}
+	}}), names
 }
 
 // matching lists changes with which a key that was not found is that of an element which the map has.
@@ -579,8 +613,8 @@ func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
 	case Helpers:
 		e.setAnswer(Answer{Helper: sp.name, Returns: []uint64{w.Value}})
 	case Time: // it passes before the event, and never goes back
-		if d := time.Duration(w.Value - w.Was); d > 0 && d <= maxAfter-e.After {
-			e.After += d
+		if d, was := time.Duration(w.Value-w.Was), s.after(e); d > 0 && d <= maxAfter-was {
+			e.After = was + d
 		}
 	case Kernel:
 		in.Fields = setNumber(in.Fields, sp.name, w.Value)

@@ -67,12 +67,16 @@ const (
 	runsPerBench  = 400
 	mostDeferred  = 512
 	frozenOptions = 16 // one of so many changes of a read-only variable is made
+	openShare     = 4  // and of the time, one part in so many is for opening them: those of large objects take as long as thousands of runs
 )
 
 // mayOpen reports whether there may be a machine for other constants.
 func (f *Fuzzer) mayOpen() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.opt.Time > 0 && f.opening > time.Since(f.start)*time.Duration(f.opt.Workers)/openShare && f.opening > f.opt.Time/(8*openShare) {
+		return false
+	}
 	return f.opened < firstBenches+f.runs.Load()/runsPerBench
 }
 
@@ -140,6 +144,13 @@ func (w *worker) sides(in *Input) ([]*side, error) {
 			return nil, err
 		}
 	}
+	if began := time.Now(); key != "" {
+		defer func() {
+			f.mu.Lock()
+			f.opening += time.Since(began)
+			f.mu.Unlock()
+		}()
+	}
 	own, err := f.open("", f.obj, f.target, file)
 	if err != nil {
 		return nil, err
@@ -170,6 +181,9 @@ func (w *worker) sides(in *Input) ([]*side, error) {
 		delete(w.bench, w.recent[0])
 		w.recent = w.recent[1:]
 	}
+	for _, s := range list {
+		s.other = true
+	}
 	w.bench[key] = list
 	w.recent = append(w.recent, key)
 	return list, nil
@@ -192,6 +206,11 @@ func (f *Fuzzer) fileWith(globals []Variable) (*scenario.File, error) {
 func (w *worker) work(ctx context.Context) error {
 	f := w.f
 	for ctx.Err() == nil && !f.spent() {
+		if s, ok := f.nextSeed(); ok {
+			if err := w.sow(ctx, s); err != nil {
+				return w.ended(ctx, err)
+			}
+		}
 		if in := w.resume(); in != nil {
 			if err := w.try(ctx, in); err != nil {
 				return w.ended(ctx, err)

@@ -42,6 +42,9 @@ type Config struct {
 	EagerLoops bool
 	// OnDifference receives the differences that EngineBoth finds.
 	OnDifference func(text string)
+	// Tracked means that every run is tracked for bytes that were never written, not only some where there is native code: each begins on the
+	// interpreter.
+	Tracked bool
 	// Uncovered disables the recording of executed instructions.
 	Uncovered bool
 	// Cover receives what each run executed. It overrides Uncovered and also records which branches conditional jumps

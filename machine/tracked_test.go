@@ -50,3 +50,35 @@ func TestLongRunsBecomeNative(t *testing.T) {
 	}
 	assert.Greater(t, want.Insns, uint64(2*trackedInsns))
 }
+
+// TestTrackedRuns: with native code only the first runs of a program find leaks, and few of those after them; all do if the machine is asked for it.
+func TestTrackedRuns(t *testing.T) {
+	if !NativeCode() {
+		t.Skip("no native code on this system")
+	}
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	obj, err := loader.Open("../testdata/objects/clang-14/leaks.o")
+	require.NoError(t, err)
+	linked, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		name    string
+		tracked bool
+		want    int
+	}{{"some", false, trackedRuns}, {"all", true, 2 * trackedRuns}} {
+		m, err := New(linked, Config{Engine: EngineJIT, Restores: true, Tracked: c.tracked})
+		require.NoError(t, err)
+		start, found := m.Snapshot(), 0
+		for range 2 * trackedRuns {
+			m.Restore(start)
+			res, err := m.Run(context.Background(), "record", Input{})
+			require.NoError(t, err)
+			if len(res.Findings) > 0 {
+				found++
+			}
+		}
+		assert.Equal(t, c.want, found, c.name)
+		m.Close()
+	}
+}

@@ -56,7 +56,7 @@ func (m *Machine) tracksRun(p *program, in Input) bool {
 	case m.engine == nil:
 		return true
 	}
-	return m.cfg.Engine != EngineBoth && !in.IgnoreUnset && tracks(n)
+	return m.cfg.Engine != EngineBoth && !in.IgnoreUnset && (m.cfg.Tracked || tracks(n))
 }
 
 // trackedFor returns how many of the next n instructions are tracked, after done instructions: a tracked run on a

@@ -19,6 +19,8 @@ type Comparison struct {
 	Wishes []Wish
 	// From are the inputs that the operands came from, also those for which there is no solution.
 	From []Wish
+	// Beside are further inputs that the operands were computed with.
+	Beside []Wish
 }
 
 // Wish is an input and the value that it should have.
@@ -100,6 +102,9 @@ func (c *Comparing) Comparisons() []Comparison {
 			x, ok := v.Solve(b.Op, other, side == 1, !b.Taken)
 			if v.From.Kind == Element {
 				x, ok = 0, true
+			}
+			for _, o := range v.Beside {
+				cmp.Beside = append(cmp.Beside, o.From.wish(o.Was, 0))
 			}
 			w := v.From.wish(v.Was, x)
 			cmp.From = append(cmp.From, w)

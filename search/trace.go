@@ -182,7 +182,7 @@ func (t *Trace) alu(in decode.Insn, op decode.Op, before *[11]uint64) {
 		t.regs[in.Dst] = src.then(Step{op, before[in.Dst], true})
 	case readsDst && dst != nil:
 		// Of two values, the first one is followed: the other side is constant as long as only one input changes.
-		t.regs[in.Dst] = dst.then(Step{Op: op, Constant: c})
+		t.regs[in.Dst] = dst.then(Step{Op: op, Constant: c}).beside(src)
 	default:
 		t.regs[in.Dst] = nil
 	}

@@ -38,7 +38,12 @@ type Value struct {
 	From  *Source
 	Was   uint64 // of the source
 	Steps []Step
+	// Beside are other values that operations on the way took in, as they were then: whoever changes only the source leaves them constant.
+	Beside []*Value
 }
+
+// mostBeside limits the values beside one.
+const mostBeside = 4
 
 // maxSteps limits how long a computation is followed.
 const maxSteps = 24
@@ -48,7 +53,18 @@ func (v *Value) then(s Step) *Value {
 	if v == nil || len(v.Steps) >= maxSteps {
 		return nil
 	}
-	return &Value{v.From, v.Was, append(v.Steps[:len(v.Steps):len(v.Steps)], s)}
+	return &Value{v.From, v.Was, append(v.Steps[:len(v.Steps):len(v.Steps)], s), v.Beside}
+}
+
+// beside returns the value with another one that an operation took in.
+func (v *Value) beside(o *Value) *Value {
+	if v == nil || o == nil {
+		return v
+	}
+	out := *v
+	out.Beside = append(append(out.Beside[:len(out.Beside):len(out.Beside)], o), o.Beside...)
+	out.Beside = out.Beside[:min(len(out.Beside), mostBeside)]
+	return &out
 }
 
 // At computes the value for another value of its source.

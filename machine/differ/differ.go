@@ -43,7 +43,7 @@ func Between(a, b Run) string {
 	}
 	for i := range a.Events {
 		if x, y := &a.Events[i], &b.Events[i]; x.Map != y.Map || !sameBytes(x.Data, y.Data) {
-			return fmt.Sprintf("record %d of %s differs", i, x.Map)
+			return fmt.Sprintf("record %d of %s differs", i, x.Map) + recordsDiffer(x, y)
 		}
 	}
 	if text := mapsDiffer(a, b); text != "" {
@@ -53,6 +53,19 @@ func Between(a, b Run) string {
 		return "lines of bpf_printk differ"
 	}
 	return ""
+}
+
+// recordsDiffer says where the bytes of two records of a map differ.
+func recordsDiffer(x, y *machine.Event) string {
+	a, b := withoutAddresses(x.Data), withoutAddresses(y.Data)
+	i := firstDifference(a, b)
+	switch {
+	case x.Map != y.Map:
+		return ": it is sent to " + y.Map
+	case i == min(len(a), len(b)):
+		return fmt.Sprintf(": it has %d bytes, but %d", len(a), len(b))
+	}
+	return fmt.Sprintf(": byte %d is %02x, but %02x", i, a[i], b[i])
 }
 
 // sameBytes compares bytes without what may be an address of the kernel.
@@ -71,8 +84,13 @@ func withoutAddresses(p []byte) []byte {
 	return out
 }
 
-// change is a variable, or a member of an element, that a run changed.
-type change struct{ place, value string }
+// change is a variable, or a member of an element, that a run changed. A deleted one has no data.
+type change struct {
+	place string
+	data  []byte // without addresses
+	spec  *btf.Spec
+	typ   btf.ID // 0 without types
+}
 
 // changes are what a run changed in maps that the other object has too, by place.
 func changes(r Run, other *loader.Linked) []change {
@@ -85,9 +103,10 @@ func changes(r Run, other *loader.Linked) []change {
 		parts := partsOf(r.Linked, other, c.Map)
 		switch {
 		case c.New == nil:
-			out = append(out, change{place, "deleted"})
+			out = append(out, change{place: place})
 		case parts == nil:
-			out = append(out, change{place, fmt.Sprintf("%x", withoutAddresses(c.New))})
+			spec, typ := valueType(r.Linked, c.Map)
+			out = append(out, change{place, withoutAddresses(c.New), spec, typ})
 		}
 		for _, p := range parts {
 			if c.New == nil || int(p.off+p.size) > len(c.New) {
@@ -101,7 +120,7 @@ func changes(r Run, other *loader.Linked) []change {
 			if p.variable {
 				at = p.name
 			}
-			out = append(out, change{at, fmt.Sprintf("%x", withoutAddresses(value))})
+			out = append(out, change{at, withoutAddresses(value), r.Linked.Object.BTF, p.typ})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b change) int { return strings.Compare(a.place, b.place) })
@@ -113,6 +132,18 @@ type part struct {
 	name      string
 	off, size uint32
 	variable  bool
+	typ       btf.ID
+}
+
+// valueType is the type of a map's values, 0 if it is not known.
+func valueType(l *loader.Linked, name string) (*btf.Spec, btf.ID) {
+	if l == nil || l.Object.BTF == nil {
+		return nil, 0
+	}
+	if m, ok := l.Map(name); ok {
+		return l.Object.BTF, m.ValueType
+	}
+	return nil, 0
 }
 
 // partsOf returns the parts of the values of a map that both objects have; nil if values are compared whole. Without objects they are.
@@ -137,7 +168,7 @@ func parts(l *loader.Linked, name string) []part {
 	if m.DataKind != loader.DataNone {
 		var out []part
 		for _, v := range m.Vars {
-			out = append(out, part{v.Name, v.Off, v.Size, true})
+			out = append(out, part{v.Name, v.Off, v.Size, true, v.Type})
 		}
 		return out
 	}
@@ -160,7 +191,7 @@ func members(spec *btf.Spec, id btf.ID) []part {
 		if err != nil || f.Name == "" || f.BitfieldSize != 0 {
 			return nil
 		}
-		out = append(out, part{f.Name, f.BitOffset / 8, uint32(size), false})
+		out = append(out, part{f.Name, f.BitOffset / 8, uint32(size), false, f.Type})
 	}
 	return out
 }
@@ -169,25 +200,73 @@ func members(spec *btf.Spec, id btf.ID) []part {
 func mapsDiffer(a, b Run) string {
 	x, y := changes(a, b.Linked), changes(b, a.Linked)
 	for len(x)+len(y) > 0 {
-		p, q := "nothing", "nothing"
 		switch {
 		case len(y) == 0 || len(x) > 0 && x[0].place < y[0].place:
-			p, x = x[0].text(), x[1:]
+			return x[0].text() + ", but nothing"
 		case len(x) == 0 || y[0].place < x[0].place:
-			q, y = y[0].text(), y[1:]
-		default:
-			p, q, x, y = x[0].text(), y[0].text(), x[1:], y[1:]
+			return "nothing, but " + y[0].text()
+		case (x[0].data == nil) != (y[0].data == nil):
+			return x[0].text() + ", but " + y[0].text()
+		case !bytes.Equal(x[0].data, y[0].data):
+			return x[0].unlike(&y[0])
 		}
-		if p != q {
-			return p + ", but " + q
-		}
+		x, y = x[1:], y[1:]
 	}
 	return ""
 }
 
-func (c change) text() string {
-	if c.value == "deleted" {
+// shown is how many bytes of a value are shown: of longer ones the first that differ are.
+const shown = 8
+
+func (c *change) text() string {
+	if c.data == nil {
 		return c.place + " deleted"
 	}
-	return c.place + " = " + c.value
+	if len(c.data) > shown {
+		return fmt.Sprintf("%s = %x... (%d bytes)", c.place, c.data[:shown], len(c.data))
+	}
+	return fmt.Sprintf("%s = %x", c.place, c.data)
+}
+
+// unlike says in what two values of one place differ.
+func (c *change) unlike(d *change) string {
+	i := firstDifference(c.data, d.data)
+	switch {
+	case len(c.data) != len(d.data) && i == min(len(c.data), len(d.data)):
+		return fmt.Sprintf("%s has %d bytes, but %d", c.place, len(c.data), len(d.data))
+	case len(c.data) <= shown && len(d.data) <= shown:
+		return c.text() + ", but " + d.text()
+	}
+	path, from, to := c.fieldAt(i)
+	if to > len(d.data) {
+		path, from, to = fmt.Sprintf("+%d", i), i, i+1
+	}
+	at := c.place + path
+	return fmt.Sprintf("%s = %x, but %s = %x", at, c.data[from:to], at, d.data[from:to])
+}
+
+// fieldAt returns the path to the field that a byte of a value is in, and the field's bytes; without types the byte alone.
+func (c *change) fieldAt(i int) (path string, from, to int) {
+	if c.spec != nil && c.typ != 0 {
+		if path, f, _ := c.spec.FieldAt(c.typ, uint32(i), 1); path != "" && f.BitSize == 0 {
+			size, _ := c.spec.Sizeof(f.Type)
+			if path[0] != '[' && path[0] != '.' {
+				path = "." + path
+			}
+			if from, to = int(f.Offset()), int(f.Offset())+int(size); from <= i && i < to && to <= len(c.data) && to-from <= shown {
+				return path, from, to
+			}
+		}
+	}
+	return fmt.Sprintf("+%d", i), i, i + 1
+}
+
+func firstDifference(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
 }

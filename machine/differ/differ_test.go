@@ -45,7 +45,7 @@ func TestPlaces(t *testing.T) {
 	a, b := run(t, "builds_old.o", "stores_task"), run(t, "builds_new.o", "stores_task")
 	require.Len(t, a.Changes, 1)
 	require.NotEqual(t, len(a.Changes[0].New), len(b.Changes[0].New))
-	assert.Contains(t, differ.Between(differ.Run{Result: a.Result}, differ.Run{Result: b.Result}), "maps differ: counts[00000000] = 01", "without objects the sizes differ")
+	assert.Contains(t, differ.Between(differ.Run{Result: a.Result}, differ.Run{Result: b.Result}), "maps differ: counts[00000000] has 16 bytes, but 24", "without objects the sizes differ")
 	b.Changes[0].New[0] = 7
 	assert.Equal(t, "maps differ: counts[00000000].packets = 0100000000000000, but counts[00000000].packets = 0700000000000000", differ.Between(a, b))
 	b.Changes[0].New = nil
@@ -61,5 +61,27 @@ func TestPlaces(t *testing.T) {
 			y.Changes[i].New[len(c.New)-1] ^= 1
 		}
 	}
-	assert.Regexp(t, `^maps differ: \w+ = `, differ.Between(x, y), "the variable is named")
+	assert.Regexp(t, `^maps differ: zero_struct\S+ = 00, but zero_struct\S+ = 01$`, differ.Between(x, y), "the variable is named")
+}
+
+// TestLongValues: of values that are long the first byte or field that differs is shown, with its path, and never all of them.
+func TestLongValues(t *testing.T) {
+	const object = "searched_old.o"
+	x, y := run(t, object, "filled"), run(t, object, "filled")
+	require.Len(t, y.Changes, 1)
+	y.Changes[0].New[24+41], y.Changes[0].New[24+50] = 9, 9
+	assert.Equal(t, "maps differ: table[03000000].name[41] = 00, but table[03000000].name[41] = 09", differ.Between(x, y))
+	assert.Equal(t, "maps differ: table[03000000]+65 = 00, but table[03000000]+65 = 09", differ.Between(differ.Run{Result: x.Result}, differ.Run{Result: y.Result}), "without types")
+	y.Changes[0].New = y.Changes[0].New[:40]
+	assert.Equal(t, "maps differ: table[03000000] has 88 bytes, but 40", differ.Between(differ.Run{Result: x.Result}, differ.Run{Result: y.Result}))
+	y.Changes = nil
+	assert.Equal(t, "maps differ: table[03000000] = 0000000000000000... (88 bytes), but nothing", differ.Between(differ.Run{Result: x.Result}, differ.Run{Result: y.Result}))
+
+	x.Events, y.Events = []machine.Event{{Map: "notes", Data: make([]byte, 64)}}, []machine.Event{{Map: "notes", Data: make([]byte, 64)}}
+	y.Events[0].Data[33] = 5
+	assert.Equal(t, "record 0 of notes differs: byte 33 is 00, but 05", differ.Between(x, y))
+	y.Events[0].Data = make([]byte, 60)
+	assert.Equal(t, "record 0 of notes differs: it has 64 bytes, but 60", differ.Between(x, y))
+	y.Events[0].Map = "others"
+	assert.Equal(t, "record 0 of notes differs: it is sent to others", differ.Between(x, y))
 }
