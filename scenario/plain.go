@@ -293,9 +293,10 @@ func (p *plain) tagged(depth, indent int, flow bool) *Node {
 			return nil
 		}
 		n := p.tagged(depth+1, indent, flow)
-		if n != nil {
-			n.Tag, n.Pos = tag, at
+		if n == nil || n.Kind == Null { // with a tag null is a word to the YAML parser
+			return nil
 		}
+		n.Tag, n.Pos = tag, at
 		return n
 	}
 	switch p.peek() {
@@ -489,6 +490,9 @@ func (p *plain) word(from, end int) *Node {
 	switch text {
 	case "null", "Null", "NULL", "~":
 		return p.node(from, Null, "")
+	}
+	if strings.Contains(text, "<<") { // the YAML parser finds a merge key in the middle of a word
+		return nil
 	}
 	return p.node(from, Scalar, text)
 }

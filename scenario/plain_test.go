@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -104,13 +105,37 @@ func TestWhatIsPlain(t *testing.T) {
 		{"a: $x\nb: ${x}\nc: a[0]\n", true},
 		{"# only\na:\n  b:\n    c: 1\n  # com\n  d: 2\n# x\n\ne: 3", true},
 		{"a: &x 1\n", false}, {"a: *x\n", false}, {"a: |\n  b\n", false}, {"a: b\n  c\n", false}, {"a: \"x\\n\"\n", false},
-		{"<<: {a: 1}\n", false}, {"a: !t\nb: 1\n", false}, {"a: 1\na: 2\n", false}, {"a:\n-\nb: 1\n", false}, {"- - 00\n - 00", false}, {"--- a\n", false}, {"a: 1\n b: 2\n", false},
+		{"<<: {a: 1}\n", false}, {"x<<: 1\n", false}, {"a: !t null\n", false}, {"a: [!t ~]\n", false}, {"a: !t\nb: 1\n", false}, {"a: 1\na: 2\n", false}, {"a:\n-\nb: 1\n", false}, {"- - 00\n - 00", false}, {"--- a\n", false}, {"a: 1\n b: 2\n", false},
 		{"a: x: y\n", false}, {"a:\tb\n", false}, {"a: b\r\n", false}, {"a: \u00e9\n", false}, {"", false}, {"# c\n", false}, {"x\n", false},
 		{"{a: 1}\n", false}, {"a: [1,\n2]\n", false}, {"a: [x, y,]\n", false}, {"a: {b: , c: 1}\n", false}, {"a: [b: c]\n", false}, {"a: {b:1}\n", false},
 		{"a: [" + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "]\n", false},
 	} {
 		assert.Equal(t, c.plain, samePlain(t, []byte(c.text)), "%q", c.text)
 	}
+}
+
+// Texts of the tokens of YAML, and of those that parsePlain must leave to the YAML parser.
+func TestPlainTokens(t *testing.T) {
+	tokens := strings.Split("a|b c|key|: |:|:\n|- |-|-\n|\n|\n  |\n    |\n- |\n  - |\n#c\n| #c\n|#| |  |{|}|[|]|,|, |{a: 1}|[1, 2]|'x'|\"y\"|'|\"|'it''s'|!t |!t|!!str |null|~|1|0x1F|-1|1_0|.5|1e3|true|.inf|<<: |<<|&a |*a|a: |b: |c: |\na: |\nb: |\n  c: |\n  d: |\n    e: 1|\n  - f: |x: y|?|? |%|---\n|...\n|@x|`|=|~x|$v|a#b|a:b|http://x|()|\\|1: |'k': |\"k\": |null: |\t|\r\n", "|")
+	r := rand.New(rand.NewPCG(1, 2))
+	read, texts := 0, 20_000
+	if testing.Short() {
+		texts = 2000
+	}
+	for range texts {
+		var b strings.Builder
+		for range 1 + r.IntN(14) {
+			b.WriteString(tokens[r.IntN(len(tokens))])
+		}
+		if r.IntN(2) == 0 {
+			b.WriteByte('\n')
+		}
+		if samePlain(t, []byte(b.String())) {
+			read++
+		}
+	}
+	assert.Greater(t, read, texts/100)
+	t.Logf("%d of %d texts", read, texts)
 }
 
 // FuzzPlain: what parsePlain reads is what the YAML parser reads.
