@@ -8,7 +8,7 @@ import {chromium} from 'playwright-core';
 import {browserPath, play, root} from './serve.mjs';
 
 const views = {
-  programs: 'view=programs&example=exec', code: 'view=code&example=exec', step: 'view=step&example=xdp&at=58',
+  programs: 'view=programs&example=exec', code: 'view=code&example=exec', step: 'view=step&example=xdp&at=30',
   verify: 'view=verify&example=faults', kernels: 'view=kernels&example=exec', found: 'view=programs&example=portmap',
 };
 const dir = process.argv[2];

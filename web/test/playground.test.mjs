@@ -219,11 +219,6 @@ view('when memory is used up, bpfrun starts again', '#example=exec', async page 
   assert.match(await text(page), /bpf_ringbuf_reserve/);
 }, {options: {serviceWorkers: 'block'}, routes: {'**/worker.js': source => source.replace('if (go.exited)', 'if (new TextDecoder().decode(data.bytes).includes(\'"do":"verify"\'))')}});
 
-view('verify: the change with which a refused program loads', '#example=faults&view=verify', async page => {
-  const card = page.getByRole('region', {name: 'err_null_lookup'});
-  assert.match(await card.locator('.mend').innerText(), /with `if \(!v\) return 0;` after faults\.bpf\.c:73 the program loads/);
-});
-
 view('programs: numbers of 64 bits as the command prints them', '#example=exec', async page => {
   const card = page.getByRole('region', {name: 'on_exec'});
   assert.match(await card.innerText(), /when 3600000010000/);

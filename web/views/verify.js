@@ -20,7 +20,6 @@ function program(p, page) {
     p.verdict === 'refused' && [
       p.message && part('The kernel says', h('pre', {}, p.message, p.errno && ` (${p.errno})`)),
       p.reason && part('Why', h('p', {}, p.reason)),
-      p.mend && part(p.mend.loads ? 'What would load' : 'What would help', h('p', {class: 'mend'}, p.mend.text)),
       p.source && part(`At ${p.source.file}:${p.source.line}`, h('pre', {}, p.source.text)),
       p.history?.length && part('How the register got there', h('ol', {class: 'history'}, p.history.map(step))),
       p.registers && part(`Registers at instruction ${p.insn}`, h('pre', {class: 'wrapped'}, p.registers)),
