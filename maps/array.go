@@ -1,6 +1,7 @@
 package maps
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/mem"
@@ -92,7 +93,7 @@ func (a *array) grow(chunk uint32) uapi.Errno {
 	n := min(uint64(1)<<a.shift, uint64(a.n)-uint64(chunk)<<a.shift)
 	var r *mem.Region
 	var err error
-	if n*a.copies == 1 {
+	if uint64(a.n)*a.copies == 1 {
 		r, err = a.env.Mem.Alloc(uint64(a.spec.ValueSize), a.region())
 	} else {
 		r, err = a.env.Mem.AllocArray(n*a.copies, uint64(a.spec.ValueSize), a.stride, a.region())
@@ -289,6 +290,15 @@ func (a *array) KeyOf(addr uint64) ([]byte, int, bool) {
 	key := make([]byte, 4)
 	a.env.Mem.ByteOrder().PutUint32(key, uint32(chunk)<<a.shift+uint32(elem/a.copies))
 	return key, int(elem % a.copies), true
+}
+
+// ElemName returns the index of the value at an address in the whole array: a region has one chunk, and all CPUs' values of an element.
+func (a *array) ElemName(addr uint64) string {
+	key, _, ok := a.KeyOf(addr)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(a.env.u32(key))
 }
 
 func (a *array) Entries() []Entry {
