@@ -2,6 +2,7 @@ package race
 
 import (
 	"context"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,7 +120,7 @@ func TestAnInterruptKeepsFindings(t *testing.T) {
 	meeting := Meetings(m, []string{"plain"}, Kernel{Version: 6<<16 | 12<<8})[0]
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	r, err := Explore(ctx, m, meeting, Config{Preemptions: 1, Random: 1 << 40})
+	r, err := Explore(ctx, m, meeting, Config{Preemptions: 1, Random: math.MaxInt})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotNil(t, r)
 	assert.NotEmpty(t, r.Findings)

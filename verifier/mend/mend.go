@@ -265,9 +265,6 @@ func (c *problem) function(insn int) int {
 	return start
 }
 
-// unset reports whether a register has no value at the refused instruction, so that inserted code may use it.
-func (c *problem) unset(reg int) bool { return c.state(reg) == "" }
-
 // spare returns a register that keeps its value over calls and is not used in a function, or -1.
 func (c *problem) spare(start int, not ...int) int {
 	end := len(c.p.Insns)
