@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
@@ -11,16 +12,20 @@ import (
 
 // eventTypes lists the types of which each object is in one place at a time: no two events that run at the same time are about the same one. With each type
 // come the fields that lead to further objects of that kind (from memory).
-var eventTypes = map[string][]string{
-	"request": {"bio", "biotail"}, "bio": nil, "sk_buff": nil, "xdp_buff": nil, "xdp_frame": nil, "scsi_cmnd": nil, "urb": nil, "kiocb": nil, "iov_iter": nil,
-	"msghdr": nil, "linux_binprm": {"file"}, "filename": nil, "open_flags": nil, "open_how": nil, "kernel_clone_args": nil, "vm_fault": nil, "nameidata": nil,
-}
+var eventTypes = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"request": {"bio", "biotail"}, "bio": nil, "sk_buff": nil, "xdp_buff": nil, "xdp_frame": nil, "scsi_cmnd": nil, "urb": nil, "kiocb": nil, "iov_iter": nil,
+		"msghdr": nil, "linux_binprm": {"file"}, "filename": nil, "open_flags": nil, "open_how": nil, "kernel_clone_args": nil, "vm_fault": nil, "nameidata": nil,
+	}
+})
 
 // eventHooks lists the functions at which objects of other types begin or end, so that no other event is about the same one (from memory).
-var eventHooks = map[string]string{
-	"file_open": "file", "file_post_open": "file", "file_alloc": "file", "file_alloc_security": "file", "file_free": "file", "file_free_security": "file",
-	"do_dentry_open": "file", "vfs_open": "file", "__fput": "file",
-}
+var eventHooks = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"file_open": "file", "file_post_open": "file", "file_alloc": "file", "file_alloc_security": "file", "file_free": "file", "file_free_security": "file",
+		"do_dentry_open": "file", "vfs_open": "file", "__fput": "file",
+	}
+})
 
 // twins are the objects of its own that an actor has in the place of those that another one has.
 type twins struct {
@@ -38,7 +43,7 @@ func Apart(m *machine.Machine, actors []Actor) []Actor {
 	for i := range out {
 		if lp, ok := m.Linked().Program(out[i].Program); ok && out[i].User == nil {
 			hook := lp.AttachTo[strings.LastIndexByte(lp.AttachTo, '/')+1:]
-			types[eventHooks[strings.TrimPrefix(strings.TrimPrefix(hook, "bpf_lsm_"), "security_")]] = true
+			types[eventHooks()[strings.TrimPrefix(strings.TrimPrefix(hook, "bpf_lsm_"), "security_")]] = true
 		}
 	}
 	first := true
@@ -86,7 +91,7 @@ func (t *twins) input(program string, in machine.Input) machine.Input {
 
 // twin returns the actor's own object in the place of another one; nil if they share it.
 func (t *twins) twin(o *kernel.Object) *kernel.Object {
-	fields, single := eventTypes[o.TypeName()]
+	fields, single := eventTypes()[o.TypeName()]
 	if !single && !t.types[o.TypeName()] {
 		return nil
 	}

@@ -3,6 +3,7 @@ package race
 import (
 	"bytes"
 	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
@@ -302,11 +303,13 @@ func (w *watch) arguments(s *system, fn *vm.Func, do func(arg int, addr, size ui
 }
 
 // sends are the helpers whose arguments leave the program.
-var sends = map[uapi.FuncID]bool{
-	uapi.FuncPerfEventOutput: true, uapi.FuncSkbOutput: true, uapi.FuncXDPOutput: true, uapi.FuncRingbufOutput: true, uapi.FuncRingbufSubmit: true,
-	uapi.FuncTracePrintk: true, uapi.FuncTraceVprintk: true, uapi.FuncRedirect: true, uapi.FuncCloneRedirect: true, uapi.FuncSkbStoreBytes: true,
-	uapi.FuncXDPStoreBytes: true, uapi.FuncProbeWriteUser: true, uapi.FuncSendSignal: true, uapi.FuncOverrideReturn: true, uapi.FuncSeqWrite: true, uapi.FuncSeqPrintf: true,
-}
+var sends = sync.OnceValue(func() map[uapi.FuncID]bool {
+	return map[uapi.FuncID]bool{
+		uapi.FuncPerfEventOutput: true, uapi.FuncSkbOutput: true, uapi.FuncXDPOutput: true, uapi.FuncRingbufOutput: true, uapi.FuncRingbufSubmit: true,
+		uapi.FuncTracePrintk: true, uapi.FuncTraceVprintk: true, uapi.FuncRedirect: true, uapi.FuncCloneRedirect: true, uapi.FuncSkbStoreBytes: true,
+		uapi.FuncXDPStoreBytes: true, uapi.FuncProbeWriteUser: true, uapi.FuncSendSignal: true, uapi.FuncOverrideReturn: true, uapi.FuncSeqWrite: true, uapi.FuncSeqPrintf: true,
+	}
+})
 
 // insn executes one instruction and follows the values.
 func (w *watch) insn(s *system) vm.Stop {
@@ -320,7 +323,7 @@ func (w *watch) insn(s *system) vm.Stop {
 	var fills []order.Touch
 	call := info.Form == decode.FormCall || info.Form == decode.FormCallKfunc
 	if fn := img.Func(pc); call && fn != nil {
-		if !fn.Kfunc && sends[uapi.FuncID(fn.ID)] {
+		if !fn.Kfunc && sends()[uapi.FuncID(fn.ID)] {
 			if w.at < 0 {
 				e := event{actor: w.actor, pc: pc, kind: otherCall, by: f.events((from | f.control) &^ f.retired)}
 				e.prog, _ = s.m.ProgramOf(img)

@@ -3,31 +3,34 @@ package scenario
 import (
 	"maps"
 	"slices"
+	"sync"
 )
 
 // conflicts lists, for keys of a run, the keys that cannot be with them: both would make the same part of its input, and one would
 // silently replace the other's, or the run has no such input. Keys that make different parts, and those that change what others
 // made (helpers, truncate, context with packet), are not in it.
-var conflicts = map[string][]string{
-	"chain":     {"prog", "sched", "hid", "pcap", "truncate", "elements", "map"},
-	"functions": {"chain", "sched", "qdisc", "sockets", "hid", "pcap", "truncate", "elements", "map", "function", "usdt"},
-	"pcap":      {"packet", "repeat"},
-	"truncate":  {"pcap"},
-	"ctx":       {"args"},
-	"hid": {
-		"packet", "pcap", "truncate", "ctx", "context", "args", "current", "cpu", "cookie", "usdt", "function", "elements", "map", "helpers", "repeat",
-		"settle", "unset_stack",
-	},
-}
+var conflicts = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"chain":     {"prog", "sched", "hid", "pcap", "truncate", "elements", "map"},
+		"functions": {"chain", "sched", "qdisc", "sockets", "hid", "pcap", "truncate", "elements", "map", "function", "usdt"},
+		"pcap":      {"packet", "repeat"},
+		"truncate":  {"pcap"},
+		"ctx":       {"args"},
+		"hid": {
+			"packet", "pcap", "truncate", "ctx", "context", "args", "current", "cpu", "cookie", "usdt", "function", "elements", "map", "helpers", "repeat",
+			"settle", "unset_stack",
+		},
+	}
+})
 
 // noConflicts refuses the keys of a run that cannot be combined. Each error is at the key that is refused, and names both.
 func (n *Node) noConflicts() error {
 	var wrong mistakes
-	for _, key := range slices.Sorted(maps.Keys(conflicts)) {
+	for _, key := range slices.Sorted(maps.Keys(conflicts())) {
 		if n.Get(key) == nil {
 			continue
 		}
-		for _, other := range conflicts[key] {
+		for _, other := range conflicts()[key] {
 			if v := n.Get(other); v != nil {
 				wrong.add(v.errorf("%s cannot be combined with %s: leave one of them out", key, other))
 			}

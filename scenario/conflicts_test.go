@@ -22,8 +22,8 @@ var notInput = []string{"name", "each", "since", "arch", "expect"}
 
 // TestConflictsNameBothKeys: every pair of keys in the table is refused at the position of one of them, by a text with both.
 func TestConflictsNameBothKeys(t *testing.T) {
-	for _, key := range slices.Sorted(maps.Keys(conflicts)) {
-		for _, other := range conflicts[key] {
+	for _, key := range slices.Sorted(maps.Keys(conflicts())) {
+		for _, other := range conflicts()[key] {
 			text := "runs:\n- name: x\n  " + key + ": " + sampleKeys[key] + "\n  " + other + ": " + sampleKeys[other] + "\n"
 			if key != "prog" && other != "prog" && key != "chain" && other != "chain" {
 				text += "  prog: p\n"
@@ -47,7 +47,7 @@ func TestEveryInputKeyHasASample(t *testing.T) {
 			assert.Contains(t, sampleKeys, name)
 		}
 	}
-	for key, others := range conflicts {
+	for key, others := range conflicts() {
 		assert.Contains(t, sampleKeys, key)
 		for _, o := range others {
 			assert.Contains(t, sampleKeys, o)

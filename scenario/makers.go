@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"net/netip"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/kernel"
 )
@@ -124,21 +125,25 @@ func makeDentry(b *builder, role string, n *Node) (*kernel.Object, error) {
 }
 
 // socketWords are additional names for numbers in sockets, which have other meanings elsewhere.
-var socketWords = map[string]uint64{
-	"IPPROTO_IP": 0, "IPPROTO_IPV6": 41, "IPPROTO_ICMP": 1, "IPPROTO_TCP": 6, "IPPROTO_UDP": 17, "tcp": 6, "udp": 17,
-	"TCP_ESTABLISHED": 1, "TCP_SYN_SENT": 2, "TCP_SYN_RECV": 3, "TCP_FIN_WAIT1": 4, "TCP_FIN_WAIT2": 5, "TCP_TIME_WAIT": 6,
-	"TCP_CLOSE": 7, "TCP_CLOSE_WAIT": 8, "TCP_LAST_ACK": 9, "TCP_LISTEN": 10, "TCP_CLOSING": 11,
-}
+var socketWords = sync.OnceValue(func() map[string]uint64 {
+	return map[string]uint64{
+		"IPPROTO_IP": 0, "IPPROTO_IPV6": 41, "IPPROTO_ICMP": 1, "IPPROTO_TCP": 6, "IPPROTO_UDP": 17, "tcp": 6, "udp": 17,
+		"TCP_ESTABLISHED": 1, "TCP_SYN_SENT": 2, "TCP_SYN_RECV": 3, "TCP_FIN_WAIT1": 4, "TCP_FIN_WAIT2": 5, "TCP_TIME_WAIT": 6,
+		"TCP_CLOSE": 7, "TCP_CLOSE_WAIT": 8, "TCP_LAST_ACK": 9, "TCP_LISTEN": 10, "TCP_CLOSING": 11,
+	}
+})
 
 // sockFields are the fields that keys of !sock set; addresses are in one of two.
-var sockFields = map[string][]string{
-	"family": {"__sk_common.skc_family"}, "protocol": {"sk_protocol"}, "type": {"sk_type"}, "state": {"__sk_common.skc_state"},
-	"sport": {"__sk_common.skc_num"}, "dport": {"__sk_common.skc_dport"}, "reuseport": {"__sk_common.skc_reuseport"},
-	"source": {"__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr"}, "dest": {"__sk_common.skc_daddr", "__sk_common.skc_v6_daddr"},
-}
+var sockFields = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"family": {"__sk_common.skc_family"}, "protocol": {"sk_protocol"}, "type": {"sk_type"}, "state": {"__sk_common.skc_state"},
+		"sport": {"__sk_common.skc_num"}, "dport": {"__sk_common.skc_dport"}, "reuseport": {"__sk_common.skc_reuseport"},
+		"source": {"__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr"}, "dest": {"__sk_common.skc_daddr", "__sk_common.skc_v6_daddr"},
+	}
+})
 
 func sockSets(_ *builder, key string, value *Node) []string {
-	paths := sockFields[key]
+	paths := sockFields()[key]
 	if len(paths) < 2 {
 		return paths
 	}
@@ -163,7 +168,7 @@ func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
 		if v == nil {
 			continue
 		}
-		if w, ok := socketWords[v.Text]; ok && v.Kind == Scalar {
+		if w, ok := socketWords()[v.Text]; ok && v.Kind == Scalar {
 			f.to(uint16(w))
 			continue
 		}
@@ -242,7 +247,7 @@ func connTuple(n *Node, what string, num map[string]int) (t kernel.ConnTuple, er
 		if v == nil {
 			continue
 		}
-		if w, ok := socketWords[v.Text]; ok && v.Kind == Scalar && name == "protocol" {
+		if w, ok := socketWords()[v.Text]; ok && v.Kind == Scalar && name == "protocol" {
 			num[name] = int(w)
 			continue
 		}

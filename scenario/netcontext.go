@@ -233,7 +233,7 @@ func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 // contextNumber decodes a number, a word for a socket constant, or an enumerator of the kernel.
 func (r *Runner) contextNumber(what string, v *Node) (uint64, error) {
 	if v.Kind == Scalar {
-		if w, ok := socketWords[v.Text]; ok {
+		if w, ok := socketWords()[v.Text]; ok {
 			return w, nil
 		}
 		if x, ok := r.b.network(v); ok {

@@ -22,6 +22,7 @@ import (
 	"net/netip"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bpfrun/bpfrun/play"
@@ -169,13 +170,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // types are the media types of the files, whatever this system's tables say.
-var types = map[string]string{
-	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".json": "application/json",
-	".svg": "image/svg+xml", ".webmanifest": "application/manifest+json",
-}
+var types = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".json": "application/json",
+		".svg": "image/svg+xml", ".webmanifest": "application/manifest+json",
+	}
+})
 
 func send(w http.ResponseWriter, file string, data []byte) {
-	kind := types[path.Ext(file)]
+	kind := types()[path.Ext(file)]
 	if kind == "" || strings.HasPrefix(file, "object/") {
 		kind = "application/octet-stream"
 	}
