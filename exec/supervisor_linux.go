@@ -473,8 +473,10 @@ func (s *supervisor) handle(n *notif) {
 	s.host(n)
 }
 
-// ended notes what was left over when the tool ended.
+// ended notes what was left over when the tool ended. The watch may still be about a step.
 func (s *supervisor) ended() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if ev := s.cfg.Events; ev != nil && s.tool.Load() > 0 && s.step < len(ev.Steps) && len(ev.Steps[s.step]) > 0 {
 		s.note(fmt.Sprintf("the program ended before step %d of %d of its events", s.step+1, len(ev.Steps)))
 	}
