@@ -300,18 +300,21 @@ func (c *verifyCommand) verdictsKey(results *kept.Results, obj *loader.Object, s
 	return results.Key("verify", h.Sum(nil), kernel, s.Name, s.Path, opts, c.programs, c.lockdown, c.json, table), nil
 }
 
+// subject returns what is verified of an object for one kernel: the programs, the kernel, and how the object is loaded.
+func (c *verifyCommand) subject(obj *loader.Object, s btfSource) (names []string, target *loader.Target, opts loader.LoadOptions, err error) {
+	if names, err = verifiedPrograms(obj, c.programs); err != nil {
+		return nil, nil, opts, err
+	}
+	if target, err = c.kernels.target(s); err != nil {
+		return nil, nil, opts, err
+	}
+	opts, err = c.objects.loadOptions()
+	return names, ofRelease(target), opts, err
+}
+
 // verifyObject verifies the programs of an object for one kernel.
 func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s btfSource) (*report.VerifyDocument, error) {
-	names, err := verifiedPrograms(obj, c.programs)
-	if err != nil {
-		return nil, err
-	}
-	target, err := c.kernels.target(s)
-	if err != nil {
-		return nil, err
-	}
-	target = ofRelease(target)
-	opts, err := c.objects.loadOptions()
+	names, target, opts, err := c.subject(obj, s)
 	if err != nil {
 		return nil, err
 	}

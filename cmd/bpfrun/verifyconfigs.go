@@ -200,16 +200,7 @@ func (c *verifyCommand) verifyAllConfigs(ctx context.Context, paths []string, so
 
 // verifyConfigs verifies the programs of an object for one kernel in many configurations.
 func (c *verifyCommand) verifyConfigs(ctx context.Context, obj *loader.Object, s btfSource) (*report.ConfigsDocument, error) {
-	names, err := verifiedPrograms(obj, c.programs)
-	if err != nil {
-		return nil, err
-	}
-	target, err := c.kernels.target(s)
-	if err != nil {
-		return nil, err
-	}
-	target = ofRelease(target)
-	opts, err := c.objects.loadOptions()
+	names, target, opts, err := c.subject(obj, s)
 	if err != nil {
 		return nil, err
 	}
