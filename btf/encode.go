@@ -276,7 +276,7 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 			return new(big.Int).SetUint64(n), nil
 		}
 	} else if n, bits, ok := ParseAnyNetwork(e.s.ByteOrder(), text); ok && t.Kind == KindInt && bits <= 8*t.Size {
-		// Programs declare ports as __u16 too, and contexts one as __u32 (struct bpf_sock_addr's user_port): a call says what is meant.
+		// Programs also declare ports as __u16, and struct bpf_sock_addr declares user_port as __u32. A call such as htons says what is meant.
 		// An address does not: such a number may be in the order of the host.
 		if strings.Contains(text, "(") {
 			return new(big.Int).SetUint64(n), nil
