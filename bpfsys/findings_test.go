@@ -19,7 +19,7 @@ func TestFindingsAreNotedOnce(t *testing.T) {
 		{Code: 0x85, Imm: int32(uapi.FuncRingbufReserve)}, {Code: 0x15, Off: 4},
 		{Code: 0x7a, Off: 8, Imm: 7},
 		{Code: 0xbf, Dst: 1, Src: 0}, {Code: 0xb7, Dst: 2}, {Code: 0x85, Imm: int32(uapi.FuncRingbufSubmit)},
-		{Code: 0x7a, Dst: 10, Off: -16, Imm: 1}, // the key is 8 of the 24 bytes, the value has 8 that nobody wrote
+		{Code: 0x7a, Dst: 10, Off: -16, Imm: 1}, // the key is 8 of the 24 bytes, 8 of the value are never written
 		{Code: 0x7a, Dst: 10, Off: -24, Imm: 1},
 		{Code: 0x18, Dst: 1, Src: 1, Imm: int32(hash)}, {}, {Code: 0xbf, Dst: 2, Src: 10}, {Code: 0x07, Dst: 2, Imm: -24},
 		{Code: 0xbf, Dst: 3, Src: 10}, {Code: 0x07, Dst: 3, Imm: -16}, {Code: 0xb7, Dst: 4},

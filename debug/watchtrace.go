@@ -91,7 +91,7 @@ func (fr *frames) watchedSpot(frame int) (spot, bool) {
 	return spot{list[frame].Image, list[frame].PC - 1}, true
 }
 
-// outcomeKey returns what the outcomes of a watchpoint are told apart by now; ok is false if they cannot be.
+// outcomeKey returns the key that distinguishes the outcomes of a watchpoint now; ok is false if nothing does.
 func (sp *stops) outcomeKey(w *Watch) (key outcomeKey, ok bool) {
 	key.cpu = sp.cpu
 	switch {

@@ -120,7 +120,7 @@ func (c *call) open(at place, flags uint64) {
 			return
 		}
 		if flags&unix.O_ACCMODE != unix.O_RDONLY {
-			s.note("what is written to " + p + " has no effect")
+			s.note("writes to " + p + " are ignored")
 		}
 		c.giveText(p, b, flags)
 	case directory:

@@ -26,7 +26,7 @@ var serviceKfuncs = []kfuncRow{
 	{Name: "bpf_lookup_user_key", Wide: true, Args: []proto.Arg{argAny, argAny}, Do: none, Note: "there are no keys: NULL"},
 	{Name: "bpf_lookup_system_key", Wide: true, Args: []proto.Arg{argAny}, Do: lookupSystemKey, Note: "the keyrings are empty"},
 	{Name: "bpf_key_put", Args: []proto.Arg{argObject}, Do: releaseObject},
-	{Name: "bpf_verify_pkcs7_signature", Args: []proto.Arg{argDynptr, argDynptr, argObject}, Do: verifySignature, Note: "what is no DER is -EBADMSG; the answer for anything else is the scenario's (`helpers:`)"},
+	{Name: "bpf_verify_pkcs7_signature", Args: []proto.Arg{argDynptr, argDynptr, argObject}, Do: verifySignature, Note: "non-DER input is -EBADMSG; the answer for anything else is the scenario's (`helpers:`)"},
 	{Name: "bpf_real_data_inode", Wide: true, Args: []proto.Arg{argObject}, Do: realDataInode, Note: "no file is on an overlay"},
 	{Name: "cgroup_rstat_updated", Args: []proto.Arg{argObject, argAny}, Do: rstat, Note: rstatNote},
 	{Name: "cgroup_rstat_flush", Args: []proto.Arg{argObject}, Do: rstat, Note: rstatNote},

@@ -10,7 +10,7 @@ import (
 // Kfuncs that act on the system as a whole, and those of io_uring (io_uring/bpf-ops.c).
 var systemKfuncs = []kfuncRow{
 	{Name: "__bpf_trap", Do: trap, Note: "a fault: no kernel runs a program that can reach it"},
-	{Name: "crash_kexec", Args: []proto.Arg{argPtr}, Do: nothing, Note: "no crash kernel is loaded: returns, and the system goes on"},
+	{Name: "crash_kexec", Args: []proto.Arg{argPtr}, Do: nothing, Note: "no crash kernel is loaded: returns without crashing"},
 	{Name: "bpf_io_uring_get_region", Wide: true, Args: []proto.Arg{argObject, argAny, argAny}, Do: onRingContext(ringRegion), Note: "the regions of the scenario's io_ring_ctx"},
 	{Name: "bpf_io_uring_submit_sqes", Args: []proto.Arg{argObject, argAny}, Do: onRingContext(submitEntries),
 		Note: "no request is executed: what it returns is the scenario's (`helpers:`), else refused when it is called"},

@@ -71,7 +71,7 @@ func (r *Run) decodeFunctions(n *Node) error {
 	}
 	for i, t := range f.List {
 		if slices.ContainsFunc(f.List[:i], func(o Traced) bool { return o.Name.Text == t.Name.Text }) {
-			wrong.add(t.Name.errorf("functions: %s is there twice", brief(t.Name.Text)))
+			wrong.add(t.Name.errorf("functions: %s is named twice", brief(t.Name.Text)))
 		}
 	}
 	return wrong.err()

@@ -60,7 +60,7 @@ func TestFunctionsMistakes(t *testing.T) {
 	for _, c := range []struct{ run, want string }{
 		{"{prog: on_each, functions: some}", `functions: want all, a list of functions, or {FUNCTION: COOKIE}`},
 		{"{prog: on_each, functions: []}", "functions: want all"},
-		{"{prog: on_each, functions: [vfs_read, vfs_read]}", `functions: "vfs_read" is there twice`},
+		{"{prog: on_each, functions: [vfs_read, vfs_read]}", `functions: "vfs_read" is named twice`},
 		{"{prog: on_each, functions: [vfs_write]}", "traces vfs_rea*, which does not match vfs_write"},
 		{"{prog: on_each, functions: {vfs_read: text}}", "cookie of vfs_read"},
 		{"{prog: on_each, functions: {vfs_read: {cooky: 1}}}", `unknown key of traced function "cooky"`},

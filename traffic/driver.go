@@ -91,7 +91,7 @@ func (e *noMemoryError) Error() string {
 func (e *noMemoryError) Unwrap() error { return e.err }
 
 // errReturned means that dequeue returned something else than a packet, or enqueue left a broken list.
-var errReturned = errors.New("not a packet that the discipline has")
+var errReturned = errors.New("the discipline does not own this packet")
 
 // newDriver checks that the discipline can be registered (bpf_qdisc_init_member, bpf_qdisc_validate, register_qdisc) and
 // its programs run.

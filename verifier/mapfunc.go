@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/helpers/printf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
@@ -143,68 +144,7 @@ func (c *helpers) checkFormat(regs *[11]reg) {
 	if i := slices.Index(f, 0); i >= 0 {
 		f = f[:i]
 	}
-	if !formatOK(f, n, c.has(since.UTF8Formats)) {
+	if !printf.Valid(string(f), n, c.has(since.UTF8Formats)) {
 		c.refuse(refusal.InvalidFormatString)
 	}
-}
-
-// formatOK reports whether the kernel accepts a format with n arguments.
-func formatOK(f []byte, n int, utf8 bool) bool {
-	at := func(i int) byte {
-		if i < len(f) {
-			return f[i]
-		}
-		return 0
-	}
-	used := 0
-	for i := 0; i < len(f); i++ {
-		c := f[i]
-		if c >= 0x80 && !utf8 || c < 32 && c != '\n' && c != '\t' && c != '\r' && c != '\v' && c != '\f' && c != ' ' {
-			return false
-		}
-		if c != '%' {
-			continue
-		}
-		if at(i+1) == '%' {
-			i++
-			continue
-		}
-		if used >= n {
-			return false
-		}
-		i++
-		for c := at(i); c == '0' || c == '+' || c == '-' || c == ' '; c = at(i) {
-			i++
-		}
-		for c := at(i); c >= '0' && c <= '9'; c = at(i) {
-			i++
-		}
-		switch at(i) {
-		case 'p':
-			i++
-			switch k, u := at(i), at(i+1); {
-			case (k == 'k' || k == 'u') && u == 's':
-				i++
-			case k == 'K' || k == 'x' || k == 's' || k == 'S' || k == 'B' || k == 'b':
-			case (k == 'i' || k == 'I') && (u == '4' || u == '6'):
-				i++
-			case k == 0 || k == ' ' || k < '0' || k > '9' && k < 'A' || k > 'Z' && k < 'a' || k > 'z':
-				i--
-			default:
-				return false
-			}
-		case 's', 'c':
-		default:
-			for l := 0; at(i) == 'l' && l < 2; l++ {
-				i++
-			}
-			switch at(i) {
-			case 'i', 'd', 'u', 'x', 'X':
-			default:
-				return false
-			}
-		}
-		used++
-	}
-	return used == n || true
 }

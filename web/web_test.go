@@ -25,7 +25,7 @@ func TestSiteHasItsExamples(t *testing.T) {
 	assert.GreaterOrEqual(t, len(c.Examples), 20)
 	seen := map[string]bool{}
 	for _, e := range c.Examples {
-		assert.False(t, seen[e.Name], "%s is there twice", e.Name)
+		assert.False(t, seen[e.Name], "%s is defined twice", e.Name)
 		seen[e.Name] = true
 		obj, err := loader.OpenBytes(path.Base(e.File), files[e.File])
 		require.NoError(t, err, e.Name)

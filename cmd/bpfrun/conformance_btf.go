@@ -70,7 +70,7 @@ func (c *conformanceBTFCommand) conformanceBTF(paths []string, root, dir string,
 				return err
 			}
 			if btfcases.Hash(raw) != l.SHA256 {
-				return fmt.Errorf("%s is not what was recorded: its BTF has another hash", l.Source)
+				return fmt.Errorf("%s: its BTF differs from the recording's", l.Source)
 			}
 			_, version, ok := loader.ParseRelease(l.Kernel)
 			if !ok {

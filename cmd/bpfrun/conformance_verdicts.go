@@ -72,9 +72,9 @@ Programs that never reached the kernel's verifier are skipped. Exit code 1 if an
 	cmd.Flags().StringSliceVar(&c.releases, "kernel", nil, "only recordings of releases that begin so: 6.18")
 	cmd.Flags().BoolVar(&c.markdown, "table", false, "print the table alone")
 	cmd.Flags().DurationVar(&c.limit, "limit", time.Minute, "how long one verification may take")
-	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run programs that the kernel or bpfrun accepts with so many random inputs on both engines: they must not fault")
+	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run accepted programs with `N` random inputs on both engines: none may fault")
 	cmd.Flags().BoolVar(&c.logs, "logs", false, "compare the logs of programs recorded with record verdicts --log, line by line")
-	cmd.Flags().IntVar(&c.speed, "speed", 0, "verify so many times what the kernel told the time of (record verdicts --repeat), and compare processor time with it")
+	cmd.Flags().IntVar(&c.speed, "speed", 0, "verify each timed program `N` times and compare its processor time with the kernel's (record verdicts --repeat)")
 	cmd.Flags().StringVar(&c.shortest, "minimise", "", "write generated programs with another verdict, made as short as they stay so on the running kernel (root)")
 	return cmd
 }
@@ -358,7 +358,7 @@ not be created), env (the kernel lacks a hook, function or type, or does not per
 	cmd.Flags().StringSliceVar(&c.generated, "generated", nil, "recordings whose generated programs to ask about again")
 	cmd.Flags().Uint64Var(&c.border, "border", 0, "ask about this many generated programs near the border of acceptance, determined by --seed")
 	cmd.Flags().Uint64Var(&c.first, "first", 0, "number of the first generated program")
-	cmd.Flags().IntVar(&c.mutations, "mutations", 0, "ask about so many small changes of each program, determined by --seed, instead of the program")
+	cmd.Flags().IntVar(&c.mutations, "mutations", 0, "ask about `N` mutations of each program, determined by --seed, instead of the program")
 	cmd.Flags().BoolVar(&c.where, "where", true, "load refused programs again for the instruction at fault")
 	cmd.Flags().BoolVar(&c.log, "log", false, "load what was judged again and keep the log of level 2")
 	cmd.Flags().IntVar(&c.repeat, "repeat", 0, "load accepted programs so many times more, for the shortest time the verifier takes")

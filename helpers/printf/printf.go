@@ -75,6 +75,12 @@ func (p *Printer) Print(text string, args []uint64) (string, uapi.Errno) {
 	return p.parse(text).render(p.Source, args)
 }
 
+// Valid reports whether the kernel takes a format with n arguments; utf8 as of [Source.TakesUTF8].
+func Valid(text string, n int, utf8 bool) bool {
+	f := parseFormat(text, utf8)
+	return !f.bad && f.args <= n
+}
+
 func (p *Printer) parse(text string) *format {
 	if known := p.parsed[text]; known != nil {
 		return known

@@ -25,3 +25,34 @@ func TestParsedFormatsAreBounded(t *testing.T) {
 	again := p.parse("again %d")
 	assert.Same(t, again, p.parse("again %d"))
 }
+
+// TestValidFormats: the verifier asks before a program runs what bpf_bprintf_prepare answers later.
+func TestValidFormats(t *testing.T) {
+	for _, c := range []struct {
+		format string
+		args   int
+		want   bool
+	}{
+		{"%d %u", 2, true},
+		{"%d %u", 1, false},
+		{"%d", 3, true}, // arguments may be left over
+		{"100%%", 0, true},
+		{"%", 1, false},
+		{"%s.", 1, true},
+		{"%sx", 1, false},
+		{"%pks", 1, true},
+		{"%pksx", 1, false},
+		{"%pB", 1, true},
+		{"%pb", 1, false},
+		{"%pI4", 1, true},
+		{"%pI5", 1, false},
+		{"%lld", 1, true},
+		{"%llld", 1, false},
+		{"%08x", 1, true},
+		{"\x01", 0, false},
+	} {
+		assert.Equal(t, c.want, Valid(c.format, c.args, false), "%q", c.format)
+	}
+	assert.False(t, Valid("ä", 0, false))
+	assert.True(t, Valid("ä", 0, true))
+}

@@ -345,7 +345,7 @@ func (h *Hooks) NewRegs(role string, s RegsSpec) (*object.Object, error) {
 func (h *Hooks) TaskPtRegs(task uint64) (uint64, error) {
 	t := h.ObjectAt(task)
 	if t == nil || t.TypeName() != "task_struct" {
-		return 0, &object.TypeError{Type: "task_struct", Role: fmt.Sprintf("%#x", task), Why: "is not what lies there"}
+		return 0, &object.TypeError{Type: "task_struct", Role: fmt.Sprintf("%#x", task), Why: "is not at this address"}
 	}
 	if o := h.UserRegs(t); o != nil {
 		return o.Addr(), nil

@@ -12,7 +12,7 @@ func (s *Sim) change(c *rq, t *Task, step *Step) (left bool) {
 	}
 	s.dequeueTask(t, 0, false)
 	s.apply(c, t, step)
-	t.sticky = c.id // what is running goes on
+	t.sticky = c.id // keep the running task
 	s.enqueueTask(t, 0, false)
 	s.dispatchDequeue(t)
 	t.execStart = s.now

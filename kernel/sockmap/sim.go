@@ -130,14 +130,14 @@ func New(sockets []Socket, p Programs) (*Sim, error) {
 	s := &Sim{progs: p, socks: map[string]*sock{}}
 	for _, x := range sockets {
 		if s.socks[x.Name] != nil {
-			return nil, fmt.Errorf("socket %s is there twice", x.Name)
+			return nil, fmt.Errorf("socket %s is defined twice", x.Name)
 		}
 		k := &sock{Socket: x, r: Result{Name: x.Name}}
 		s.socks[x.Name], s.order = k, append(s.order, k)
 	}
 	for _, x := range sockets {
 		if x.Peer != "" && s.socks[x.Peer] == nil {
-			return nil, fmt.Errorf("socket %s has peer %s, which is none of the sockets", x.Name, x.Peer)
+			return nil, fmt.Errorf("socket %s has peer %s, which is not defined", x.Name, x.Peer)
 		}
 	}
 	return s, nil
