@@ -21,7 +21,7 @@ import (
 var transcript = regexp.MustCompile("(?ms)^```console\n\\$ ([^\n]*)\n(.*?)^```$")
 
 // elapsed is how long tests took, which is never the same.
-var elapsed = regexp.MustCompile(` in [0-9.]+ s\n`)
+var elapsed = regexp.MustCompile(`(?: \([0-9,]+ a second\))? in [0-9.]+ s\n`)
 
 // shellWords splits a command line as a shell does: quotes of both kinds keep what is inside together.
 func shellWords(line string) []string {
