@@ -58,6 +58,9 @@ func TestDocumentation(t *testing.T) {
 			assert.True(t, m[2] == "" || ids[m[1]+m[2]], "%s links to %s, where no heading has %s", name, m[1], m[2])
 		}
 		assert.NotContains(t, string(text), "<script>", name)
+		if strings.HasSuffix(name, ".html") {
+			assert.NotContains(t, string(text), ` style="`, "%s: the Content-Security-Policy allows no inline styles", name)
+		}
 	}
 	assert.Greater(t, checked, 100)
 	var found []section
