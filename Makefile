@@ -16,7 +16,7 @@ test:
 # Tests that take a sample of their cases take all of them (internal/testsize).
 LONG = $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/internal\/testsize/ {print $$1}')
 test-long:
-	BPFRUN_LONG=1 $(GO) test $(LONG)
+	BPFRUN_LONG=1 $(GO) test -timeout 30m $(LONG)
 
 vet:
 	$(GO) vet ./...
