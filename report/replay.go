@@ -62,6 +62,7 @@ func (d *RunDocument) AddReplay(m *machine.Machine, total *machine.Result, r *Re
 		if r.Changes == nil {
 			r.Changes = []PacketChange{}
 		}
+		d.hists.add(m.Linked(), total.Program, total.Changes)
 		for _, c := range total.Changes {
 			r.MapChanges = append(r.MapChanges, newChange(m, c))
 		}

@@ -90,6 +90,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	for i := range d.HID {
 		d.HID[i].write(&b, s, opt)
 	}
+	if !opt.Quiet && len(d.Histograms) > 0 {
+		writeHistograms(&b, d.Histograms, s, "")
+	}
 	if d.Error != nil {
 		writeError(&b, d.Error, s, "")
 	}
