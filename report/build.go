@@ -243,6 +243,7 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 		PacketChanges: PacketDiff(res.PacketIn, res.PacketOut),
 		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Findings: newFindings(res.Findings), Expectations: []Expectation{},
 	}
+	r.packetIn, r.packetOut = res.PacketIn, res.PacketOut
 	if res.Fault == nil {
 		r.Verdict = progtype.VerdictName(lp.Type, int32(res.Ret))
 	} else {

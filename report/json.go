@@ -218,6 +218,8 @@ type Run struct {
 
 	titled  bool   // shown under its own name
 	program string // the one that was started
+
+	packetIn, packetOut []byte // nil if it has none
 }
 
 // Reached tells how a run got further than the one with the given input.

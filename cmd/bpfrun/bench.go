@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -21,6 +22,7 @@ type benchOptions struct {
 	prog    string
 	memory  string
 	compare string
+	reports reportFiles
 }
 
 // benchCommand is bpfrun bench.
@@ -54,6 +56,7 @@ slower. Measure both on the same, otherwise idle machine.`,
 	f := cmd.Flags()
 	f.StringVarP(&c.prog, "prog", "p", "", "`PROGRAM` to measure; needed when the object has several")
 	f.StringVar(&c.compare, "compare", "", "compare with `FILE`, which bench --json wrote")
+	c.reports.add(f, "html")
 	f.StringVar(&c.memory, "mem", "", "`FILE` to pass to the program as memory: r1 = address, r2 = length")
 	return cmd
 }
@@ -64,6 +67,9 @@ func (c *benchCommand) bench(path string) error {
 		return err
 	}
 	cfg.Uncovered = true
+	if err := c.reports.check(); err != nil {
+		return err
+	}
 	var memory []byte
 	if c.memory != "" {
 		if memory, err = readFlagFile("mem", c.memory); err != nil {
@@ -153,6 +159,9 @@ func (c *benchCommand) bench(path string) error {
 			doc.Exit = exitExpectation
 			c.code = doc.Exit
 		}
+	}
+	if err := c.reports.write("html", func(w io.Writer) error { return report.WriteBenchHTML(w, doc) }); err != nil {
+		return err
 	}
 	if c.json {
 		return report.WriteJSON(c.stdout, doc)

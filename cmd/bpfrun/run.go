@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -45,6 +46,7 @@ type runOptions struct {
 
 	scenario string
 	cover    coverFlags
+	reports  reportFiles
 	whyNot   string
 	path     string // of the object that is run
 }
@@ -80,6 +82,9 @@ global variables. Without -p all programs run.`,
 			if c.collected, err = c.cover.begin(); err != nil {
 				return err
 			}
+			if err := c.reports.check(); err != nil {
+				return err
+			}
 			if c.scenario == "" {
 				switch {
 				case cmd.Flags().Changed("pcap-index") && c.pcapIndex < 1:
@@ -105,6 +110,7 @@ global variables. Without -p all programs run.`,
 	}
 	f := cmd.Flags()
 	c.cover.add(f)
+	c.reports.add(f, "html")
 	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario `FILE`: objects, maps, runs and what is expected of them")
 	listVar(f, &c.progs, "prog", "p", "`PROGRAM` to run; repeatable")
 	f.StringVar(&c.whyNot, "why-not", "", "explain which branch kept the run from reaching `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
@@ -193,8 +199,16 @@ func (c *runCommand) runObjects(paths []string) error {
 			}
 		}
 	}
+	return c.finish(all)
+}
+
+// finish writes what is left after all runs: documents, files and coverage.
+func (c *runCommand) finish(all report.Documents) error {
 	c.code = all.Exit
 	if err := c.writeTrace(all.Results); err != nil {
+		return err
+	}
+	if err := c.reports.write("html", func(w io.Writer) error { return report.WriteRunHTML(w, all) }); err != nil {
 		return err
 	}
 	if !c.json {
@@ -202,6 +216,9 @@ func (c *runCommand) runObjects(paths []string) error {
 	}
 	return errors.Join(report.WriteJSON(c.stdout, all), c.collected.finish(c.console, c.stderr))
 }
+
+// withMaps reports whether what is written has the contents of maps.
+func (c *runCommand) withMaps() bool { return c.json || c.reports.wants("html") }
 
 func (o runOptions) input(cpu int) (machine.Input, error) {
 	in := machine.Input{CPU: cpu}
@@ -371,7 +388,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 	}
 	doc.Finish(m)
-	if c.json {
+	if c.withMaps() {
 		doc.AddMaps(m)
 	}
 	doc.Exit = exitcode.Worse(doc.Exit, report.RunExit(doc, len(c.progs) > 0, c.sim.strict))
