@@ -86,12 +86,9 @@ func (c *benchCommand) bench(path string) error {
 			return usagef("--compare %s: %v", c.compare, err)
 		}
 	}
-	sources, err := c.kernels.sources()
+	source, err := c.kernels.one("bench works on one kernel")
 	if err != nil {
 		return err
-	}
-	if len(sources) != 1 {
-		return usagef("bench works on one kernel, --btf names %d", len(sources))
 	}
 	began := time.Now()
 	obj, err := c.objects.open(path)
@@ -109,7 +106,7 @@ func (c *benchCommand) bench(path string) error {
 		}
 	}
 	opened := time.Since(began)
-	target, err := c.kernels.target(sources[0])
+	target, err := c.kernels.target(source)
 	if err != nil {
 		return err
 	}
@@ -118,7 +115,7 @@ func (c *benchCommand) bench(path string) error {
 	if err != nil {
 		return err
 	}
-	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: c.prog, Engine: engineName(cfg.Engine), Target: report.NewTarget(target, sources[0].Path)}
+	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: c.prog, Engine: engineName(cfg.Engine), Target: report.NewTarget(target, source.Path)}
 	if !c.sim.noVerify {
 		cfg.Verify = verifier.Excuse(context.Background())(linked)
 	}
