@@ -318,4 +318,3 @@ type knownSources struct {
 	of    stamp
 	files []string
 }
-
