@@ -77,8 +77,8 @@ func pages(t *testing.T) map[string]string {
 		out[name] = b.String()
 		b.Reset()
 	}
-	page("run", WriteRunHTML(&b, Documents{Results: []*RunDocument{run}}))
-	page("runs", WriteRunHTML(&b, Documents{Results: []*RunDocument{run, run}}))
+	page("run", WriteRunHTML(&b, Documents{Results: []*RunDocument{run}}, nil))
+	page("runs", WriteRunHTML(&b, Documents{Results: []*RunDocument{run, run}}, nil))
 	page("test", WriteTestsHTML(&b, []*Suite{
 		{File: evil, Target: evil, Cases: []TestCase{{Name: evil, Failures: []string{evil}, Notes: []string{evil}, Debug: evil, Histograms: run.Histograms}, {Name: evil, Skipped: evil}, {Name: evil, Doubt: evil}}},
 		{File: evil + "2", Err: errors.New(evil)},

@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/markup"
 )
 
-// WriteRunHTML writes what `run` did as one page.
-func WriteRunHTML(w io.Writer, d Documents) error {
+// WriteRunHTML writes what `run` did as one page, with a profile unless that is nil.
+func WriteRunHTML(w io.Writer, d Documents, profile *RunProfile) error {
 	title, about := "bpfrun run", fmt.Sprintf("%d runs of an object on a kernel", len(d.Results))
 	if len(d.Results) == 1 {
 		title, about = d.Results[0].Object, describeTarget(d.Results[0].Target)
@@ -23,6 +23,7 @@ func WriteRunHTML(w io.Writer, d Documents) error {
 			}
 			p.document(doc)
 		}
+		p.profiles(profile)
 	})
 }
 

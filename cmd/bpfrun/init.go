@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -137,12 +136,12 @@ func (c *initCommand) create(path, text string) error {
 func (c *initCommand) projectText(object string, kernels, found []string) string {
 	var b strings.Builder
 	b.WriteString("# What the commands of bpfrun in this directory have in common (docs/project.md).\n")
-	fmt.Fprintf(&b, "kernels: [%s]\nobjects: [%s]\n", quotedList(kernels), quotedList([]string{object}))
+	visible.Fprintf(&b, "kernels: [%s]\nobjects: [%s]\n", quotedList(kernels), quotedList([]string{object}))
 	if c.build != "" {
-		fmt.Fprintf(&b, "build: %s\n", quotedList([]string{c.build}))
+		visible.Fprintf(&b, "build: %s\n", quotedList([]string{c.build}))
 	}
 	if len(found) > 0 {
-		fmt.Fprintf(&b, "flags:\n  # Found by the first run. Take away what has been mended, so that it is reported again.\n  ignore: [%s]\n", quotedList(found))
+		visible.Fprintf(&b, "flags:\n  # Found by the first run. Take away what has been mended, so that it is reported again.\n  ignore: [%s]\n", quotedList(found))
 	}
 	b.WriteString("# thresholds:\n#   coverage: 80%       # bpfrun test fails below\n#   insns-growth: 10%   # bpfrun diff fails above\n")
 	return b.String()
@@ -153,11 +152,11 @@ func (c *initCommand) workflow(tests string, kernels []string) string {
 	var b strings.Builder
 	b.WriteString("name: bpfrun\non: [push, pull_request]\npermissions: {contents: read}\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: actions/checkout@v4\n")
 	if c.build != "" {
-		fmt.Fprintf(&b, "      - run: %s\n", quotedList([]string{c.build}))
+		visible.Fprintf(&b, "      - run: %s\n", quotedList([]string{c.build}))
 	}
-	fmt.Fprintf(&b, "      - uses: bpfrun/bpfrun@main\n        with:\n          tests: %s\n          kernels: |\n", quotedList([]string{tests}))
+	visible.Fprintf(&b, "      - uses: bpfrun/bpfrun@main\n        with:\n          tests: %s\n          kernels: |\n", quotedList([]string{tests}))
 	for _, k := range kernels {
-		fmt.Fprintf(&b, "            %s\n", visible.Text(k))
+		visible.Fprintf(&b, "            %s\n", k)
 	}
 	return b.String()
 }
