@@ -2,11 +2,14 @@ package cover
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/markup"
 	"github.com/bpfrun/bpfrun/internal/sourcepage"
 )
 
@@ -34,16 +37,68 @@ type document struct {
 // WriteHTML writes pages to a directory, which it creates: index.html, and one page for each source file. Pages are self-contained and show
 // all kernels together or each one separately. The lines of source files come from sources (nil reads the files), or else from the object.
 func (p *Profile) WriteHTML(dir string, sources func(path string) ([]string, bool)) error {
-	if sources == nil {
-		sources = sourcepage.Read
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	type scope struct {
-		id, name string
-		source   *Source
+	scopes := p.scopes()
+	names := pageNames(scopes[0].source)
+	list, files := p.documents(scopes, sources, func(path string) string { return names[path] })
+	if err := list.write(filepath.Join(dir, "index.html")); err != nil {
+		return err
 	}
+	for _, d := range files {
+		if err := d.write(filepath.Join(dir, names[d.File])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WritePage writes all of [Profile.WriteHTML] as one page.
+func (p *Profile) WritePage(w io.Writer, sources func(path string) ([]string, bool)) error {
+	ids := map[string]string{}
+	scopes := p.scopes()
+	for i, f := range scopes[0].source.Files {
+		ids[f.Path] = fmt.Sprintf("f%d", i+1)
+	}
+	list, files := p.documents(scopes, sources, func(path string) string { return "#" + ids[path] })
+	var page markup.Page
+	sourcepage.Begin(&page, list.Title)
+	list.writeHead(&page)
+	page.Write("<main>\n")
+	for i := range list.Views {
+		v := &list.Views[i]
+		page.Printf("<section data-view=\"%s\"%s>\n", v.ID, hidden(i))
+		v.writeFiles(&page)
+		page.Write("</section>\n")
+	}
+	writeKey(&page)
+	for _, d := range files {
+		page.Printf("<h2 id=\"%s\">%s</h2>\n", ids[d.File], d.File)
+		for i := range d.Views {
+			v := &d.Views[i]
+			page.Printf("<section data-view=\"%s\"%s>\n", v.ID, hidden(indexOf(list.Views, v.ID)))
+			sourcepage.WriteLines(&page, v.ID+ids[d.File], v.Lines)
+			page.Write("</section>\n")
+		}
+	}
+	page.Write("</main>\n")
+	sourcepage.End(&page)
+	_, err := io.WriteString(w, page.String())
+	return err
+}
+
+func indexOf(views []view, id string) int {
+	return slices.IndexFunc(views, func(v view) bool { return v.ID == id })
+}
+
+// scope is the coverage on one kernel or on all.
+type scope struct {
+	id, name string
+	source   *Source
+}
+
+func (p *Profile) scopes() []scope {
 	scopes := []scope{{"all", "all kernels", p.Source("")}}
 	for i, k := range p.Kernels() {
 		scopes = append(scopes, scope{fmt.Sprintf("k%d", i+1), k, p.Source(k)})
@@ -51,31 +106,31 @@ func (p *Profile) WriteHTML(dir string, sources func(path string) ([]string, boo
 	if len(scopes) == 2 { // one kernel
 		scopes = scopes[1:]
 	}
-	names := pageNames(scopes[0].source)
-	list := document{Title: "Coverage"}
+	return scopes
+}
+
+// documents returns the list of source files and what is shown of each, in the order of the first scope. link leads to a file.
+func (p *Profile) documents(scopes []scope, sources func(path string) ([]string, bool), link func(path string) string) (list document, files []*document) {
+	if sources == nil {
+		sources = sourcepage.Read
+	}
+	list = document{Title: "Coverage"}
 	byFile := map[string]*document{}
 	for _, s := range scopes {
 		v := view{ID: s.id, Name: s.name, Totals: s.source.Totals, Unmapped: s.source.Unmapped}
 		for _, f := range s.source.Files {
-			v.Files = append(v.Files, fileLink{f.Path, names[f.Path], f.Totals})
+			v.Files = append(v.Files, fileLink{f.Path, link(f.Path), f.Totals})
 			d := byFile[f.Path]
 			if d == nil {
 				d = &document{Title: path.Base(f.Path), File: f.Path}
 				byFile[f.Path] = d
+				files = append(files, d)
 			}
 			d.Views = append(d.Views, view{ID: s.id, Name: s.name, Totals: f.Totals, Lines: f.html(sources)})
 		}
 		list.Views = append(list.Views, v)
 	}
-	if err := list.write(filepath.Join(dir, "index.html")); err != nil {
-		return err
-	}
-	for file, d := range byFile {
-		if err := d.write(filepath.Join(dir, names[file])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return list, files
 }
 
 // pageNames derives unique file names from paths.

@@ -23,7 +23,7 @@ func (d *document) write(name string) error {
 	d.writeHead(&w)
 	w.Write("<main>\n")
 	if d.File != "" {
-		w.Write(`<p class="key"><span><i style="background:var(--hit);border-color:var(--hitc)"></i>executed</span><span><i style="background:var(--part);border-color:var(--partc)"></i>a branch went one way only</span><span><i style="background:var(--miss);border-color:var(--missc)"></i>not executed</span><span><i style="background:var(--dead);border-color:var(--deadc)"></i>dead on the kernel</span><span>counts are runs; click one for its branches</span></p>` + "\n")
+		writeKey(&w)
 	}
 	for i := range d.Views {
 		v := &d.Views[i]
@@ -38,6 +38,11 @@ func (d *document) write(name string) error {
 	w.Write("</main>\n")
 	sourcepage.End(&w)
 	return os.WriteFile(name, []byte(w.String()), 0o644)
+}
+
+// writeKey writes what the colours mean.
+func writeKey(w *markup.Page) {
+	w.Write(`<p class="key"><span><i style="background:var(--hit);border-color:var(--hitc)"></i>executed</span><span><i style="background:var(--part);border-color:var(--partc)"></i>a branch went one way only</span><span><i style="background:var(--miss);border-color:var(--missc)"></i>not executed</span><span><i style="background:var(--dead);border-color:var(--deadc)"></i>dead on the kernel</span><span>counts are runs; click one for its branches</span></p>` + "\n")
 }
 
 // hidden returns an attribute that hides all views but the first.

@@ -243,6 +243,7 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 		PacketChanges: PacketDiff(res.PacketIn, res.PacketOut),
 		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Findings: newFindings(res.Findings), Expectations: []Expectation{},
 	}
+	r.packetIn, r.packetOut = res.PacketIn, res.PacketOut
 	if res.Fault == nil {
 		r.Verdict = progtype.VerdictName(lp.Type, int32(res.Ret))
 	} else {
@@ -264,6 +265,7 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 	for _, c := range res.Changes {
 		r.MapChanges = append(r.MapChanges, newChange(m, c))
 	}
+	d.hists.add(m.Linked(), res.Program, res.Changes)
 	return r
 }
 
@@ -329,8 +331,14 @@ func newEvent(spec *btf.Spec, e machine.Event) Event {
 	return Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, spec: spec, typ: e.Type, data: e.Data}
 }
 
-// Finish adds the warnings of all runs, after the last one.
-func (d *RunDocument) Finish(m *machine.Machine) { d.Warnings = append(d.Warnings, m.Warnings()...) }
+// Finish adds the warnings of all runs and the histograms that they made, after the last one.
+func (d *RunDocument) Finish(m *machine.Machine) {
+	d.Warnings = append(d.Warnings, m.Warnings()...)
+	d.Histograms = d.hists.list
+	if n := len(d.hists.more); n > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d more histograms are not shown", n))
+	}
+}
 
 // AddMaps adds the contents of maps and global variables after the last run. Only the JSON document shows them.
 func (d *RunDocument) AddMaps(m *machine.Machine) {

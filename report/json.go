@@ -60,6 +60,8 @@ type RunDocument struct {
 	Maps     map[string]Map    `json:"maps"`
 	Globals  map[string]Global `json:"globals"`
 	Warnings []string          `json:"warnings,omitempty"`
+	// Histograms are those in maps and global variables that runs changed, as the last one left them.
+	Histograms []Histogram `json:"histograms,omitempty"`
 	// Chain is what programs decided that ran one after the other on one hook.
 	Chain *Chain `json:"chain,omitempty"`
 	// Schedules are what sched_ext schedulers did.
@@ -73,6 +75,7 @@ type RunDocument struct {
 	// Try is a command line whose flags let programs pass the branches that ended them, if flags can do that.
 	Try string `json:"try,omitempty"`
 
+	hists      histSet
 	searched   bool   // some runs are not plain
 	untyped    string // for tables: why records are shown as bytes
 	unverified string // for tables: why there are no verdicts of the verifier
@@ -215,6 +218,8 @@ type Run struct {
 
 	titled  bool   // shown under its own name
 	program string // the one that was started
+
+	packetIn, packetOut []byte // nil if it has none
 }
 
 // Reached tells how a run got further than the one with the given input.

@@ -48,6 +48,7 @@ var published = []Published{
 	{"kernels list", KernelsDocument{}, nil},
 	{"kernels add", KernelsDocument{}, nil},
 	{"version", VersionDocument{}, nil},
+	{"doctor", DoctorDocument{}, nil},
 	{"error", OneDocument{}, []string{"schema", "exit", "error"}},
 }
 

@@ -11,24 +11,14 @@ import (
 var matrixCSS string
 
 func (page *htmlMatrix) write(w *markup.Page) {
-	w.Printf(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>%s</title>
-<style>
-%s</style>
-</head>
-<body>
-`, page.Title, markup.HTML(matrixCSS))
+	frame := markup.Frame{Title: page.Title, CSS: matrixCSS}
+	w.Begin(frame)
 	page.writeHead(w)
 	page.writeTable(w)
 	for _, p := range page.Panels {
 		p.write(w)
 	}
-	w.Write("</body>\n</html>\n")
+	w.End(frame)
 }
 
 func (page *htmlMatrix) writeHead(w *markup.Page) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,6 +63,7 @@ func (d *RunDocument) AddReplay(m *machine.Machine, total *machine.Result, r *Re
 		if r.Changes == nil {
 			r.Changes = []PacketChange{}
 		}
+		d.hists.add(m.Linked(), total.Program, total.Changes)
 		for _, c := range total.Changes {
 			r.MapChanges = append(r.MapChanges, newChange(m, c))
 		}
@@ -88,16 +90,7 @@ func PacketDiff(before, after []byte) []string {
 
 // histogram returns "97 XDP_PASS, 3 XDP_DROP", most frequent first.
 func (r *Replay) histogram() string {
-	names := make([]string, 0, len(r.Verdicts))
-	for n := range r.Verdicts {
-		names = append(names, n)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if d := r.Verdicts[b] - r.Verdicts[a]; d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
-	})
+	names := sortedCounts(r.Verdicts)
 	for i, n := range names {
 		names[i] = fmt.Sprintf("%d %s", r.Verdicts[n], n)
 	}
@@ -177,4 +170,14 @@ func writeReplay(b *strings.Builder, r *Replay, item func(kind, text string), s 
 	if r.Out != "" {
 		item("written", r.Out)
 	}
+}
+
+// sortedCounts are names by their counts, the largest first.
+func sortedCounts(count map[string]int) []string {
+	names := make([]string, 0, len(count))
+	for n := range count {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(count[b]-count[a], cmp.Compare(a, b)) })
+	return names
 }

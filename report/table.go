@@ -90,6 +90,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	for i := range d.HID {
 		d.HID[i].write(&b, s, opt)
 	}
+	if !opt.Quiet && len(d.Histograms) > 0 {
+		writeHistograms(&b, d.Histograms, s, "")
+	}
 	if d.Error != nil {
 		writeError(&b, d.Error, s, "")
 	}
@@ -303,7 +306,18 @@ func missingFields(p *Program, dead bool) []string {
 // writeRuns writes the runs of a program. If there are many, it shows the first ones, the first of each outcome, and the last, and counts the
 // rest by outcome. Runs of a scenario have names and are all shown.
 func writeRuns(b *strings.Builder, runs []Run, item func(kind, text string), s style, opt TableOptions) {
-	all := len(runs) <= shownRuns+1 || opt.Verbose || runs[0].titled
+	show, left := chosenRuns(runs, opt.Verbose)
+	for n, i := range show {
+		if n == len(show)-1 && len(left) > 0 {
+			item("...", leftOut(left)+" (-v shows all); the last one:")
+		}
+		writeRun(b, &runs[i], item, s, opt)
+	}
+}
+
+// chosenRuns returns which runs are shown, and counts the others by outcome.
+func chosenRuns(runs []Run, all bool) (show []int, left map[string]int) {
+	all = all || len(runs) <= shownRuns+1 || runs[0].titled
 	seen, left := map[string]bool{}, map[string]int{}
 	for i := range runs {
 		r := &runs[i]
@@ -313,11 +327,9 @@ func writeRuns(b *strings.Builder, runs []Run, item func(kind, text string), s s
 			continue
 		}
 		seen[end] = true
-		if i == len(runs)-1 && len(left) > 0 {
-			item("...", leftOut(left)+" (-v shows all); the last one:")
-		}
-		writeRun(b, r, item, s, opt)
+		show = append(show, i)
 	}
+	return show, left
 }
 
 // outcome returns how a run ended.

@@ -36,6 +36,7 @@ type TestCase struct {
 	Detail     string   // what the run executed
 	Bare       bool     // it expects only that nothing faults
 	Took       time.Duration
+	Histograms []Histogram // that it changed
 }
 
 // NewTestCase summarises the result of a run.
@@ -241,6 +242,7 @@ func writeSuite(w io.Writer, s *Suite, targets string, opt TableOptions) error {
 			for _, p := range t.Parts {
 				visible.Fprintf(&b, "          %s\n", visible.Indent(p, "            "))
 			}
+			writeHistograms(&b, t.Histograms, st, "          ")
 		}
 		for _, w := range t.Warnings {
 			visible.Fprintf(&b, "     %s %s: %s\n", st.yellow("warning"), t.Name, w)

@@ -111,6 +111,8 @@ type VerifySource struct {
 type VerifyStep struct {
 	Insn  int  `json:"insn"`
 	Taken bool `json:"taken"`
+
+	source *VerifySource
 }
 
 // NewVerifyDocument returns a document without programs.
@@ -126,6 +128,9 @@ func NewVerifyDocument(l *loader.Linked, source string) *VerifyDocument {
 func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifier.Verdict, history []verifier.Cause) {
 	p := VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: newVerdict(v)}
 	p.History = newCauses(lp, history)
+	for i := max(0, len(p.Path)-mostBranches); i < len(p.Path); i++ {
+		p.Path[i].source = verifySource(lp, p.Path[i].Insn)
+	}
 	d.Programs = append(d.Programs, p)
 }
 
@@ -186,7 +191,7 @@ func newVerdict(v *verifier.Verdict) Verdict {
 		insn := v.Insn
 		p.Insn, p.Registers = &insn, v.Regs
 		for _, b := range v.Path {
-			p.Path = append(p.Path, VerifyStep(b))
+			p.Path = append(p.Path, VerifyStep{Insn: b.Insn, Taken: b.Taken})
 		}
 	}
 	if v.Source != nil {

@@ -181,6 +181,9 @@ func (j *Job) runScenario(ctx context.Context, o RunOptions) bool {
 			c.Notes = append(c.Notes, inlineChain(j.Scenario.Object, r.Machine().Linked(), res)...)
 			c.Debug = j.debugLine(res.Run)
 		}
+		if res.Result != nil {
+			c.Histograms = report.ChangedHistograms(r.Machine().Linked(), res.Program, res.Changes)
+		}
 		j.Suite.Cases = append(j.Suite.Cases, c)
 		j.worse(report.ScenarioExit(res))
 		if o.Document {

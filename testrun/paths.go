@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/project"
 )
 
 // IsScenario reports whether path has the name of a scenario file.
 func IsScenario(path string) bool {
 	ext := filepath.Ext(path)
-	return ext == ".yaml" || ext == ".yml"
+	return (ext == ".yaml" || ext == ".yml") && filepath.Base(path) != project.Name
 }
 
 // Paths expands an argument to scenario files and to objects that may have tests inside. A directory stands for all files below it, an object
@@ -48,8 +50,13 @@ func Paths(arg string) (scenarios, objects []string, err error) {
 
 func directory(dir string) (scenarios, objects []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+		switch hidden := path != dir && strings.HasPrefix(d.Name(), "."); {
+		case err != nil:
 			return err
+		case hidden && d.IsDir():
+			return filepath.SkipDir // of tools, such as .git and .github
+		case hidden || !d.Type().IsRegular():
+			return nil
 		}
 		if IsScenario(path) {
 			scenarios = append(scenarios, path)

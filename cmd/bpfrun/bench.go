@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -21,6 +22,7 @@ type benchOptions struct {
 	prog    string
 	memory  string
 	compare string
+	reports reportFiles
 }
 
 // benchCommand is bpfrun bench.
@@ -54,6 +56,7 @@ slower. Measure both on the same, otherwise idle machine.`,
 	f := cmd.Flags()
 	f.StringVarP(&c.prog, "prog", "p", "", "`PROGRAM` to measure; needed when the object has several")
 	f.StringVar(&c.compare, "compare", "", "compare with `FILE`, which bench --json wrote")
+	c.reports.add(f, "html")
 	f.StringVar(&c.memory, "mem", "", "`FILE` to pass to the program as memory: r1 = address, r2 = length")
 	return cmd
 }
@@ -64,6 +67,9 @@ func (c *benchCommand) bench(path string) error {
 		return err
 	}
 	cfg.Uncovered = true
+	if err := c.reports.check(); err != nil {
+		return err
+	}
 	var memory []byte
 	if c.memory != "" {
 		if memory, err = readFlagFile("mem", c.memory); err != nil {
@@ -80,12 +86,9 @@ func (c *benchCommand) bench(path string) error {
 			return usagef("--compare %s: %v", c.compare, err)
 		}
 	}
-	sources, err := c.kernels.sources()
+	source, err := c.kernels.one("bench works on one kernel")
 	if err != nil {
 		return err
-	}
-	if len(sources) != 1 {
-		return usagef("bench works on one kernel, --btf names %d", len(sources))
 	}
 	began := time.Now()
 	obj, err := c.objects.open(path)
@@ -103,7 +106,7 @@ func (c *benchCommand) bench(path string) error {
 		}
 	}
 	opened := time.Since(began)
-	target, err := c.kernels.target(sources[0])
+	target, err := c.kernels.target(source)
 	if err != nil {
 		return err
 	}
@@ -112,7 +115,7 @@ func (c *benchCommand) bench(path string) error {
 	if err != nil {
 		return err
 	}
-	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: c.prog, Engine: engineName(cfg.Engine), Target: report.NewTarget(target, sources[0].Path)}
+	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: c.prog, Engine: engineName(cfg.Engine), Target: report.NewTarget(target, source.Path)}
 	if !c.sim.noVerify {
 		cfg.Verify = verifier.Excuse(context.Background())(linked)
 	}
@@ -153,6 +156,9 @@ func (c *benchCommand) bench(path string) error {
 			doc.Exit = exitExpectation
 			c.code = doc.Exit
 		}
+	}
+	if err := c.reports.write("html", func(w io.Writer) error { return report.WriteBenchHTML(w, doc) }); err != nil {
+		return err
 	}
 	if c.json {
 		return report.WriteJSON(c.stdout, doc)

@@ -107,7 +107,7 @@ func TestMatrixUsage(t *testing.T) {
 		{[]string{"matrix"}, "want bpfrun matrix OBJECT..."},
 		{[]string{"matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "--base", "4.19"}, "no such kernel"},
 		{[]string{"matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "--btf", btf510, "--base", "linux"}, "matches 2 kernels"},
-		{[]string{"matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "-o", "pdf=x"}, "want md=FILE"},
+		{[]string{"matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "-o", "pdf=x"}, "want html=FILE"},
 		{[]string{"matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "--json", "--md"}, "standard output"},
 		{[]string{"matrix", "no/such.o", "--btf", btfEmbedded}, "no such file"},
 	} {

@@ -201,7 +201,8 @@ func writeCoverFiles(p *cover.Profile, files map[string]string) error {
 type coverMergeCommand struct {
 	*console
 
-	flags coverFlags
+	flags   coverFlags
+	reports reportFiles
 }
 
 func newCoverCommand(a *app) *cobra.Command {
@@ -224,6 +225,7 @@ same name, is refused, and nothing is written.`,
 	}
 	fl := merge.Flags()
 	c.flags.addOutputs(fl)
+	c.reports.add(fl, "html")
 	fl.StringVar(&c.flags.min, "cover-min", "", "fail if less than `PERCENT` of the lines were executed, such as 80%")
 	cmd.AddCommand(merge)
 	return cmd
@@ -231,6 +233,9 @@ same name, is refused, and nothing is written.`,
 
 func (m *coverMergeCommand) merge(files []string) error {
 	m.flags.on = true
+	if err := m.reports.check(); err != nil {
+		return err
+	}
 	c, err := m.flags.begin()
 	if err != nil {
 		return err
@@ -253,6 +258,9 @@ func (m *coverMergeCommand) merge(files []string) error {
 			}
 			return usageError{fmt.Errorf("%s: %w", filepath.Clean(name), err)}
 		}
+	}
+	if err := m.reports.write("html", func(w io.Writer) error { return all.WritePage(w, nil) }); err != nil {
+		return err
 	}
 	c.collector = cover.CollectorOf(all)
 	c.silent = m.json

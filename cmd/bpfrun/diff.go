@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,7 @@ type diffCommand struct {
 	scenarios []string
 	growth    map[string]*string // by figure
 	static    bool
-	output    []string
+	reports   reportFiles
 }
 
 func newDiffCommand(a *app) *cobra.Command {
@@ -66,7 +67,7 @@ a limit (--max-insns-growth 10%). Optional programs (SEC("?...")) count only wit
 	} {
 		c.growth[l.what] = f.String(l.name, "", l.use)
 	}
-	listVar(f, &c.output, "output", "o", "also write a report: github=`FILE` (annotations for GitHub Actions); - is standard output")
+	c.reports.add(f, "html", "github")
 	return cmd
 }
 
@@ -79,7 +80,7 @@ func (c *diffCommand) diff(oldPath, newPath string) error {
 	if err != nil {
 		return err
 	}
-	annotations, err := c.annotations()
+	stdout, err := c.toStdout()
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (c *diffCommand) diff(oldPath, newPath string) error {
 	}
 	watch.end()
 	c.code = doc.Exit
-	return c.write(doc, annotations, table)
+	return c.write(doc, stdout, table)
 }
 
 // needs finds the oldest release of each program of a build; nil if the types of no kernel can tell.
@@ -189,29 +190,28 @@ func (c *diffCommand) limits() (map[string]float64, error) {
 	return out, nil
 }
 
-// annotations is the file for annotations: "" for none, "-" for standard output.
-func (c *diffCommand) annotations() (string, error) {
-	if len(c.output) == 1 && c.output[0] == "github=-" {
-		if c.json {
-			return "", usagef("--json and -o github=- both claim standard output")
-		}
-		return "-", nil
+// toStdout reports whether the annotations take the place of the table: -o github=-.
+func (c *diffCommand) toStdout() (bool, error) {
+	n := len(c.reports.given)
+	c.reports.given = slices.DeleteFunc(c.reports.given, func(o string) bool { return o == "github=-" })
+	stdout := len(c.reports.given) < n
+	if stdout && c.json {
+		return false, usagef("--json and -o github=- both claim standard output")
 	}
-	files, err := outputs(c.output, "github")
-	return files["github"], err
+	return stdout, c.reports.check()
 }
 
-func (c *diffCommand) write(doc *report.DiffDocument, annotations string, table report.TableOptions) error {
-	write := func(w io.Writer) error { return report.WriteDiffAnnotations(w, doc) }
+func (c *diffCommand) write(doc *report.DiffDocument, stdout bool, table report.TableOptions) error {
+	annotations := func(w io.Writer) error { return report.WriteDiffAnnotations(w, doc) }
+	err := errors.Join(
+		c.reports.write("html", func(w io.Writer) error { return report.WriteDiffHTML(w, doc) }), c.reports.write("github", annotations),
+	)
 	switch {
-	case annotations == "-":
-		return write(c.stdout)
-	case annotations != "":
-		if err := writeText(annotations, write); err != nil {
-			return err
-		}
-	}
-	if c.json {
+	case err != nil:
+		return err
+	case stdout:
+		return annotations(c.stdout)
+	case c.json:
 		return report.WriteJSON(c.stdout, doc)
 	}
 	return report.WriteDiff(c.stdout, doc, table)

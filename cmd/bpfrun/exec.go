@@ -81,14 +81,11 @@ Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
 
 // exec runs a tool under supervision.
 func (c *execCommand) exec(args []string) error {
-	sources, err := c.kernels.sources()
+	source, err := c.kernels.one("exec uses one kernel")
 	if err != nil {
 		return err
 	}
-	if len(sources) != 1 {
-		return usagef("exec uses one kernel, --btf names %d", len(sources))
-	}
-	target, err := c.kernels.target(sources[0])
+	target, err := c.kernels.target(source)
 	if err != nil {
 		return err
 	}
@@ -108,7 +105,7 @@ func (c *execCommand) exec(args []string) error {
 	if !c.quiet {
 		cfg.Notes = c.stderr
 	}
-	cfg.Release, cfg.Version = kernels.Uname(target, sources[0].Path)
+	cfg.Release, cfg.Version = kernels.Uname(target, source.Path)
 	if c.events != "" {
 		if cfg.Events, err = readEvents(c.events); err != nil {
 			return err

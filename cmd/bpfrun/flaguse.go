@@ -30,6 +30,9 @@ var flagUse = map[string]string{
 	"bpfrun fire":        "",
 	"bpfrun dap":         "",
 	"bpfrun play":        "btf no-cache",
+	"bpfrun init":        "kernel object run -cpu -no-verify",
+	"bpfrun doctor":      "no-cache",
+	"bpfrun watch":       "",
 	"bpfrun version":     "",
 	"bpfrun cover merge": "",
 
@@ -116,7 +119,8 @@ func noKernelFlags(cmd *cobra.Command) error {
 	var ignored []string
 	shared := cmd.Root().PersistentFlags()
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if shared.Lookup(f.Name) == f && !slices.Contains(looksAt, f.Name) && !slices.Contains(flagsOf("output"), f.Name) {
+		_, given := f.Annotations[fromProject] // what a project file says of all commands may be of no use to this one
+		if shared.Lookup(f.Name) == f && !given && !slices.Contains(looksAt, f.Name) && !slices.Contains(flagsOf("output"), f.Name) {
 			ignored = append(ignored, "--"+f.Name)
 		}
 	})

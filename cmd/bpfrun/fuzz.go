@@ -37,7 +37,7 @@ type fuzzOptions struct {
 	keep     string
 	vary     []string
 	fix      []string
-	output   []string
+	reports  reportFiles
 }
 
 // fuzzCommand is bpfrun fuzz.
@@ -103,7 +103,7 @@ Exit code 1 with findings.`,
 	f.StringVar(&c.keep, "keep", "", "write findings and the suite to `DIR` (default: fuzz beside the object)")
 	f.StringSliceVar(&c.vary, "vary", nil, "change only `WHAT`: packet, maps, ctx, args, kernel, user, globals, helpers, time; repeatable")
 	f.StringSliceVar(&c.fix, "fix", nil, "do not change `WHAT`; repeatable")
-	listVar(f, &c.output, "output", "o", "also write a report: junit=`FILE`, a test for each program that fails with its findings")
+	c.reports.add(f, "junit")
 	return cmd
 }
 
@@ -161,8 +161,7 @@ func (c *fuzzCommand) fuzz(path string) error {
 	if _, err := c.table(); err != nil { // a mistake is told before the search
 		return err
 	}
-	files, err := outputs(c.output, "junit")
-	if err != nil {
+	if err := c.reports.check(); err != nil {
 		return err
 	}
 	obj, err := c.objects.open(path)
@@ -218,11 +217,11 @@ func (c *fuzzCommand) fuzz(path string) error {
 	if r == nil {
 		return fuzzError(ctx, failed)
 	}
-	return c.tell(ctx, fuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r), path, opt.Keep, files["junit"], failed)
+	return c.tell(ctx, fuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r), path, opt.Keep, failed)
 }
 
 // tell prints what a search found, and after it the error that ended the search.
-func (c *fuzzCommand) tell(ctx context.Context, doc *report.FuzzDocument, path, keep, junit string, failed error) error {
+func (c *fuzzCommand) tell(ctx context.Context, doc *report.FuzzDocument, path, keep string, failed error) error {
 	table, err := c.table()
 	if err != nil {
 		return err
@@ -239,10 +238,7 @@ func (c *fuzzCommand) tell(ctx context.Context, doc *report.FuzzDocument, path, 
 		doc.Exit, doc.Error = exitCode(fuzzError(ctx, failed)), report.NewError(failed)
 	}
 	c.code = doc.Exit
-	var wrong error
-	if junit != "" {
-		wrong = writeText(junit, func(w io.Writer) error { return report.WriteJUnit(w, []*report.Suite{doc.Suite()}) })
-	}
+	wrong := c.reports.write("junit", func(w io.Writer) error { return report.WriteJUnit(w, []*report.Suite{doc.Suite()}) })
 	if c.json {
 		return errors.Join(report.WriteJSON(c.stdout, doc), wrong)
 	}

@@ -34,6 +34,7 @@ var commandGroups = []struct {
 	{"Look at objects on kernels", []string{"matrix", "verify", "require", "diff", "relo", "info", "disasm"}},
 	{"Kernel types", []string{"btf", "kernels"}},
 	{"Scenario files", []string{"scenario"}},
+	{"A project", []string{"init", "watch", "doctor"}},
 }
 
 // usage prints the usage of a command. Global flags are only named, not described again.

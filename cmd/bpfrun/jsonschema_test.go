@@ -187,6 +187,7 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"kernels list", []string{"kernels", "list"}},
 		{"kernels add", []string{"kernels", "add", min, "--as", "6.12.107-amd64"}},
 		{"version", []string{"version"}},
+		{"doctor", []string{"doctor"}},
 		{"disasm", []string{"disasm", exec}},
 		{"disasm", []string{"disasm", objects + "missing.o", "--btf", "embedded", "-p", "on_exit_old"}},
 		{"disasm", []string{"disasm", objects + "subprog.o", "--btf", "embedded"}},

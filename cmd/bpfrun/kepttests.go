@@ -28,7 +28,7 @@ type keptTests struct {
 // knownTests gives jobs the results of earlier runs with the same input. It returns nil if nothing is kept: when coverage is collected two engines
 // are compared, or documents say all that runs did, which needs the runs themselves.
 func (c *testCommand) knownTests(jobs []*testrun.Job, opt scenario.Options) *keptTests {
-	if c.json || opt.Cover != nil || opt.Engine == machine.EngineBoth {
+	if c.documents() || opt.Cover != nil || opt.Engine == machine.EngineBoth {
 		return nil
 	}
 	store := c.kernels.results()

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +22,7 @@ import (
 // matrixOptions are the flags of the matrix command.
 type matrixOptions struct {
 	base     string
-	output   []string
+	reports  reportFiles
 	markdown bool
 	parallel int
 }
@@ -83,7 +80,7 @@ all kernels.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.base, "base", "", "`KERNEL` to compare with, by name or part of a name (default: the first)")
-	listVar(f, &c.output, "output", "o", "also write a report: html=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
+	c.reports.add(f, "html", "md", "github")
 	f.BoolVar(&c.markdown, "md", false, "print Markdown instead of the table")
 	f.IntVarP(&c.parallel, "jobs", "j", 0, "run `N` jobs in parallel (default: one per CPU)")
 	return cmd
@@ -96,8 +93,7 @@ func (c *matrixCommand) matrix(paths []string) error {
 	if c.parallel < 0 {
 		return usagef("--jobs %d: want at least 1, or 0 for one per CPU", c.parallel)
 	}
-	files, err := outputs(c.output, "md", "html", "github")
-	if err != nil {
+	if err := c.reports.check(); err != nil {
 		return err
 	}
 	table, err := c.table()
@@ -148,18 +144,17 @@ func (c *matrixCommand) matrix(paths []string) error {
 	}
 	doc := report.NewMatrixDocument(m)
 	doc.Exit = report.MatrixExit(m, c.sim.strict, c.objects.optional)
-	if files["github"] != "" {
+	if c.reports.wants("github") {
 		doc.Paths = map[string]map[string]string{}
 		for i, o := range objects {
 			doc.Paths[o.Name] = filesOf(o, paths[i])
 		}
 	}
 	c.code = doc.Exit
-	for kind, path := range files {
-		write := map[string]func(io.Writer, *report.MatrixDocument) error{
-			"md": report.WriteMatrixMarkdown, "html": report.WriteMatrixHTML, "github": report.WriteMatrixAnnotations,
-		}[kind]
-		if err := writeText(path, func(w io.Writer) error { return write(w, doc) }); err != nil {
+	for kind, write := range map[string]func(io.Writer, *report.MatrixDocument) error{
+		"md": report.WriteMatrixMarkdown, "html": report.WriteMatrixHTML, "github": report.WriteMatrixAnnotations,
+	} {
+		if err := c.reports.write(kind, func(w io.Writer) error { return write(w, doc) }); err != nil {
 			return err
 		}
 	}
@@ -282,40 +277,4 @@ func terminalWidth(w io.Writer) int {
 		return 0
 	}
 	return width
-}
-
-// outputs parses -o KIND=FILE flags.
-func outputs(flags []string, kinds ...string) (map[string]string, error) {
-	want := strings.Join(kinds, "=FILE or ") + "=FILE"
-	files, err := pairsOf("output", flags, want)
-	if err != nil {
-		return nil, err
-	}
-	for kind, path := range files {
-		if !slices.Contains(kinds, kind) || path == "" {
-			return nil, usagef("-o %s=%s: want %s", kind, path, want)
-		}
-		if err := checkWritable(path); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
-}
-
-// checkWritable checks before a long run that its report can be written. It does not change existing files, and does
-// not open pipes or devices.
-func checkWritable(path string) error {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return nil
-	}
-	f, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
-	if openErr != nil {
-		return usageError{openErr}
-	}
-	f.Close()
-	if errors.Is(err, fs.ErrNotExist) {
-		return os.Remove(path)
-	}
-	return nil
 }

@@ -99,12 +99,9 @@ func (c *raceCommand) race(path string) error {
 	if err != nil {
 		return err
 	}
-	sources, err := c.kernels.sources()
+	source, err := c.kernels.one("race works on one kernel")
 	if err != nil {
 		return err
-	}
-	if len(sources) != 1 {
-		return usagef("race works on one kernel, --btf names %d", len(sources))
 	}
 	obj, err := c.objects.open(path)
 	if err != nil {
@@ -118,7 +115,7 @@ func (c *raceCommand) race(path string) error {
 			return usagef("-p %s: no such program in %s (available: %s)", p, obj.Name, programNames(obj))
 		}
 	}
-	target, err := c.kernels.target(sources[0])
+	target, err := c.kernels.target(source)
 	if err != nil {
 		return err
 	}
@@ -137,7 +134,7 @@ func (c *raceCommand) race(path string) error {
 	}
 	defer m.Close()
 	doc := &report.RaceDocument{
-		Schema: report.Schema, Kind: "race", Object: obj.Name, Target: report.NewTarget(target, sources[0].Path), Complete: true, Preemptions: c.preemptions,
+		Schema: report.Schema, Kind: "race", Object: obj.Name, Target: report.NewTarget(target, source.Path), Complete: true, Preemptions: c.preemptions,
 		Races: []report.Race{}, Findings: []report.RaceFinding{}, Left: left(m, linked),
 	}
 	began := time.Now()

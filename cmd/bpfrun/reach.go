@@ -16,7 +16,7 @@ const plainUsage = "run programs once, with the default input: do not change it 
 
 // oneRun reports whether flags ask for something of the one run with the given input, so that no other input is tried.
 func (c *runCommand) oneRun() bool {
-	return c.repeat > 1 || c.trace || c.chain || c.whyNot != "" || c.replays() || c.pcap != "" || c.out != "" || c.collected != nil || len(c.dumpMaps) > 0 ||
+	return c.repeat > 1 || c.trace || c.profile.wanted() || c.chain || c.whyNot != "" || c.replays() || c.pcap != "" || c.out != "" || c.collected != nil || len(c.dumpMaps) > 0 ||
 		len(c.objects.attachProgs) > 0 || c.sim.engine == "jit" || c.sim.engine == "both"
 }
 

@@ -152,13 +152,10 @@ func (c *reloCommand) relo(paths []string) error {
 
 // link links an object for the only target given.
 func (l *linker) link(obj *loader.Object) (*loader.Linked, string, error) {
-	sources, err := l.kernels.sources()
+	source, err := l.kernels.one("this command takes one kernel")
 	if err != nil {
 		return nil, "", err
 	}
-	if len(sources) != 1 {
-		return nil, "", usagef("--btf names %d kernels; this command takes one", len(sources))
-	}
-	linked, err := l.linkOn(obj, sources[0])
-	return linked, sources[0].Path, err
+	linked, err := l.linkOn(obj, source)
+	return linked, source.Path, err
 }

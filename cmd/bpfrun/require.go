@@ -27,7 +27,7 @@ type requireCommand struct {
 	atLeast   string
 	unchecked bool
 	markdown  bool
-	output    []string
+	reports   reportFiles
 }
 
 func newRequireCommand(a *app) *cobra.Command {
@@ -57,7 +57,7 @@ Without it, the exit code is 3 for a program that no release loads. Optional pro
 	f.StringVar(&c.atLeast, "at-least", "", "fail unless every `RELEASE` from this one on loads the programs")
 	f.BoolVar(&c.unchecked, "no-check", false, "ask only the releases that a bisection needs")
 	f.BoolVar(&c.markdown, "md", false, "print Markdown for a README instead of the table")
-	listVar(f, &c.output, "output", "o", "also write a report: md=`FILE`")
+	c.reports.add(f, "md")
 	return cmd
 }
 
@@ -65,8 +65,7 @@ func (c *requireCommand) require(paths []string) error {
 	if c.json && c.markdown {
 		return usagef("--json and --md both claim standard output; use -o md=FILE")
 	}
-	files, err := outputs(c.output, "md")
-	if err != nil {
+	if err := c.reports.check(); err != nil {
 		return err
 	}
 	table, err := c.table()
@@ -99,10 +98,8 @@ func (c *requireCommand) require(paths []string) error {
 	}
 	doc := report.NewRequireDocument(results, cfg.Also, c.objects.optional)
 	c.code = doc.Exit
-	if path := files["md"]; path != "" {
-		if err := writeText(path, func(w io.Writer) error { return report.WriteRequireMarkdown(w, doc) }); err != nil {
-			return err
-		}
+	if err := c.reports.write("md", func(w io.Writer) error { return report.WriteRequireMarkdown(w, doc) }); err != nil {
+		return err
 	}
 	switch {
 	case c.json:

@@ -17,6 +17,7 @@ type app struct {
 	kernels kernelFlags
 	objects objectFlags
 	sim     machineFlags
+	project projectFile
 
 	// onSession receives the session of debug and closes it; nil for a terminal.
 	onSession func(s *debug.Session, program string) error
@@ -58,6 +59,9 @@ func (a *app) rootCommand() *cobra.Command {
 			if why := textCommands[cmd.CommandPath()]; a.console.json && why != "" {
 				return usagef("%s has no --json: %s", cmd.CommandPath(), why)
 			}
+			if err := a.applyProject(cmd); err != nil {
+				return err
+			}
 			a.kernels.short = shortCommands[cmd.CommandPath()]
 			a.sim.seedGiven, a.sim.clockGiven = cmd.Flags().Changed("seed"), cmd.Flags().Changed("clock")
 			return errors.Join(noEmptyFlags(cmd), noIgnoredFlags(cmd))
@@ -89,7 +93,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(newRunCommand(a), newInfoCommand(a), newDisasmCommand(a), newReloCommand(a), newConformanceCommand(a), newBenchCommand(a), newVersionCommand(&a.console))
 	cmd.AddCommand(newDebugCommand(a), newDAPCommand(a))
 	cmd.AddCommand(newMatrixCommand(a), newVerifyCommand(a), newRequireCommand(a), newDiffCommand(a), newRaceCommand(a), newBTFCommand(a), newKernelsCommand(a), newTestCommand(a), newScenarioCommand(a))
-	cmd.AddCommand(newFuzzCommand(a), newPlayCommand(a))
+	cmd.AddCommand(newFuzzCommand(a), newPlayCommand(a), newWatchCommand(a), newInitCommand(a), newDoctorCommand(a))
 	cmd.AddCommand(newExecCommand(a), newFireCommand(a))
 	cmd.AddCommand(topicCommands(&a.console)...)
 	cmd.AddCommand(newCoverCommand(a))
@@ -99,6 +103,7 @@ func (a *app) rootCommand() *cobra.Command {
 	for _, c := range extraCommands {
 		cmd.AddCommand(c(cmd))
 	}
+	a.nameObjects(cmd)
 	refuseUnknownTopics(cmd)
 	return cmd
 }
@@ -130,6 +135,8 @@ var textCommands = map[string]string{
 	"bpfrun debug":                       "it is a conversation",
 	"bpfrun dap":                         "its output is the Debug Adapter Protocol",
 	"bpfrun play":                        "it serves a page",
+	"bpfrun watch":                       "its output is that of the command that it runs",
+	"bpfrun init":                        "it writes files",
 	"bpfrun completion bash":             "it writes a script",
 	"bpfrun completion zsh":              "it writes a script",
 	"bpfrun completion fish":             "it writes a script",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -45,6 +46,8 @@ type runOptions struct {
 
 	scenario string
 	cover    coverFlags
+	reports  reportFiles
+	profile  runProfile
 	whyNot   string
 	path     string // of the object that is run
 }
@@ -80,22 +83,27 @@ global variables. Without -p all programs run.`,
 			if c.collected, err = c.cover.begin(); err != nil {
 				return err
 			}
+			if err := errors.Join(c.reports.check(), c.profile.check()); err != nil {
+				return err
+			}
 			if c.scenario == "" {
 				switch {
 				case cmd.Flags().Changed("pcap-index") && c.pcapIndex < 1:
 					return usagef("--pcap-index %d: packets count from 1", c.pcapIndex)
 				case cmd.Flags().Changed("dump-format") && len(c.dumpMaps) == 0:
 					return usagef("--dump-format sets the layout of --dump-map: add --dump-map NAME")
+				case c.profile.wanted() && (c.trace || c.pcap != "" && c.pcapIndex == 0):
+					return usagef("--profile cannot be combined with --trace or --pcap: it looks at each instruction of one run")
 				case len(c.functions) > 0 && (c.chain || c.repeat > 1 || c.whyNot != ""):
 					return usagef("--function cannot be combined with --chain, --repeat or --why-not: it is one run for each function")
 				case c.reach && (c.plain || c.oneRun()):
-					return usagef("--reach cannot be combined with --plain, --repeat, --trace, --chain, --why-not, --pcap, --out, --cover, --dump-map, --attach-prog or --engine jit and both: it runs a program many times")
+					return usagef("--reach cannot be combined with --plain, --repeat, --trace, --profile, --chain, --why-not, --pcap, --out, --cover, --dump-map, --attach-prog or --engine jit and both: it runs a program many times")
 				case c.chain && (c.repeat > 1 || c.pcap != "" || c.whyNot != "" || c.out != ""):
 					return usagef("--chain cannot be combined with --repeat, --pcap, --out or --why-not: it is one event")
 				}
 				return c.runObjects(args)
 			}
-			for _, name := range []string{"prog", "repeat", "chain", "function", "plain", "reach", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
+			for _, name := range []string{"prog", "repeat", "chain", "function", "plain", "reach", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not", "profile", "profile-out"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s cannot be combined with -s: the scenario file sets it", name)
 				}
@@ -105,6 +113,8 @@ global variables. Without -p all programs run.`,
 	}
 	f := cmd.Flags()
 	c.cover.add(f)
+	c.reports.add(f, "html")
+	c.profile.add(f)
 	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario `FILE`: objects, maps, runs and what is expected of them")
 	listVar(f, &c.progs, "prog", "p", "`PROGRAM` to run; repeatable")
 	f.StringVar(&c.whyNot, "why-not", "", "explain which branch kept the run from reaching `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
@@ -159,6 +169,7 @@ func (c *runCommand) runObjects(paths []string) error {
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	all := report.Documents{Schema: report.Schema}
+	c.profile.counts.Named = len(paths)*len(sources) > 1
 	watch := c.silentProgress("runs of an object on a kernel", len(paths)*len(sources))
 	defer watch.end()
 	for _, path := range paths {
@@ -193,15 +204,38 @@ func (c *runCommand) runObjects(paths []string) error {
 			}
 		}
 	}
+	return c.finish(all)
+}
+
+// finish writes what is left after all runs: documents, files and coverage.
+func (c *runCommand) finish(all report.Documents) error {
 	c.code = all.Exit
 	if err := c.writeTrace(all.Results); err != nil {
 		return err
 	}
+	if err := c.reports.write("html", func(w io.Writer) error { return report.WriteRunHTML(w, all, c.profile.page()) }); err != nil {
+		return err
+	}
+	if err := c.profile.write(); err != nil {
+		return err
+	}
 	if !c.json {
+		if c.profile.on {
+			table, err := c.table()
+			if err != nil {
+				return err
+			}
+			if err := report.WriteRunProfile(c.stdout, &c.profile.counts, table); err != nil {
+				return err
+			}
+		}
 		return c.collected.finish(c.console, c.stdout)
 	}
 	return errors.Join(report.WriteJSON(c.stdout, all), c.collected.finish(c.console, c.stderr))
 }
+
+// withMaps reports whether what is written has the contents of maps.
+func (c *runCommand) withMaps() bool { return c.json || c.reports.wants("html") }
 
 func (o runOptions) input(cpu int) (machine.Input, error) {
 	in := machine.Input{CPU: cpu}
@@ -318,6 +352,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 		in.Trace = &machine.TextTracer{W: w}
 	}
+	if c.profile.wanted() {
+		in.Trace = &c.profile.counts
+	}
 	if len(names) == 0 {
 		names = linked.KernelOrder(m.Names())
 	}
@@ -345,7 +382,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	if names, err = c.runFunctions(ctx, doc, m, names, in); err != nil {
 		return nil, err
 	}
-	why := debug.Questions{Place: c.whyNot, Off: cfg.Cover != nil || c.repeat > 1 || c.trace}
+	why := debug.Questions{Place: c.whyNot, Off: cfg.Cover != nil || c.repeat > 1 || c.trace || c.profile.wanted()}
 	for _, name := range names {
 		lp, _ := linked.Program(name)
 		began := why.Ask(m, lp)
@@ -371,7 +408,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 	}
 	doc.Finish(m)
-	if c.json {
+	if c.withMaps() {
 		doc.AddMaps(m)
 	}
 	doc.Exit = exitcode.Worse(doc.Exit, report.RunExit(doc, len(c.progs) > 0, c.sim.strict))

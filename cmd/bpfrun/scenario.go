@@ -189,14 +189,7 @@ func (c *runCommand) runScenario(objects []string, path string) error {
 			}
 		}
 	}
-	c.code = all.Exit
-	if err := c.writeTrace(all.Results); err != nil {
-		return err
-	}
-	if !c.json {
-		return c.collected.finish(c.console, c.stdout)
-	}
-	return errors.Join(report.WriteJSON(c.stdout, all), c.collected.finish(c.console, c.stderr))
+	return c.finish(all)
 }
 
 func (c *runCommand) showScenario(doc *report.RunDocument, table report.TableOptions, another bool) error {
@@ -229,7 +222,7 @@ func (c *runCommand) scenarioDocument(ctx context.Context, file *scenario.File, 
 		return nil, usageError{err}
 	}
 	doc.Finish(r.Machine())
-	if c.json {
+	if c.withMaps() {
 		doc.AddMaps(r.Machine())
 	}
 	doc.Exit = exitcode.Worse(doc.Exit, hooks.Exit(opt.Strict))

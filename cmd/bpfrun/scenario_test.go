@@ -111,7 +111,7 @@ func TestTestArguments(t *testing.T) {
 		{[]string{"test", empty}, "no scenario files (*.yaml) in this directory"},
 		{[]string{"test", "none.yaml"}, "no such file"},
 		{[]string{"test", alone}, "alone.yaml:1:1: no object"},
-		{[]string{"test", execObject, "-o", "pdf=x"}, "want junit=FILE or md=FILE or github=FILE"},
+		{[]string{"test", execObject, "-o", "pdf=x"}, "want html=FILE or junit=FILE or md=FILE or github=FILE"},
 		{[]string{"test", execObject, "--clock", "never"}, "--clock"},
 		{[]string{"run", execObject, "-s", "x.yaml", "-p", "on_exec"}, "--prog cannot be combined with -s"},
 		{[]string{"run", execObject, "-s", "none.yaml"}, "none.yaml"},

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/project"
 	"github.com/bpfrun/bpfrun/scenario"
 	"github.com/spf13/pflag"
 )
@@ -29,6 +30,7 @@ type kernelFlags struct {
 	kconfig   string
 	kallsyms  string
 	noCache   bool
+	project   []string // what the project file names, where --btf names none
 
 	short     bool // the command ends soon
 	few       bool // it uses few kernels
@@ -58,6 +60,9 @@ type btfSource struct {
 // on standard error names it.
 func (k *kernelFlags) sources() (list []btfSource, err error) {
 	defer func() { k.few = len(list) <= fewKernels }()
+	if len(k.btf) == 0 && len(k.project) > 0 {
+		return k.expandAll(project.Name+": kernels: ", k.project)
+	}
 	if len(k.btf) == 0 {
 		if _, err := os.Stat(kernels.HostBTF); err == nil {
 			return []btfSource{{kernels.HostSource(), "no --btf given: using the running kernel's types"}}, nil
@@ -65,6 +70,21 @@ func (k *kernelFlags) sources() (list []btfSource, err error) {
 		return []btfSource{{kernels.EmbeddedSource(), "no --btf given and this system has no kernel BTF: using the embedded " + embedded.Name}}, nil
 	}
 	return k.expandAll("--btf ", k.btf)
+}
+
+// one returns the only kernel, or the first one of the project file; does says what is refused to do on several.
+func (k *kernelFlags) one(does string) (btfSource, error) {
+	list, err := k.sources()
+	if err != nil {
+		return btfSource{}, err
+	}
+	if len(list) > 1 && len(k.btf) == 0 {
+		list = list[:1]
+	}
+	if len(list) != 1 {
+		return btfSource{}, usagef("%s, --btf names %d", does, len(list))
+	}
+	return list[0], nil
 }
 
 // expandAll finds the kernels named by several arguments. Errors start with flag.

@@ -64,7 +64,7 @@ used something that is not simulated.`,
 	}
 	fl := cmd.Flags()
 	c.cover.add(fl)
-	listVar(fl, &c.output, "output", "o", "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
+	c.reports.add(fl, "html", "junit", "md", "github")
 	fl.StringVar(&c.run, "run", "", "only tests whose name matches `REGEX`; earlier runs of the same sequence run too")
 	fl.BoolVar(&c.list, "list", false, "list the tests instead of running them")
 	fl.BoolVar(&c.failFast, "fail-fast", false, "stop at the first failure")
@@ -81,8 +81,7 @@ func (c *testCommand) test(paths []string) error {
 	if err != nil {
 		return err
 	}
-	files, err := outputs(c.output, "junit", "md", "github")
-	if err != nil {
+	if err := c.reports.check(); err != nil {
 		return err
 	}
 	table, err := c.table()
@@ -131,7 +130,7 @@ func (c *testCommand) test(paths []string) error {
 	}
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	testrun.Run(running, jobs, testrun.RunOptions{Strict: c.sim.strict, Document: c.json, Done: func(failed bool) {
+	testrun.Run(running, jobs, testrun.RunOptions{Strict: c.sim.strict, Document: c.documents(), Done: func(failed bool) {
 		watch.add(1)
 		if failed && c.failFast {
 			cancel()
@@ -142,8 +141,11 @@ func (c *testCommand) test(paths []string) error {
 	if err := ctx.Err(); err != nil {
 		return codeError{exitExpectation, errors.New("interrupted")}
 	}
-	return c.reportJobs(jobs, bad, testReport{files: files, table: table, took: time.Since(start), seeds: c.seeds, stopped: running.Err() != nil})
+	return c.reportJobs(jobs, bad, testReport{table: table, took: time.Since(start), seeds: c.seeds, stopped: running.Err() != nil})
 }
+
+// documents reports whether documents of all that runs did are needed.
+func (c *testCommand) documents() bool { return c.json || c.reports.wants("html") }
 
 // testSources returns the kernels of each file, without those of a glob or directory that fit none of its objects. A file that names a
 // kernel wrongly has none, and its error is added to mistakes.

@@ -16,7 +16,6 @@ import (
 
 // testReport holds the options for reporting test results.
 type testReport struct {
-	files   map[string]string
 	table   report.TableOptions
 	took    time.Duration
 	seeds   int
@@ -46,16 +45,13 @@ func (c *testCommand) reportJobs(jobs []*testrun.Job, bad *testrun.Mistakes, r t
 	if err != nil {
 		return err
 	}
-	for kind, path := range r.files {
-		if err := writeText(path, func(w io.Writer) error {
-			switch kind {
-			case "junit":
-				return report.WriteJUnit(w, res.suites, covered...)
-			case "md":
-				return report.WriteTestsMarkdown(w, res.suites, covered...)
-			}
-			return report.WriteTestAnnotations(w, res.suites)
-		}); err != nil {
+	for kind, write := range map[string]func(io.Writer) error{
+		"html":   func(w io.Writer) error { return report.WriteTestsHTML(w, res.suites, res.docs.Results, covered...) },
+		"junit":  func(w io.Writer) error { return report.WriteJUnit(w, res.suites, covered...) },
+		"md":     func(w io.Writer) error { return report.WriteTestsMarkdown(w, res.suites, covered...) },
+		"github": func(w io.Writer) error { return report.WriteTestAnnotations(w, res.suites) },
+	} {
+		if err := c.reports.write(kind, write); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // testFlags are the flags of test.
 type testFlags struct {
 	cover    coverFlags
-	output   []string
+	reports  reportFiles
 	run      string
 	list     bool
 	failFast bool

@@ -35,6 +35,7 @@ type verifyOptions struct {
 	lockdown string
 	profile  profileFlags
 	configs  configFlags
+	reports  reportFiles
 }
 
 // verifyCommand is bpfrun verify.
@@ -91,6 +92,7 @@ Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least o
 	f.StringVar(&c.lockdown, "lockdown", "none", "how much the kernel is locked down: none, integrity (as under Secure Boot) or confidentiality")
 	c.profile.add(f)
 	c.configs.add(f)
+	c.reports.add(f, "html")
 	f.StringVar(&c.explain, "explain", "", "explain `LOGFILE`, written by a kernel or a loader; - for standard input")
 	return cmd
 }
@@ -104,6 +106,8 @@ func (c *verifyCommand) explainVerifier(paths []string) error {
 		return usagef("--explain reads a log, --log writes one: use one of them")
 	case c.configs.wanted():
 		return usagef("--explain reads a log, --configs verifies programs: use one of them")
+	case len(c.reports.given) > 0:
+		return usagef("--explain reads a log, -o writes verdicts: use one of them")
 	case c.profile.wanted():
 		return usagef("--explain reads a log, --profile verifies programs: use one of them")
 	}
@@ -189,8 +193,11 @@ func (c *verifyCommand) verify(paths []string) error {
 	if c.profile.toStdout() && (c.log || c.json) {
 		return usagef("--profile-out source=-, --json and --log all claim standard output: use one of them")
 	}
-	if c.configs.wanted() && (c.log || c.profile.wanted()) {
-		return usagef("--configs verifies often: --log and --profile are about one verification")
+	if err := c.reports.check(); err != nil {
+		return err
+	}
+	if c.configs.wanted() && (c.log || c.profile.wanted() || len(c.reports.given) > 0) {
+		return usagef("--configs verifies often: --log, --profile and -o are about one verification")
 	}
 	if err := c.configs.read(); err != nil {
 		return err
@@ -207,7 +214,7 @@ func (c *verifyCommand) verify(paths []string) error {
 	}
 	all := report.VerifyDocuments{Schema: report.Schema}
 	var store *filecache.Dir
-	if !c.log && !c.profile.wanted() { // both are made while programs are verified
+	if !c.log && !c.profile.wanted() && !c.reports.wants("html") { // these are made while programs are verified
 		store = c.kernels.results()
 	}
 	results := keptResults(store)
@@ -241,6 +248,9 @@ func (c *verifyCommand) verify(paths []string) error {
 		store.Trim()
 	}
 	c.code = all.Exit
+	if err := c.reports.write("html", func(w io.Writer) error { return report.WriteVerifyHTML(w, all) }); err != nil {
+		return err
+	}
 	if err := c.profile.write(c.stdout); err != nil || !c.json {
 		return err
 	}
@@ -270,9 +280,10 @@ func (c *verifyCommand) known(ctx context.Context, results *kept.Results, obj *l
 		return nil, err
 	}
 	found = &verified{Exit: doc.Exit}
-	if c.json {
+	if c.json || c.reports.wants("html") {
 		found.Doc = doc
-	} else {
+	}
+	if !c.json {
 		var text bytes.Buffer
 		if err := report.WriteVerify(&text, doc, table); err != nil {
 			return nil, err

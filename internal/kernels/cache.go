@@ -31,12 +31,17 @@ func CacheDir(name string) string {
 
 // Cache returns the cache of decompressed BTF, which is in the directory in BPFRUN_CACHE itself; nil if there is none.
 func Cache() *btffile.Cache {
-	dir := CacheDir("btf")
-	if moved := os.Getenv(CacheVariable); moved != "" && moved != cacheOff {
-		dir = moved
-	}
+	dir := TypesDir()
 	if dir == "" {
 		return nil
 	}
 	return btffile.NewCache(dir, 0)
+}
+
+// TypesDir returns the directory of the cache of decompressed BTF; "" if there is none.
+func TypesDir() string {
+	if moved := os.Getenv(CacheVariable); moved != "" && moved != cacheOff {
+		return moved
+	}
+	return CacheDir("btf")
 }

@@ -24,25 +24,16 @@ var (
 	pageJS string
 )
 
-// Begin writes the beginning of a page, up to its body.
-func Begin(w *markup.Page, title string) {
-	w.Printf(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>%s</title>
-<style>
-%s</style>
-</head>
-<body>
-`, title, markup.HTML(pageCSS))
+// frame is the page around sources.
+func frame(title string) markup.Frame {
+	return markup.Frame{Title: title, CSS: pageCSS, Script: pageJS}
 }
 
+// Begin writes the beginning of a page, up to its body.
+func Begin(w *markup.Page, title string) { w.Begin(frame(title)) }
+
 // End writes the end of a page.
-func End(w *markup.Page) {
-	w.Printf("<script>\n%s</script>\n</body>\n</html>\n", markup.HTML(pageJS))
-}
+func End(w *markup.Page) { w.End(frame("")) }
 
 // Line is a line of source on a page.
 type Line struct {

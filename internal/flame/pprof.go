@@ -1,4 +1,4 @@
-package profile
+package flame
 
 import (
 	"compress/gzip"
@@ -6,20 +6,21 @@ import (
 	"io"
 )
 
-// WritePprof writes profiles for go tool pprof: samples are instructions in their chain of calls, with how often they were processed and how
-// many states were kept. The format is profile.proto of github.com/google/pprof, whose package would cost every command half a millisecond
-// before main.
-func WritePprof(w io.Writer, profiles []*Profile) error {
+// WritePprof writes profiles for go tool pprof, with the same values. The format is profile.proto of github.com/google/pprof, whose package would cost every
+// command half a millisecond before main.
+func WritePprof(w io.Writer, profiles []Profile) error {
 	e := pprofEncoder{strings: map[string]uint64{"": 0}, table: []string{""}, functions: map[[3]string]uint64{}}
-	instructions := e.valueType("instructions")
-	e.out.message(1, instructions)
-	e.out.message(1, e.valueType("states"))
-	for _, r := range profiles {
-		e.add(r)
+	if len(profiles) > 0 {
+		for _, v := range profiles[0].Values {
+			e.out.message(1, e.valueType(v))
+		}
+		e.out.message(11, e.valueType(profiles[0].Values[0])) // the period's type
+		e.out.number(12, 1)
+		e.out.number(14, e.text(profiles[0].Values[0])) // the default
 	}
-	e.out.message(11, instructions) // the period's type
-	e.out.number(12, 1)
-	e.out.number(14, e.text("instructions")) // the default
+	for i := range profiles {
+		e.add(&profiles[i])
+	}
 	for _, s := range e.table {
 		e.out.message(6, []byte(s))
 	}
@@ -58,46 +59,45 @@ func (e *pprofEncoder) valueType(name string) (m wire) {
 }
 
 // add adds a program's samples, with a Mapping of its own.
-func (e *pprofEncoder) add(r *Profile) {
+func (e *pprofEncoder) add(p *Profile) {
 	e.mappings++
 	mapping := e.mappings
 	var m wire
 	m.number(1, mapping)
-	m.number(3, uint64(len(r.costs.Insns))+1) // the limit of its addresses
-	m.number(5, e.text(r.Program))
+	m.number(3, uint64(p.Insns)+1) // the limit of its addresses
+	m.number(5, e.text(p.Program))
 	for _, has := range []int{7, 8, 9} { // functions, file names, line numbers
 		m.number(has, 1)
 	}
 	e.out.message(3, m)
 	ids := map[int]uint64{}
-	location := func(insn int) uint64 {
-		id, ok := ids[insn]
+	location := func(at Place) uint64 {
+		id, ok := ids[at.Insn]
 		if !ok {
 			e.locations++
 			id = e.locations
-			ids[insn] = id
-			at := r.place(insn)
+			ids[at.Insn] = id
 			var line, l wire
-			line.number(1, e.function(r.Program, at.Func, at.File, at.Line))
+			line.number(1, e.function(p.Program, at.Func, at.File, at.Line))
 			line.number(2, uint64(at.Line))
 			l.number(1, id)
 			l.number(2, mapping)
-			l.number(3, uint64(insn)+1)
+			l.number(3, uint64(at.Insn)+1)
 			l.message(4, line)
 			e.out.message(4, l)
 		}
 		return id
 	}
-	r.eachSample(func(sites []int, insn, processed, states int) {
-		var chain, values, s wire
-		chain.varint(location(insn))
-		for _, site := range sites {
-			chain.varint(location(site))
+	p.Each(func(stack []Place, values []int) {
+		var chain, counts, s wire
+		for _, at := range stack {
+			chain.varint(location(at))
 		}
-		values.varint(uint64(processed))
-		values.varint(uint64(states))
+		for _, v := range values {
+			counts.varint(uint64(v))
+		}
 		s.message(1, chain)
-		s.message(2, values)
+		s.message(2, counts)
 		e.out.message(2, s)
 	})
 }
