@@ -3,6 +3,7 @@ package bpfsys
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -92,8 +93,8 @@ func (i *info) name(ptr, length int, s string) {
 	}
 }
 
-func (s *System) infoByFD(c Caller, a *attr) Result {
-	f := c.File(a.fd(0))
+func (s *System) infoByFD(c Caller, a bpfattr.Info) Result {
+	f := c.File(a.BpfFd())
 	if f.Kind == NoFile {
 		return fail(uapi.EBADF)
 	}
@@ -120,7 +121,7 @@ func (s *System) infoByFD(c Caller, a *attr) Result {
 	default:
 		return fail(uapi.EINVAL)
 	}
-	length, at := a.u32(4), a.u64(8)
+	length, at := a.InfoLen(), a.Info()
 	if length > uapi.PageSize {
 		return fail(uapi.E2BIG)
 	}
@@ -137,7 +138,7 @@ func (s *System) infoByFD(c Caller, a *attr) Result {
 		return fail(i.bad)
 	}
 	n := min(len(in), size)
-	if !c.Write(at, i.b[:n]) || !a.put32(4, uint32(n)) {
+	if !c.Write(at, i.b[:n]) || !a.PutInfoLen(uint32(n)) {
 		return fail(uapi.EFAULT)
 	}
 	return Result{}

@@ -86,8 +86,8 @@ func newNames(b *strings.Builder, release uapi.Release) {
 			types = append(types, row.Type.String())
 		}
 	}
-	for cmd := range commands {
-		if commands[cmd].since == release {
+	for cmd, c := range commands() {
+		if c.since() == release {
 			cmds = append(cmds, CommandName(uint32(cmd)))
 		}
 	}

@@ -1,5 +1,6 @@
-// Command gen writes the enumerations of the BPF interface into package uapi: helpers into funcid_gen.go, all others into enums_gen.go.
-// Numbers come from the BTF of the newest kernel in testdata, and names follow from the kernel's.
+// Command gen writes the enumerations of the BPF interface into package uapi (helpers into funcid_gen.go, all others
+// into enums_gen.go), and the structs of union bpf_attr into uapi/bpfattr. Numbers and offsets come from the BTF of the
+// newest kernel in testdata, and names follow from the kernel's.
 //
 //	go generate ./uapi
 package main
@@ -120,7 +121,7 @@ func (e *enum) members(spec *btf.Spec) ([]member, error) {
 	return out, nil
 }
 
-// files are what is generated, by the name of the file in package uapi.
+// files are the files with enumerations, by their name in package uapi.
 var files = map[string][]enum{"enums_gen.go": enums, "funcid_gen.go": helpers}
 
 // generate returns the contents of every generated file by name. root is the repository's directory.
@@ -129,7 +130,14 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	old, err := btffile.Load(filepath.Join(root, "testdata", "btf", oldest), nil)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string][]byte{}
+	if out[attrFile], err = attrSource(spec, old); err != nil {
+		return nil, err
+	}
 	for name, list := range files {
 		if out[name], err = source(spec, list); err != nil {
 			return nil, err
