@@ -153,7 +153,7 @@ func attrParts(spec *btf.Spec) ([]*attrPart, uint32, error) {
 	var out []*attrPart
 	for i := range union.Members {
 		m := &union.Members[i]
-		p := &attrPart{what: "struct " + m.Name}
+		p := &attrPart{what: strings.TrimSpace("struct " + m.Name)}
 		if m.Name != "" {
 			p.name, p.prefix = goName(m.Name), m.Name+"."
 		}
@@ -177,13 +177,13 @@ func attrParts(spec *btf.Spec) ([]*attrPart, uint32, error) {
 func (p *attrPart) add(spec *btf.Spec, id btf.ID, at uint32) error {
 	t := spec.SkipMods(id)
 	if t == nil || !t.Kind.IsComposite() {
-		return fmt.Errorf("union bpf_attr: %s is no struct", p.what)
+		return fmt.Errorf("%s is no struct", p.what)
 	}
 	for i := range t.Members {
 		m := &t.Members[i]
 		mt, at := spec.SkipMods(m.Type), at+m.BitOffset/8
 		if mt == nil {
-			return fmt.Errorf("union bpf_attr: %s%s has no type", p.prefix, m.Name)
+			return fmt.Errorf("%s: %s%s has no type", p.what, p.prefix, m.Name)
 		}
 		f := attrField{name: p.prefix + m.Name, at: at, size: mt.Size}
 		switch {
@@ -202,13 +202,13 @@ func (p *attrPart) add(spec *btf.Spec, id btf.ID, at uint32) error {
 		case mt.Kind == btf.KindArray:
 			elem := spec.SkipMods(mt.Ref)
 			if elem == nil || elem.Size != 1 {
-				return fmt.Errorf("union bpf_attr: %s is an array of something else than characters", f.name)
+				return fmt.Errorf("%s: %s is an array of something else than bytes", p.what, f.name)
 			}
 			f.array, f.size = true, mt.Array.Nelems
 		case mt.Kind == btf.KindInt && (mt.Size == 4 || mt.Size == 8):
 			f.signed = mt.Signed()
 		default:
-			return fmt.Errorf("union bpf_attr: %s is a %s of %d bytes", f.name, mt.Kind, mt.Size)
+			return fmt.Errorf("%s: %s is a %s of %d bytes", p.what, f.name, mt.Kind, mt.Size)
 		}
 		p.fields = append(p.fields, f)
 	}

@@ -16,37 +16,54 @@ import (
 	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
+// kernels are those whose types are in the repository, oldest first.
+func kernels(t *testing.T) map[uapi.Release]*btf.Spec {
+	out := map[uapi.Release]*btf.Spec{}
+	for release, name := range map[uapi.Release]string{uapi.R(5, 10): oldest, uapi.R(6, 1): "linux-6.1.176-arm64-cloud.btf.xz", uapi.R(7, 2): newest} {
+		spec, err := testbtf.Load(filepath.Join("../../testdata/btf", name))
+		require.NoError(t, err)
+		out[release] = spec
+	}
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	out[uapi.R(6, 12)] = spec
+	return out
+}
+
 // TestFieldsCameWithTheirReleases: a kernel's BTF has exactly the fields that the column says its release has, and its
 // union is as long as follows from them.
 func TestFieldsCameWithTheirReleases(t *testing.T) {
-	load := func(name string) func() (*btf.Spec, error) {
-		return func() (*btf.Spec, error) { return testbtf.Load(filepath.Join("../../testdata/btf", name)) }
-	}
-	kernels := []struct {
-		release uapi.Release
-		load    func() (*btf.Spec, error)
-	}{
-		{uapi.R(5, 10), load(oldest)},
-		{uapi.R(6, 1), load("linux-6.1.176-arm64-cloud.btf.xz")},
-		{uapi.R(6, 12), embedded.Spec},
-		{uapi.R(7, 2), load(newest)},
-	}
-	last, err := kernels[len(kernels)-1].load()
-	require.NoError(t, err)
-	all := fieldsOf(t, last)
-	for _, k := range kernels {
-		spec, err := k.load()
-		require.NoError(t, err)
+	all := fieldsOf(t, kernels(t)[uapi.R(7, 2)])
+	for release, spec := range kernels(t) {
 		var want []attrField
 		for _, f := range all {
-			if major, minor := f.since(); k.release.Has(uapi.R(major, minor)) {
+			if major, minor := f.since(); release.Has(uapi.R(major, minor)) {
 				want = append(want, f)
 			}
 		}
-		assert.ElementsMatch(t, want, fieldsOf(t, spec), "Linux %s", k.release)
+		assert.ElementsMatch(t, want, fieldsOf(t, spec), "Linux %s", release)
 		_, size, err := attrParts(spec)
 		require.NoError(t, err)
-		assert.EqualValues(t, size, bpfattr.Size(k.release), "Linux %s", k.release)
+		assert.EqualValues(t, size, bpfattr.Size(release), "Linux %s", release)
+	}
+}
+
+// TestInfoOnlyGrows: what older kernels return is where newer ones have it.
+func TestInfoOnlyGrows(t *testing.T) {
+	for _, info := range infos {
+		all, err := infoFields(kernels(t)[uapi.R(7, 2)], info.kernel)
+		require.NoError(t, err)
+		require.NotEmpty(t, all)
+		for release, spec := range kernels(t) {
+			if info.kernel == "bpf_token_info" && release < uapi.R(7, 2) {
+				_, err := infoFields(spec, info.kernel)
+				require.ErrorContains(t, err, "no struct bpf_token_info", release.String())
+				continue
+			}
+			fields, err := infoFields(spec, info.kernel)
+			require.NoError(t, err)
+			assert.Subset(t, all, fields, "%s of Linux %s", info.kernel, release)
+		}
 	}
 }
 
@@ -101,7 +118,7 @@ func TestStructsOfTheUnion(t *testing.T) {
 		}, "x.a is an array"},
 		{"a number beside the structs", func(_ *btf.Builder, u32 btf.ID) []btf.Member {
 			return []btf.Member{{Name: "n", Type: u32}}
-		}, "struct n is no struct"},
+		}, "n is no struct"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := attrSource(union(t, c.add), old)

@@ -1,6 +1,6 @@
 // Command gen writes the enumerations of the BPF interface into package uapi (helpers into funcid_gen.go, all others
-// into enums_gen.go), and the structs of union bpf_attr into uapi/bpfattr. Numbers and offsets come from the BTF of the
-// newest kernel in testdata, and names follow from the kernel's.
+// into enums_gen.go), the structs of union bpf_attr into uapi/bpfattr, and those of BPF_OBJ_GET_INFO_BY_FD into
+// uapi/bpfinfo. Numbers and offsets come from the BTF of the newest kernel in testdata, and names follow from the kernel's.
 //
 //	go generate ./uapi
 package main
@@ -62,11 +62,11 @@ var enums = []enum{
 // capitals are the words that stay in capitals.
 var capitals = []string{"XDP", "LSM", "LRU", "LPM"}
 
-// goName returns a kernel's name word by word: GET_SMP_PROCESSOR_ID becomes GetSmpProcessorId.
+// goName returns a kernel's name word by word: GET_SMP_PROCESSOR_ID becomes GetSmpProcessorId, tcx.ifindex TcxIfindex.
 func goName(name string) string {
 	var b strings.Builder
-	for word := range strings.SplitSeq(strings.ToUpper(name), "_") {
-		if !slices.Contains(capitals, word) && word != "" {
+	for word := range strings.FieldsFuncSeq(strings.ToUpper(name), func(r rune) bool { return r == '_' || r == '.' }) {
+		if !slices.Contains(capitals, word) {
 			word = word[:1] + strings.ToLower(word[1:])
 		}
 		b.WriteString(word)
@@ -136,6 +136,9 @@ func generate(root string) (map[string][]byte, error) {
 	}
 	out := map[string][]byte{}
 	if out[attrFile], err = attrSource(spec, old); err != nil {
+		return nil, err
+	}
+	if out[infoFile], err = infoSource(spec); err != nil {
 		return nil, err
 	}
 	for name, list := range files {
