@@ -88,14 +88,11 @@ func Since(fields []Field) uapi.Release {
 	return slices.MinFunc(fields, func(a, b Field) int { return int(a.Since) - int(b.Since) }).Since
 }
 
+// Fields returns the fields of all structs.
+func Fields() []Field { return slices.Concat(parts()...) }
+
 // Size returns sizeof(union bpf_attr) of a release.
-func Size(r uapi.Release) int {
-	size := 0
-	for _, fields := range parts() {
-		size = max(size, End(fields, r))
-	}
-	return (size + 7) &^ 7
-}
+func Size(r uapi.Release) int { return (End(Fields(), r) + 7) &^ 7 }
 
 // Part is a struct of the union, with a view of type V, or the fields of it that one command knows.
 type Part[V any] struct {
