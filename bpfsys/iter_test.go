@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -19,12 +18,7 @@ func TestAnIteratorsLinkNamesItsMap(t *testing.T) {
 	p := k.must(k.load(uapi.ProgTypeTracing, exitZero, field{68, int(uapi.AttachTraceIter)}, field{108, target}, field{112, 0}))
 	which := k.put([]byte{byte(m), 0, 0, 0})
 	fd, r := k.try(uapi.CmdLinkCreate, field{0, p}, field{8, int(uapi.AttachTraceIter)}, field{16, which}, field{24, 4})
-	link := k.must(fd, r.errno)
-	const size = 64
-	to := k.room(size)
-	_, r = k.try(uapi.CmdObjGetInfoByFd, field{0, link}, field{4, size}, field{8, to})
-	require.Zero(t, r.errno)
-	info := k.at(to, size)
+	info := k.info(t, k.must(fd, r.errno), 64)
 	assert.EqualValues(t, uapi.LinkIter, le.Uint32(info[bpfinfo.LinkType:]))
 	assert.Equal(t, k.files[int32(m)].Object.ID(), le.Uint32(info[bpfinfo.LinkIterMapMapId:]))
 	assert.Zero(t, le.Uint32(info[bpfinfo.LinkIterTaskTid:]), "no task is selected")
