@@ -233,3 +233,49 @@ func TestALinkOfStructOpsTakesAnotherMap(t *testing.T) {
 	_, r = k.try(uapi.CmdLinkUpdate, field{0, int(link)}, field{4, other})
 	assert.Equal(t, uapi.EINVAL, r.errno, "a map without a value")
 }
+
+// TestADescriptorSaysWhatItIsAttachedTo: BPF_TASK_FD_QUERY names the tracepoint as far as the buffer has room.
+func TestADescriptorSaysWhatItIsAttachedTo(t *testing.T) {
+	k := newCaller(t, newestKernel(t))
+	p := k.must(k.load(uapi.ProgTypeRawTracepoint, exitZero))
+	fd, r := k.try(uapi.CmdRawTracepointOpen, field{0, k.text("sched_switch")}, field{8, p})
+	link := k.must(fd, r.errno)
+	for _, c := range []struct {
+		room int
+		text string
+		want uapi.Errno
+	}{{32, "sched_switch\x00", 0}, {6, "sched\x00", uapi.ENOSPC}} {
+		buf := k.room(32)
+		_, e, a := k.call(uint32(uapi.CmdTaskFdQuery), field{0, 1}, field{4, link}, field{8, 0}, field{12, c.room}, field{16, buf}, field{40, uint64(0)})
+		assert.Equal(t, c.want, e)
+		assert.Equal(t, c.text, string(k.at(buf, len(c.text))))
+		assert.EqualValues(t, len("sched_switch"), le.Uint32(a[12:]))
+		assert.Equal(t, k.files[int32(p)].Object.ID(), le.Uint32(a[24:]))
+	}
+}
+
+// TestManyUprobesSayWhereTheyAre: each of the link's numbers is where tools read it.
+func TestManyUprobesSayWhereTheyAre(t *testing.T) {
+	k := newCaller(t, newestKernel(t))
+	p := k.must(k.load(uapi.ProgTypeKprobe, exitZero, field{68, int(uapi.AttachTraceUprobeMulti)}))
+	offsets := k.put(le.AppendUint64(le.AppendUint64(nil, 0x100), 0x200))
+	cookies := k.put(le.AppendUint64(le.AppendUint64(nil, 5), 6))
+	_, tid, _ := k.Thread()
+	create := func(more ...field) (int64, result) {
+		return k.try(uapi.CmdLinkCreate, append([]field{
+			{0, p}, {8, int(uapi.AttachTraceUprobeMulti)}, {16, k.text("/bin/sh")}, {24, offsets}, {40, cookies}, {48, 2},
+		}, more...)...)
+	}
+	_, r := create(field{60, 1})
+	assert.Equal(t, uapi.EINVAL, r.errno, "path_fd without its flag")
+	fd, r := create(field{56, int(tid)})
+	link := k.must(fd, r.errno)
+	path, at, values := k.room(16), k.room(16), k.room(16)
+	b := k.info(t, link, 64, field{int(bpfinfo.LinkUprobeMultiPath), path}, field{int(bpfinfo.LinkUprobeMultiPathSize), 16},
+		field{int(bpfinfo.LinkUprobeMultiOffsets), at}, field{int(bpfinfo.LinkUprobeMultiCookies), values}, field{int(bpfinfo.LinkUprobeMultiCount), 2})
+	assert.EqualValues(t, 2, le.Uint32(b[bpfinfo.LinkUprobeMultiCount:]))
+	assert.Equal(t, tid, le.Uint32(b[bpfinfo.LinkUprobeMultiPid:]))
+	assert.Equal(t, "/bin/sh\x00", string(k.at(path, 8)))
+	assert.Equal(t, []uint64{0x100, 0x200}, []uint64{le.Uint64(k.at(at, 8)), le.Uint64(k.at(at+8, 8))})
+	assert.Equal(t, []uint64{5, 6}, []uint64{le.Uint64(k.at(values, 8)), le.Uint64(k.at(values+8, 8))})
+}
