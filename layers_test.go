@@ -25,6 +25,8 @@ var layers = []struct {
 }{
 	{"uapi", nil},
 	{"uapi/since", []string{"uapi"}},
+	{"uapi/bpfattr", []string{"uapi"}},
+	{"uapi/bpfinfo", nil},
 	{"progtype", []string{"uapi/since", "uapi"}},
 	{"internal/bpfprobe", nil}, // for tests only
 	{"helpers/proto", []string{"uapi/since", "uapi", "progtype"}},
@@ -110,7 +112,7 @@ var layers = []struct {
 	{"schedule", []string{"btf", "loader", "kernel", "kernel/sched", "helpers/proto", "helpers", "uapi", "maps", "machine"}},
 	{"device", []string{"internal/endian", "progtype", "decode", "btf", "loader", "kernel/hid", "machine"}},
 	{"bpfsys/network", []string{"uapi", "uapi/since"}},
-	{"bpfsys", []string{"internal/ordered", "internal/lazyre", "bpfsys/network", "uapi", "progtype", "decode", "btf", "btf/check", "corerelo", "loader", "verifier", "maps", "kernel", "machine/finding", "machine", "uapi/since"}},
+	{"bpfsys", []string{"internal/ordered", "internal/lazyre", "bpfsys/network", "uapi", "uapi/bpfattr", "uapi/bpfinfo", "progtype", "decode", "btf", "btf/check", "corerelo", "loader", "verifier", "maps", "kernel", "machine/finding", "machine", "uapi/since"}},
 	{"exec", []string{"internal/visible", "internal/worded", "uapi", "kernel/hook", "bpfsys/network", "bpfsys", "uapi/since", "btf"}},
 	{"replay", []string{"packet", "machine"}},
 	{"debug/expr", []string{"internal/endian", "internal/nearest", "uapi", "btf", "packet", "loader", "mem", "maps", "kernel", "machine"}},

@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -127,15 +128,19 @@ func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (i
 }
 
 // groupLink inserts a link into the ordered list of its hook.
-func (s *System) groupLink(c Caller, a *attr, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
+func (s *System) groupLink(c Caller, a bpfattr.LinkCreate, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
 	g := s.group(pl)
 	i := len(g.list)
 	if l.typ == uapi.LinkTcx || l.typ == uapi.LinkNetkit {
 		if flags&^uint32(attachBefore|attachAfter|attachID|attachLink) != 0 {
 			return uapi.EINVAL, nil
 		}
+		rel, revision := a.Tcx().RelativeId(), a.Tcx().ExpectedRevision()
+		if l.typ == uapi.LinkNetkit {
+			rel, revision = a.Netkit().RelativeId(), a.Netkit().ExpectedRevision()
+		}
 		var e uapi.Errno
-		if i, e = s.where(c, g, flags, a.u32(linkIn), a.u64(linkIn+8)); e != 0 {
+		if i, e = s.where(c, g, flags, rel, revision); e != 0 {
 			return e, nil
 		}
 	}
@@ -147,8 +152,8 @@ func (s *System) groupLink(c Caller, a *attr, l *Link, pl place, flags uint32) (
 }
 
 // linkCgroup attaches to a cgroup, a directory of the host (cgroup_bpf_link_attach).
-func (s *System) linkCgroup(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
-	flags := a.u32(linkFlags)
+func (s *System) linkCgroup(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
+	flags := a.Flags()
 	allowed := uint32(0)
 	if s.has(since.CgroupMprog) {
 		allowed = attachBefore | attachAfter | attachID | attachLink
@@ -156,7 +161,7 @@ func (s *System) linkCgroup(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 	if flags&^allowed != 0 {
 		return fail(uapi.EINVAL)
 	}
-	id, e := cgroupOf(c, a.fd(linkTarget))
+	id, e := cgroupOf(c, a.TargetFd())
 	if e != 0 {
 		return fail(e)
 	}
@@ -260,12 +265,12 @@ func (p *Prog) attaches(at uapi.AttachType) bool {
 	return true
 }
 
-func (s *System) progAttach(c Caller, a *attr) Result {
-	at, flags := uapi.AttachType(a.u32(8)), a.u32(12)
+func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
+	at, flags := a.AttachType(), a.AttachFlags()
 	if !s.target.HasAttachType(at) {
 		return fail(uapi.EINVAL)
 	}
-	pl, e := s.placeOf(c, a.fd(0), at)
+	pl, e := s.placeOf(c, a.TargetFd(), at)
 	mprog := pl.kind == onDevice
 	if mprog {
 		if flags&^uint32(attachReplace|attachBefore|attachAfter|attachID|attachLink) != 0 {
@@ -274,11 +279,11 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 	} else if flags&^uint32(attachOverride|attachMulti|attachReplace) != 0 && !s.has(since.CgroupMprog) {
 		return fail(uapi.EINVAL)
 	}
-	p, _, pe := fileOf[*Prog](c, a.fd(4))
+	p, _, pe := fileOf[*Prog](c, a.AttachBpfFd())
 	if pe != 0 {
 		return fail(pe)
 	}
-	if !p.attaches(at) || slices.Contains(mapAttaches, at) && (flags != 0 || a.u32(16) != 0) {
+	if !p.attaches(at) || slices.Contains(mapAttaches, at) && (flags != 0 || a.ReplaceBpfFd() != 0) {
 		return fail(uapi.EINVAL)
 	}
 	if e != 0 {
@@ -296,7 +301,7 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 			return fail(uapi.EEXIST)
 		}
 		if flags&attachReplace != 0 {
-			q, _, e := fileOf[*Prog](c, a.fd(16))
+			q, _, e := fileOf[*Prog](c, a.ReplaceBpfFd())
 			if e != 0 {
 				return fail(e)
 			}
@@ -306,7 +311,7 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 			}
 			s.leave(g, at)
 			i = at
-		} else if i, e = s.where(c, g, flags, a.u32(20), a.u64(24)); e != 0 {
+		} else if i, e = s.where(c, g, flags, a.RelativeId(), a.ExpectedRevision()); e != 0 {
 			return fail(e)
 		}
 	case pl.kind == onCgroup:
@@ -331,7 +336,7 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 }
 
 // cgroupAttach checks the flags of a cgroup's list and removes a program that is replaced (__cgroup_bpf_attach).
-func (s *System) cgroupAttach(c Caller, a *attr, g *attachGroup, p *Prog, flags uint32) uapi.Errno {
+func (s *System) cgroupAttach(c Caller, a bpfattr.Attach, g *attachGroup, p *Prog, flags uint32) uapi.Errno {
 	mode := flags & (attachOverride | attachMulti)
 	if mode == attachOverride|attachMulti || flags&attachReplace != 0 && flags&attachMulti == 0 {
 		return uapi.EINVAL
@@ -350,7 +355,7 @@ func (s *System) cgroupAttach(c Caller, a *attr, g *attachGroup, p *Prog, flags 
 		return uapi.EINVAL
 	}
 	if flags&attachReplace != 0 {
-		q, _, e := fileOf[*Prog](c, a.fd(16))
+		q, _, e := fileOf[*Prog](c, a.ReplaceBpfFd())
 		if e != 0 {
 			return e
 		}
@@ -373,12 +378,12 @@ func (s *System) leave(g *attachGroup, i int) {
 	s.put(x.prog)
 }
 
-func (s *System) progDetach(c Caller, a *attr) Result {
-	at := uapi.AttachType(a.u32(8))
+func (s *System) progDetach(c Caller, a bpfattr.Attach) Result {
+	at := a.AttachType()
 	if !s.target.HasAttachType(at) {
 		return fail(uapi.EINVAL)
 	}
-	pl, e := s.placeOf(c, a.fd(0), at)
+	pl, e := s.placeOf(c, a.TargetFd(), at)
 	if e != 0 {
 		return fail(e)
 	}
@@ -386,7 +391,7 @@ func (s *System) progDetach(c Caller, a *attr) Result {
 		return s.detachFromMap(c, a, pl)
 	}
 	g := s.group(pl)
-	fd := a.fd(4)
+	fd := a.AttachBpfFd()
 	var p *Prog
 	if fd != 0 {
 		if p, _, e = fileOf[*Prog](c, fd); e != 0 {
@@ -396,7 +401,7 @@ func (s *System) progDetach(c Caller, a *attr) Result {
 			p = nil
 		}
 	}
-	if rev := a.u64(24); rev != 0 && rev != g.revision {
+	if rev := a.ExpectedRevision(); rev != 0 && rev != g.revision {
 		return fail(uapi.ESTALE)
 	}
 	i := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.prog == p && x.link == nil })
@@ -405,7 +410,7 @@ func (s *System) progDetach(c Caller, a *attr) Result {
 		return fail(uapi.EINVAL)
 	case p == nil && len(g.list) > 0 && g.list[0].link == nil && (pl.kind != onDevice || len(g.list) == 1):
 		i = 0
-	case p == nil && pl.kind == onDevice && a.u32(12)&attachAfter != 0 && len(g.list) > 0:
+	case p == nil && pl.kind == onDevice && a.AttachFlags()&attachAfter != 0 && len(g.list) > 0:
 		i = len(g.list) - 1
 	}
 	if i < 0 || i >= len(g.list) {
@@ -418,18 +423,18 @@ func (s *System) progDetach(c Caller, a *attr) Result {
 	return Result{}
 }
 
-func (s *System) progQuery(c Caller, a *attr) Result {
-	at := uapi.AttachType(a.u32(4))
-	if a.u32(8)&^1 != 0 {
+func (s *System) progQuery(c Caller, a bpfattr.Query) Result {
+	at := a.AttachType()
+	if a.QueryFlags()&^1 != 0 {
 		return fail(uapi.EINVAL)
 	}
-	pl, e := s.placeOf(c, a.fd(0), at)
+	pl, e := s.placeOf(c, a.TargetFd(), at)
 	if e != 0 {
 		return fail(e)
 	}
 	g, busy := s.groups[pl], uapi.Errno(0)
 	if pl.kind == onMap {
-		if a.u32(8) != 0 {
+		if a.QueryFlags() != 0 {
 			return fail(uapi.EINVAL)
 		}
 		_, busy = s.mapGroup(pl) // EBUSY if the map has a verdict program of the other attach type
@@ -440,16 +445,16 @@ func (s *System) progQuery(c Caller, a *attr) Result {
 	mprog := pl.kind == onDevice
 	n := uint32(len(g.list))
 	flags := g.flags
-	if a.u32(8)&1 != 0 || len(g.list) == 0 {
+	if a.QueryFlags()&1 != 0 || len(g.list) == 0 {
 		flags = 0
 	}
-	if !a.put32(12, flags) || mprog && !a.put64(56, g.revision) || !a.put32(24, n) {
+	if !a.PutAttachFlags(flags) || mprog && !a.PutRevision(g.revision) || !a.PutProgCnt(n) {
 		return fail(uapi.EFAULT)
 	}
-	if pl.kind == onCgroup && s.has(since.CgroupMprog) && a.size >= 64 {
-		_ = a.put64(56, g.revision)
+	if pl.kind == onCgroup && s.has(since.CgroupMprog) && a.HasRevision() {
+		_ = a.PutRevision(g.revision)
 	}
-	room, ids := a.u32(24), a.u64(16)
+	room, ids := a.ProgCnt(), a.ProgIds()
 	if room == 0 || ids == 0 || n == 0 {
 		return fail(busy)
 	}
@@ -464,10 +469,10 @@ func (s *System) progQuery(c Caller, a *attr) Result {
 		if !c.Write(ids+4*uint64(i), le.AppendUint32(nil, x.prog.id)) {
 			return fail(uapi.EFAULT)
 		}
-		if to := a.u64(40); mprog && to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, link)) {
+		if to := a.LinkIds(); mprog && to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, link)) {
 			return fail(uapi.EFAULT)
 		}
-		if to := a.u64(32); to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, g.flags&attachMulti)) {
+		if to := a.ProgAttachFlags(); to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, g.flags&attachMulti)) {
 			return fail(uapi.EFAULT)
 		}
 	}

@@ -3,11 +3,7 @@ package bpfsys
 import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
-)
-
-// Offsets in the attributes of the batch commands.
-const (
-	batchIn, batchOut, batchKeys, batchValues, batchCount, batchFD, batchElemFlags, batchFlags = 0, 8, 16, 24, 32, 36, 40, 48
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
 // batchKind describes the batch commands of a map type and the form of its cursor.
@@ -37,8 +33,8 @@ var batches = map[uapi.MapType]batchKind{
 // maxBatch limits the number of bytes that one call copies.
 const maxBatch = 256 << 20
 
-func (s *System) batchMap(c Caller, a *attr, read, write bool, since func(batchKind) uapi.Release) (*Map, batchKind, uapi.Errno) {
-	m, e := s.elemOf(c, a.fd(batchFD), read, write)
+func (s *System) batchMap(c Caller, a bpfattr.Batch, read, write bool, since func(batchKind) uapi.Release) (*Map, batchKind, uapi.Errno) {
+	m, e := s.elemOf(c, a.MapFd(), read, write)
 	if e != 0 {
 		return nil, batchKind{}, e
 	}
@@ -46,14 +42,14 @@ func (s *System) batchMap(c Caller, a *attr, read, write bool, since func(batchK
 	if at := since(k); !ok || at == never || !s.release.Has(at) {
 		return nil, k, uapi.ENOTSUPP
 	}
-	if a.u64(batchElemFlags)&^uint64(uapi.Lock) != 0 || a.u64(batchFlags) != 0 {
+	if a.ElemFlags()&^uint64(uapi.Lock) != 0 || a.Flags() != 0 {
 		return nil, k, uapi.EINVAL
 	}
 	return m, k, 0
 }
 
 // batchLookup implements BPF_MAP_LOOKUP_BATCH and, with del, BPF_MAP_LOOKUP_AND_DELETE_BATCH.
-func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
+func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 	m, k, e := s.batchMap(c, a, true, del, func(k batchKind) uapi.Release {
 		if del {
 			return k.lookupDelete
@@ -63,11 +59,11 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	count := int(a.u32(batchCount))
+	count := int(a.Count())
 	if count == 0 {
 		return Result{}
 	}
-	if !a.put32(batchCount, 0) {
+	if !a.PutCount(0) {
 		return fail(uapi.EFAULT)
 	}
 	s.pull(m)
@@ -92,7 +88,7 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 		if e != 0 {
 			break
 		}
-		v, e := s.lookup(m, next, make([]byte, vs), a.u64(batchElemFlags)&uint64(uapi.Lock))
+		v, e := s.lookup(m, next, make([]byte, vs), a.ElemFlags()&uint64(uapi.Lock))
 		if e == uapi.ENOENT { // an empty slot
 			key = next
 			continue
@@ -100,7 +96,7 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 		if e != 0 {
 			return fail(e)
 		}
-		if !c.Write(a.u64(batchKeys)+uint64(n*ks), next) || !c.Write(a.u64(batchValues)+uint64(n*vs), v) {
+		if !c.Write(a.Keys()+uint64(n*ks), next) || !c.Write(a.Values()+uint64(n*vs), v) {
 			return fail(uapi.EFAULT)
 		}
 		key, last = next, next
@@ -116,7 +112,7 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	for _, d := range seen {
 		s.delete(m, d)
 	}
-	if !a.put32(batchCount, uint32(n)) {
+	if !a.PutCount(uint32(n)) {
 		return fail(uapi.EFAULT)
 	}
 	if k.index {
@@ -126,7 +122,7 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 		}
 		last = le.AppendUint32(nil, at)
 	}
-	if last != nil && !c.Write(a.u64(batchOut), last) {
+	if last != nil && !c.Write(a.OutBatch(), last) {
 		return fail(uapi.EFAULT)
 	}
 	if end != 0 && (k.index || k.ahead || n < count) {
@@ -136,8 +132,8 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 }
 
 // cursor returns the position where a batch continues: after a key, or after a number of elements.
-func (s *System) cursor(c Caller, a *attr, m *Map, k batchKind) (key []byte, skip uint32, e uapi.Errno) {
-	at := a.u64(batchIn)
+func (s *System) cursor(c Caller, a bpfattr.Batch, m *Map, k batchKind) (key []byte, skip uint32, e uapi.Errno) {
+	at := a.InBatch()
 	switch {
 	case at == 0:
 		return nil, 0, 0
@@ -171,7 +167,7 @@ func (s *System) cursor(c Caller, a *attr, m *Map, k batchKind) (key []byte, ski
 	return key, skip, 0
 }
 
-func (s *System) batchUpdate(c Caller, a *attr) Result {
+func (s *System) batchUpdate(c Caller, a bpfattr.Batch) Result {
 	m, _, e := s.batchMap(c, a, false, true, func(k batchKind) uapi.Release { return k.update })
 	if e != 0 {
 		return fail(e)
@@ -181,14 +177,14 @@ func (s *System) batchUpdate(c Caller, a *attr) Result {
 		if e != 0 {
 			return e
 		}
-		if !c.Read(a.u64(batchValues)+uint64(i*len(v)), v) {
+		if !c.Read(a.Values()+uint64(i*len(v)), v) {
 			return uapi.EFAULT
 		}
-		return s.update(c, m, key, v, a.u64(batchElemFlags)).Errno
+		return s.update(c, m, key, v, a.ElemFlags()).Errno
 	})
 }
 
-func (s *System) batchDelete(c Caller, a *attr) Result {
+func (s *System) batchDelete(c Caller, a bpfattr.Batch) Result {
 	m, _, e := s.batchMap(c, a, false, true, func(k batchKind) uapi.Release { return k.del })
 	if e != 0 {
 		return fail(e)
@@ -197,15 +193,15 @@ func (s *System) batchDelete(c Caller, a *attr) Result {
 }
 
 // eachElement calls f for each key until a call fails, and stores the number of successful calls in the attributes.
-func (s *System) eachElement(c Caller, a *attr, m *Map, f func(key []byte, i int) uapi.Errno) Result {
-	count, e := int(a.u32(batchCount)), uapi.Errno(0)
+func (s *System) eachElement(c Caller, a bpfattr.Batch, m *Map, f func(key []byte, i int) uapi.Errno) Result {
+	count, e := int(a.Count()), uapi.Errno(0)
 	if count == 0 {
 		return Result{}
 	}
 	n := 0
 	for ; n < count; n++ {
 		key := make([]byte, m.def.KeySize)
-		if !c.Read(a.u64(batchKeys)+uint64(n)*uint64(len(key)), key) {
+		if !c.Read(a.Keys()+uint64(n)*uint64(len(key)), key) {
 			e = uapi.EFAULT
 			break
 		}
@@ -213,7 +209,7 @@ func (s *System) eachElement(c Caller, a *attr, m *Map, f func(key []byte, i int
 			break
 		}
 	}
-	if !a.put32(batchCount, uint32(n)) {
+	if !a.PutCount(uint32(n)) {
 		return fail(uapi.EFAULT)
 	}
 	return fail(e)

@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/check"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -20,29 +21,33 @@ type BTF struct {
 // maxBTF is the kernel's limit on the size of BTF, in bytes (BTF_MAX_SIZE).
 const maxBTF = 16 << 20
 
-func (s *System) btfLoad(c Caller, a *attr) Result {
-	size := a.u32(16)
+func (s *System) btfLoad(c Caller, a bpfattr.BtfLoad) Result {
+	size := a.BtfSize()
 	flags := uint32(0)
 	if s.has(since.Tokens) {
-		flags = a.u32(32)
+		flags = a.BtfFlags()
 	}
 	const tokenFD = 1 << 16 // BPF_F_TOKEN_FD
 	switch {
 	case flags&^uint32(tokenFD) != 0:
 		return fail(uapi.EINVAL)
 	}
-	if _, e := s.tokenOf(c, flags&tokenFD != 0, a.fd(36), uapi.CmdBtfLoad, func(Delegation) bool { return true }, capBPF); e != 0 {
+	if _, e := s.tokenOf(c, flags&tokenFD != 0, a.BtfTokenFd(), uapi.CmdBtfLoad, func(Delegation) bool { return true }, capBPF); e != 0 {
 		return fail(e)
 	}
 	if size > maxBTF {
 		return fail(uapi.E2BIG)
 	}
-	out, e := newLog(c, a, logFields{level: 24, size: 20, buf: 8, trueSize: 28}, s.rules)
+	log := logArgs{level: a.BtfLogLevel(), size: a.BtfLogSize(), buf: a.BtfLogBuf()}
+	if a.HasBtfLogTrueSize() {
+		log.putTrueSize = a.PutBtfLogTrueSize
+	}
+	out, e := newLog(c, log, s.rules)
 	if e != 0 {
 		return fail(e)
 	}
 	raw := make([]byte, size)
-	if !c.Read(a.u64(0), raw) {
+	if !c.Read(a.Btf(), raw) {
 		return fail(uapi.EFAULT)
 	}
 	if s.full(KindBTF) || int(size) > maxLoaded-s.loaded {

@@ -1,8 +1,10 @@
 package bpfsys
 
 import (
-	"github.com/bpfrun/bpfrun/uapi"
+	"sync"
 
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -11,56 +13,86 @@ const (
 	commonAttrs = 1 << 16
 )
 
-// commands lists enum bpf_cmd, with the last field of each command by release (*_LAST_FIELD in kernel/bpf/syscall.c).
-var commands []command
+// command is a bpf(2) command. Bytes after the last field that the release knows must be zero (CHECK_ATTR).
+type command struct {
+	fields []bpfattr.Field
+	do     func(*System, Caller, *bpfattr.Union) Result
+}
 
-func init() {
-	commands = []command{
-		uapi.CmdMapCreate:               {0, []end{{0, 64}, {uapi.R(5, 16), 72}, {uapi.R(6, 9), 80}, {uapi.R(6, 18), 92}}, (*System).mapCreate},
-		uapi.CmdMapLookupElem:           {0, upTo(32), (*System).mapLookup},
-		uapi.CmdMapUpdateElem:           {0, upTo(32), (*System).mapUpdate},
-		uapi.CmdMapDeleteElem:           {0, upTo(16), (*System).mapDelete},
-		uapi.CmdMapGetNextKey:           {0, upTo(24), (*System).mapNextKey},
-		uapi.CmdProgLoad:                {0, []end{{0, 116}, {uapi.R(5, 14), 128}, {uapi.R(5, 17), 140}, {uapi.R(6, 4), 144}, {uapi.R(6, 9), 148}, {uapi.R(6, 14), 152}, {uapi.R(6, 18), 168}}, (*System).progLoad},
-		uapi.CmdObjPin:                  {0, []end{{0, 16}, {uapi.R(6, 5), 20}}, (*System).objPin},
-		uapi.CmdObjGet:                  {0, []end{{0, 16}, {uapi.R(6, 5), 20}}, (*System).objGet},
-		uapi.CmdProgAttach:              {0, []end{{0, 20}, {uapi.R(6, 6), 32}}, (*System).progAttach},
-		uapi.CmdProgDetach:              {0, []end{{0, 12}, {uapi.R(6, 6), 32}}, (*System).progDetach},
-		uapi.CmdProgTestRun:             {0, []end{{0, 72}, {uapi.R(5, 18), 76}}, (*System).testRun},
-		uapi.CmdProgGetNextId:           {0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindProg) }},
-		uapi.CmdMapGetNextId:            {0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindMap) }},
-		uapi.CmdProgGetFdById:           {0, upTo(4), func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindProg) }},
-		uapi.CmdMapGetFdById:            {0, upTo(12), func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindMap) }},
-		uapi.CmdObjGetInfoByFd:          {0, upTo(16), (*System).infoByFD},
-		uapi.CmdProgQuery:               {0, []end{{0, 28}, {uapi.R(6, 0), 40}, {uapi.R(6, 6), 64}}, (*System).progQuery},
-		uapi.CmdRawTracepointOpen:       {0, []end{{0, 12}, {uapi.R(6, 10), 24}}, (*System).rawTracepointOpen},
-		uapi.CmdBtfLoad:                 {0, []end{{0, 28}, {uapi.R(6, 4), 32}, {uapi.R(6, 9), 40}}, (*System).btfLoad},
-		uapi.CmdBtfGetFdById:            {0, []end{{0, 4}, {uapi.R(6, 17), 16}}, func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindBTF) }},
-		uapi.CmdTaskFdQuery:             {0, upTo(48), (*System).taskFDQuery},
-		uapi.CmdMapLookupAndDeleteElem:  {0, []end{{0, 24}, {uapi.R(5, 14), 32}}, (*System).mapLookupDelete},
-		uapi.CmdMapFreeze:               {0, upTo(4), (*System).mapFreeze},
-		uapi.CmdBtfGetNextId:            {0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindBTF) }},
-		uapi.CmdMapLookupBatch:          {0, upTo(56), func(s *System, c Caller, a *attr) Result { return s.batchLookup(c, a, false) }},
-		uapi.CmdMapLookupAndDeleteBatch: {0, upTo(56), func(s *System, c Caller, a *attr) Result { return s.batchLookup(c, a, true) }},
-		uapi.CmdMapUpdateBatch:          {0, upTo(56), (*System).batchUpdate},
-		uapi.CmdMapDeleteBatch:          {0, upTo(56), (*System).batchDelete},
-		uapi.CmdLinkCreate:              {0, []end{{0, 28}, {uapi.R(5, 18), 48}, {uapi.R(6, 6), 60}}, (*System).linkCreate},
-		uapi.CmdLinkUpdate:              {0, upTo(16), (*System).linkUpdate},
-		uapi.CmdLinkGetFdById:           {0, upTo(4), func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindLink) }},
-		uapi.CmdLinkGetNextId:           {0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindLink) }},
-		uapi.CmdEnableStats:             {0, upTo(4), (*System).enableStats},
-		uapi.CmdIterCreate:              {0, upTo(8), (*System).iterCreate},
-		uapi.CmdLinkDetach:              {0, upTo(4), (*System).linkDetach},
-		uapi.CmdProgBindMap:             {0, upTo(12), (*System).bindMap},
-		uapi.CmdTokenCreate:             {uapi.R(6, 9), upTo(8), (*System).tokenCreate},
-		uapi.CmdProgStreamReadByFd:      {uapi.R(6, 17), upTo(20), (*System).streamRead},
-		uapi.CmdProgAssocStructOps:      {uapi.R(7, 0), upTo(12), (*System).assocStructOps},
+// since returns the release that brought the command: that of its attributes.
+func (c *command) since() uapi.Release { return bpfattr.Since(c.fields) }
+
+// end returns where the last field that a release knows ends (*_LAST_FIELD in kernel/bpf/syscall.c).
+func (c *command) end(r uapi.Release) int { return bpfattr.End(c.fields, r) }
+
+// on returns the command that takes a struct of the union, or some of its fields.
+func on[V any](part bpfattr.Part[V], do func(*System, Caller, V) Result) command {
+	return command{part.Fields, func(s *System, c Caller, u *bpfattr.Union) Result { return do(s, c, part.View(u)) }}
+}
+
+// commands returns enum bpf_cmd. It is set in init because commands make commands: syscall programs call bpf(2).
+var commands func() []command
+
+func init() { commands = sync.OnceValue(allCommands) }
+
+func allCommands() []command {
+	element, attach, object := bpfattr.ElemPart, bpfattr.AttachPart, bpfattr.ObjectIDPart
+	nextID := func(kind Kind) command {
+		return on(object.Only("start_id", "next_id"), func(s *System, _ Caller, a bpfattr.ObjectID) Result { return s.nextID(a, kind) })
+	}
+	byID := func(kind Kind, fields ...string) command {
+		return on(object.Only(fields...), func(s *System, c Caller, a bpfattr.ObjectID) Result { return s.byIDFile(c, a, kind) })
+	}
+	lookupBatch := func(del bool) command {
+		return on(bpfattr.BatchPart, func(s *System, c Caller, a bpfattr.Batch) Result { return s.batchLookup(c, a, del) })
+	}
+	lookupDelete := element.Only("map_fd", "key", "value", "flags").Later("flags", since.LookupDeleteFlags.From())
+	return []command{
+		uapi.CmdMapCreate:               on(bpfattr.MapCreatePart, (*System).mapCreate),
+		uapi.CmdMapLookupElem:           on(element, (*System).mapLookup),
+		uapi.CmdMapUpdateElem:           on(element, (*System).mapUpdate),
+		uapi.CmdMapDeleteElem:           on(element.Only("map_fd", "key"), (*System).mapDelete),
+		uapi.CmdMapGetNextKey:           on(element.Only("map_fd", "key", "next_key"), (*System).mapNextKey),
+		uapi.CmdProgLoad:                on(bpfattr.ProgLoadPart, (*System).progLoad),
+		uapi.CmdObjPin:                  on(bpfattr.ObjPart, (*System).objPin),
+		uapi.CmdObjGet:                  on(bpfattr.ObjPart, (*System).objGet),
+		uapi.CmdProgAttach:              on(attach, (*System).progAttach),
+		uapi.CmdProgDetach:              on(attach.Only("target_fd", "attach_bpf_fd", "attach_type", "expected_revision"), (*System).progDetach),
+		uapi.CmdProgTestRun:             on(bpfattr.TestPart, (*System).testRun),
+		uapi.CmdProgGetNextId:           nextID(KindProg),
+		uapi.CmdMapGetNextId:            nextID(KindMap),
+		uapi.CmdProgGetFdById:           byID(KindProg, "prog_id"),
+		uapi.CmdMapGetFdById:            byID(KindMap, "map_id", "open_flags"),
+		uapi.CmdObjGetInfoByFd:          on(bpfattr.InfoPart, (*System).infoByFD),
+		uapi.CmdProgQuery:               on(bpfattr.QueryPart, (*System).progQuery),
+		uapi.CmdRawTracepointOpen:       on(bpfattr.RawTracepointPart, (*System).rawTracepointOpen),
+		uapi.CmdBtfLoad:                 on(bpfattr.BtfLoadPart, (*System).btfLoad),
+		uapi.CmdBtfGetFdById:            byID(KindBTF, "btf_id", "fd_by_id_token_fd"),
+		uapi.CmdTaskFdQuery:             on(bpfattr.TaskFdQueryPart, (*System).taskFDQuery),
+		uapi.CmdMapLookupAndDeleteElem:  on(lookupDelete, (*System).mapLookupDelete),
+		uapi.CmdMapFreeze:               on(element.Only("map_fd"), (*System).mapFreeze),
+		uapi.CmdBtfGetNextId:            nextID(KindBTF),
+		uapi.CmdMapLookupBatch:          lookupBatch(false),
+		uapi.CmdMapLookupAndDeleteBatch: lookupBatch(true),
+		uapi.CmdMapUpdateBatch:          on(bpfattr.BatchPart, (*System).batchUpdate),
+		uapi.CmdMapDeleteBatch:          on(bpfattr.BatchPart, (*System).batchDelete),
+		uapi.CmdLinkCreate:              on(bpfattr.LinkCreatePart, (*System).linkCreate),
+		uapi.CmdLinkUpdate:              on(bpfattr.LinkUpdatePart, (*System).linkUpdate),
+		uapi.CmdLinkGetFdById:           byID(KindLink, "link_id"),
+		uapi.CmdLinkGetNextId:           nextID(KindLink),
+		uapi.CmdEnableStats:             on(bpfattr.EnableStatsPart, (*System).enableStats),
+		uapi.CmdIterCreate:              on(bpfattr.IterCreatePart, (*System).iterCreate),
+		uapi.CmdLinkDetach:              on(bpfattr.LinkDetachPart, (*System).linkDetach),
+		uapi.CmdProgBindMap:             on(bpfattr.ProgBindMapPart, (*System).bindMap),
+		uapi.CmdTokenCreate:             on(bpfattr.TokenCreatePart, (*System).tokenCreate),
+		uapi.CmdProgStreamReadByFd:      on(bpfattr.ProgStreamReadPart, (*System).streamRead),
+		uapi.CmdProgAssocStructOps:      on(bpfattr.ProgAssocStructOpsPart, (*System).assocStructOps),
 	}
 }
 
 // CommandName returns the name of a command, such as "BPF_MAP_CREATE", or "" if no release has that number.
 func CommandName(cmd uint32) string {
-	if cmd &^= commonAttrs; uint64(cmd) < uint64(len(commands)) {
+	if cmd &^= commonAttrs; uint64(cmd) < uint64(len(commands())) {
 		return uapi.Cmd(cmd).String()
 	}
 	return ""
@@ -87,11 +119,11 @@ func (s *System) do(c Caller, cmd uint32, addr uint64, size uint32, common uint6
 		}
 		return Result{Errno: uapi.EOPNOTSUPP, Note: "BPF_COMMON_ATTRS with attributes is not simulated"}
 	}
-	if uint64(cmd) >= uint64(len(commands)) || !s.release.Has(commands[cmd].since) {
+	if uint64(cmd) >= uint64(len(commands())) {
 		return fail(uapi.EINVAL)
 	}
-	k := &commands[cmd]
-	if !zeroFrom(a.b[:], k.end(s.release)) {
+	k := &commands()[cmd]
+	if !s.release.Has(k.since()) || !a.ZeroFrom(k.end(s.release)) {
 		return fail(uapi.EINVAL)
 	}
 	r := k.do(s, c, a)

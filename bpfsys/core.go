@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
 // Sizes of CO-RE records: that of struct bpf_core_relo, and the most that a caller may pass (MAX_FUNCINFO_REC_SIZE).
@@ -20,8 +21,8 @@ const maxCoreRecords = maxInsns
 
 // relocate applies the CO-RE records that are passed with a program, as light skeletons do (check_core_relo), and reports whether there were any. As in a kernel, a program
 // without function and line information has none.
-func (s *System) relocate(c Caller, a *attr, p *Prog, raw *loader.Raw, out *userLog) (bool, Result) {
-	n, size := a.u32(loadCoreCount), a.u32(loadCoreRec)
+func (s *System) relocate(c Caller, a bpfattr.ProgLoad, p *Prog, raw *loader.Raw, out *userLog) (bool, Result) {
+	n, size := a.CoreReloCnt(), a.CoreReloRecSize()
 	switch {
 	case n == 0 || p.types == nil:
 		return false, Result{}
@@ -43,12 +44,12 @@ func (s *System) relocate(c Caller, a *attr, p *Prog, raw *loader.Raw, out *user
 		if i%1024 == 1023 && c.Interrupted() {
 			return false, fail(uapi.EINTR)
 		}
-		if !c.Read(a.u64(loadCore)+uint64(i)*uint64(size), b) {
+		if !c.Read(a.CoreRelos()+uint64(i)*uint64(size), b) {
 			return false, fail(uapi.EFAULT)
 		}
 		if !zeroFrom(b, coreRecord) {
 			out.printf("nonzero tailing record in core_relo")
-			if !a.put32(loadCoreRec, coreRecord) {
+			if !a.PutCoreReloRecSize(coreRecord) {
 				return false, fail(uapi.EFAULT)
 			}
 			return false, fail(uapi.E2BIG)

@@ -4,6 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
 // Iter is one iteration of an iterator program, whose output is read as a file.
@@ -16,12 +17,12 @@ type Iter struct {
 // Text returns the output of the iterator. The program ran when the file was created, so the output shows the state at that time.
 func (i *Iter) Text() []byte { return i.text }
 
-func (s *System) linkIter(c Caller, a *attr, p *Prog) Result {
-	if a.u32(linkFlags) != 0 || a.fd(linkTarget) != 0 {
+func (s *System) linkIter(c Caller, a bpfattr.LinkCreate, p *Prog) Result {
+	if a.Flags() != 0 || a.TargetFd() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	size := a.u32(linkIn + 8)
-	ptr := a.u64(linkIn)
+	size := a.IterInfoLen()
+	ptr := a.IterInfo()
 	if (ptr == 0) != (size == 0) {
 		return fail(uapi.EINVAL)
 	}
@@ -68,11 +69,11 @@ func (s *System) hasIterator(name string) bool {
 	return false
 }
 
-func (s *System) iterCreate(c Caller, a *attr) Result {
-	if a.u32(4) != 0 {
+func (s *System) iterCreate(c Caller, a bpfattr.IterCreate) Result {
+	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	l, _, e := fileOf[*Link](c, a.fd(0))
+	l, _, e := fileOf[*Link](c, a.LinkFd())
 	if e != 0 {
 		return fail(e)
 	}

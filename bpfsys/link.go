@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -152,18 +153,12 @@ func (s *System) detachLink(l *Link) {
 	}
 }
 
-// Offsets of BPF_LINK_CREATE's attributes.
-const (
-	linkProg, linkTarget, linkAttach, linkFlags = 0, 4, 8, 12
-	linkIn                                      = 16 // offset of the union
-)
-
-func (s *System) linkCreate(c Caller, a *attr) Result {
-	at := uapi.AttachType(a.u32(linkAttach))
+func (s *System) linkCreate(c Caller, a bpfattr.LinkCreate) Result {
+	at := a.AttachType()
 	if at == uapi.AttachStructOps {
 		return s.linkOps(c, a)
 	}
-	p, _, e := fileOf[*Prog](c, a.fd(linkProg))
+	p, _, e := fileOf[*Prog](c, a.ProgFd())
 	if e != 0 {
 		return fail(e)
 	}
@@ -181,13 +176,14 @@ func (s *System) linkCreate(c Caller, a *attr) Result {
 		case p.expected == uapi.AttachLSMCgroup:
 			return s.linkCgroup(c, a, p, at)
 		case p.typ == uapi.ProgTypeExt:
-			return s.linkTracing(c, a, p, a.fd(linkTarget), btf.ID(a.u32(linkIn)), 0)
+			return s.linkTracing(c, p, a.TargetFd(), btf.ID(a.TargetBtfId()), 0)
 		case p.typ == uapi.ProgTypeRawTracepoint || p.typ == uapi.ProgTypeRawTracepointWritable:
 			return fail(uapi.EINVAL)
 		case progtype.TracesMany(p.expected):
 			return s.linkTracingMulti(c, a, p)
 		}
-		return s.linkTracing(c, a, p, a.fd(linkTarget), btf.ID(a.u32(linkIn)), a.u64(linkIn+8))
+		in := a.Tracing()
+		return s.linkTracing(c, p, a.TargetFd(), btf.ID(in.TargetBtfId()), in.Cookie())
 	case uapi.ProgTypeKprobe:
 		switch at {
 		case uapi.AttachPerfEvent:
@@ -227,7 +223,7 @@ func (s *System) linkCreate(c Caller, a *attr) Result {
 }
 
 // linkTracing attaches to the function that the program was loaded for, or to another one of the same type (bpf_tracing_prog_attach).
-func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.ID, cookie uint64) Result {
+func (s *System) linkTracing(c Caller, p *Prog, targetFD int32, id btf.ID, cookie uint64) Result {
 	if (targetFD != 0) != (id != 0) {
 		return fail(uapi.EINVAL)
 	}
@@ -278,23 +274,23 @@ func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.
 	return r
 }
 
-func (s *System) rawTracepointOpen(c Caller, a *attr) Result {
-	p, _, e := fileOf[*Prog](c, a.fd(8))
+func (s *System) rawTracepointOpen(c Caller, a bpfattr.RawTracepoint) Result {
+	p, _, e := fileOf[*Prog](c, a.ProgFd())
 	if e != 0 {
 		return fail(e)
 	}
-	cookie := a.u64(16)
+	cookie := a.Cookie()
 	switch p.typ {
 	case uapi.ProgTypeTracing, uapi.ProgTypeExt, uapi.ProgTypeLSM:
-		if a.u64(0) != 0 {
+		if a.Name() != 0 {
 			return fail(uapi.EINVAL)
 		}
 		if p.typ == uapi.ProgTypeTracing && p.expected == uapi.AttachTraceIter {
 			return fail(uapi.EINVAL)
 		}
-		return s.linkTracing(c, a, p, 0, 0, cookie)
+		return s.linkTracing(c, p, 0, 0, cookie)
 	case uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
-		name, ok := cstring(c, a.u64(0), 127)
+		name, ok := cstring(c, a.Name(), 127)
 		if !ok && name == "" {
 			return fail(uapi.EFAULT)
 		}
@@ -329,11 +325,11 @@ func (s *System) specs() []*btf.Spec {
 }
 
 // linkPerf attaches to a perf event (bpf_perf_link_attach).
-func (s *System) linkPerf(c Caller, a *attr, p *Prog) Result {
-	if a.u32(linkFlags) != 0 {
+func (s *System) linkPerf(c Caller, a bpfattr.LinkCreate, p *Prog) Result {
+	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	ev, f, e := fileOf[*PerfEvent](c, a.fd(linkTarget))
+	ev, f, e := fileOf[*PerfEvent](c, a.TargetFd())
 	switch {
 	case f.Kind == NoFile:
 		return fail(uapi.EBADF)
@@ -342,8 +338,8 @@ func (s *System) linkPerf(c Caller, a *attr, p *Prog) Result {
 	}
 	cookie := uint64(0)
 	if s.has(since.PerfCookies) {
-		cookie = a.u64(linkIn)
-	} else if a.u64(linkIn) != 0 {
+		cookie = a.PerfEvent().BpfCookie()
+	} else if a.PerfEvent().BpfCookie() != 0 {
 		return fail(uapi.EINVAL)
 	}
 	if e := ev.accepts(p); e != 0 {
@@ -370,11 +366,11 @@ func cgroupAttach(t uapi.ProgType, at uapi.AttachType) bool {
 // maxMulti is MAX_KPROBE_MULTI_CNT.
 const maxMulti = 1 << 20
 
-func (s *System) linkKprobeMulti(c Caller, a *attr, p *Prog) Result {
-	flags, count := a.u32(linkIn), a.u32(linkIn+4)
-	syms, addrs, cookies := a.u64(linkIn+8), a.u64(linkIn+16), a.u64(linkIn+24)
+func (s *System) linkKprobeMulti(c Caller, a bpfattr.LinkCreate, p *Prog) Result {
+	in := a.KprobeMulti()
+	flags, count, syms, addrs, cookies := in.Flags(), in.Cnt(), in.Syms(), in.Addrs(), in.Cookies()
 	switch {
-	case a.u32(linkFlags) != 0, p.expected != uapi.AttachType(a.u32(linkAttach)), flags&^1 != 0:
+	case a.Flags() != 0, p.expected != a.AttachType(), flags&^1 != 0:
 		return fail(uapi.EINVAL)
 	case (addrs != 0) == (syms != 0), count == 0:
 		return fail(uapi.EINVAL)
@@ -429,13 +425,14 @@ func (s *System) linkKprobeMulti(c Caller, a *attr, p *Prog) Result {
 	return s.newLink(&Link{typ: uapi.LinkKprobeMulti, prog: p, attach: p.expected, multi: m}, hooks...)
 }
 
-func (s *System) linkUprobeMulti(c Caller, a *attr, p *Prog) Result {
-	pathAt, offs, refs, cookies := a.u64(linkIn), a.u64(linkIn+8), a.u64(linkIn+16), a.u64(linkIn+24)
-	count, flags, pid := a.u32(linkIn+32), a.u32(linkIn+36), a.u32(linkIn+40)
+func (s *System) linkUprobeMulti(c Caller, a bpfattr.LinkCreate, p *Prog) Result {
+	in := a.UprobeMulti()
+	pathAt, offs, refs, cookies := in.Path(), in.Offsets(), in.RefCtrOffsets(), in.Cookies()
+	count, flags, pid := in.Cnt(), in.Flags(), in.Pid()
 	switch {
-	case a.u32(linkFlags) != 0, p.expected != uapi.AttachType(a.u32(linkAttach)), flags&^1 != 0:
+	case a.Flags() != 0, p.expected != a.AttachType(), flags&^1 != 0:
 		return fail(uapi.EINVAL)
-	case pathAt == 0, offs == 0, count == 0:
+	case pathAt == 0, offs == 0, count == 0, in.PathFd() != 0: // path_fd has a flag of its own
 		return fail(uapi.EINVAL)
 	case count > maxMulti:
 		return fail(uapi.E2BIG)
@@ -499,12 +496,12 @@ func read64(c Caller, addr uint64) (uint64, bool) {
 }
 
 // linkDevice attaches to a network device: XDP, tcx or netkit.
-func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
-	pl, e := s.attachable(c, a.u32(linkTarget), at)
+func (s *System) linkDevice(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
+	pl, e := s.attachable(c, a.TargetIfindex(), at)
 	if e != 0 {
 		return fail(e)
 	}
-	flags := a.u32(linkFlags)
+	flags := a.Flags()
 	l := &Link{prog: p, attach: at, place: pl}
 	var mode XDPMode
 	switch at {
@@ -536,14 +533,14 @@ func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 	return s.newLink(l, h)
 }
 
-func (s *System) linkNetns(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
-	if a.u32(linkFlags) != 0 {
+func (s *System) linkNetns(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
+	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)
 	}
 	if progtype.Of(p.typ).Attached(at) == nil && at != uapi.AttachFlowDissector {
 		return fail(uapi.EINVAL)
 	}
-	f := c.File(a.fd(linkTarget))
+	f := c.File(a.TargetFd())
 	switch f.Kind {
 	case NoFile:
 		return fail(uapi.EBADF)
@@ -563,14 +560,12 @@ func (s *System) linkNetns(c Caller, a *attr, p *Prog, at uapi.AttachType) Resul
 	return s.newLink(l, &attachment{prog: p, place: pl})
 }
 
-func (s *System) linkNetfilter(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
-	if a.u32(linkFlags) != 0 || at != uapi.AttachNetfilter {
+func (s *System) linkNetfilter(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
+	if a.Flags() != 0 || at != uapi.AttachNetfilter {
 		return fail(uapi.EINVAL)
 	}
-	var pf [4]uint32
-	for i := range pf {
-		pf[i] = a.u32(linkIn + 4*i)
-	}
+	in := a.Netfilter()
+	pf := [4]uint32{in.Pf(), in.Hooknum(), uint32(in.Priority()), in.Flags()}
 	const ipv4, ipv6, hooks = 2, 10, 5
 	switch {
 	case pf[0] != ipv4 && pf[0] != ipv6:
@@ -586,24 +581,24 @@ func (s *System) linkNetfilter(c Caller, a *attr, p *Prog, at uapi.AttachType) R
 	return s.newLink(&Link{typ: uapi.LinkNetfilter, prog: p, attach: at, pf: pf}, &attachment{prog: p, hook: machine.Hook{Section: "netfilter"}})
 }
 
-func (s *System) linkUpdate(c Caller, a *attr) Result {
-	flags := a.u32(8)
+func (s *System) linkUpdate(c Caller, a bpfattr.LinkUpdate) Result {
+	flags := a.Flags()
 	const replace = 1 << 2
 	if flags&^uint32(replace) != 0 {
 		return fail(uapi.EINVAL)
 	}
-	l, _, e := fileOf[*Link](c, a.fd(0))
+	l, _, e := fileOf[*Link](c, a.LinkFd())
 	if e != 0 {
 		return fail(e)
 	}
 	if l.typ == uapi.LinkStructOps {
 		return s.updateOpsLink(c, a, l)
 	}
-	p, _, e := fileOf[*Prog](c, a.fd(4))
+	p, _, e := fileOf[*Prog](c, a.NewProgFd())
 	if e != 0 {
 		return fail(e)
 	}
-	old := int32(a.u32(12))
+	old := a.OldProgFd()
 	if flags&replace != 0 {
 		q, _, e := fileOf[*Prog](c, old)
 		if e != 0 {
@@ -638,8 +633,8 @@ func (s *System) linkUpdate(c Caller, a *attr) Result {
 	return Result{}
 }
 
-func (s *System) linkDetach(c Caller, a *attr) Result {
-	l, _, e := fileOf[*Link](c, a.fd(0))
+func (s *System) linkDetach(c Caller, a bpfattr.LinkDetach) Result {
+	l, _, e := fileOf[*Link](c, a.LinkFd())
 	if e != 0 {
 		return fail(e)
 	}

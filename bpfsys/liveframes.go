@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
 // Limits of test runs of live frames (net/bpf/test_run.c): frames of one batch, and what describes a frame takes from its page.
@@ -20,11 +21,11 @@ const (
 )
 
 // checkLive checks what is special about the attributes of BPF_F_TEST_XDP_LIVE_FRAMES (bpf_prog_test_run_xdp).
-func checkLive(a *attr, most uint32) uapi.Errno {
+func checkLive(a bpfattr.Test, most uint32) uapi.Errno {
 	switch {
-	case a.u32(testBatch) > liveBatch:
+	case a.BatchSize() > liveBatch:
 		return uapi.E2BIG
-	case a.u64(testCtx) != 0 && (a.u64(testOut) != 0 || a.u64(testCtxTo) != 0), a.u32(testSizeIn) > most-livePageHead:
+	case a.CtxIn() != 0 && (a.DataOut() != 0 || a.CtxOut() != 0), a.DataSizeIn() > most-livePageHead:
 		return uapi.EINVAL
 	}
 	return 0
@@ -32,9 +33,9 @@ func checkLive(a *attr, most uint32) uapi.Errno {
 
 // testLiveFrames runs a program on frames that the device then has really received: each is a copy of the input. Those that pass go to the tc programs of
 // the device; frames that are sent or redirected leave the simulated kernel (bpf_test_run_xdp_live). The verdicts are not reported.
-func (s *System) testLiveFrames(c Caller, a *attr, p *Prog, in machine.Input) Result {
+func (s *System) testLiveFrames(c Caller, a bpfattr.Test, p *Prog, in machine.Input) Result {
 	const loopback = 1
-	repeat := min(max(a.u32(testRepeat), 1), maxRepeat)
+	repeat := min(max(a.Repeat(), 1), maxRepeat)
 	device := Device{c.Netns(), loopback}
 	if len(in.Context) >= 16 && le.Uint32(in.Context[12:]) != 0 { // ingress_ifindex
 		device.Index = le.Uint32(in.Context[12:])
@@ -63,13 +64,13 @@ func (s *System) testLiveFrames(c Caller, a *attr, p *Prog, in machine.Input) Re
 		}
 	}
 	duration := uint32(min(time.Since(start)/time.Duration(repeat), 1<<31))
-	if !a.put32(testRetval, 0) || !a.put32(testDuration, duration) {
+	if !a.PutRetval(0) || !a.PutDuration(duration) {
 		return fail(uapi.EFAULT)
 	}
 	r := Result{}
-	if a.u32(testRepeat) > maxRepeat {
-		r.Note = fmt.Sprintf("a test run of %d repetitions was cut to %d", a.u32(testRepeat), maxRepeat)
+	if a.Repeat() > maxRepeat {
+		r.Note = fmt.Sprintf("a test run of %d repetitions was cut to %d", a.Repeat(), maxRepeat)
 	}
-	r.Errno = give(a, frame, a.u64(testOut), a.u32(testSizeOut), testSizeOut)
+	r.Errno = give(c, frame, a.DataOut(), a.DataSizeOut(), a.PutDataSizeOut)
 	return r
 }

@@ -12,12 +12,8 @@ func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // userLog is the log of BPF_PROG_LOAD and BPF_BTF_LOAD (kernel/bpf/log.c).
 type userLog struct {
+	logArgs
 	c     Caller
-	a     *attr
-	f     logFields
-	level uint32
-	buf   uint64
-	size  uint32
 	text  []byte
 	head  []byte // the start of the log, for buffers that keep the start
 	total int
@@ -25,8 +21,13 @@ type userLog struct {
 	ended bool // the verifier wrote its last line
 }
 
-// logFields are the offsets of the log's fields in the attributes.
-type logFields struct{ level, size, buf, trueSize int }
+// logArgs are the attributes of a command about its log.
+type logArgs struct {
+	level, size uint32
+	buf         uint64
+	// putTrueSize stores how long the log was; nil if the caller's attributes have no room for that.
+	putTrueSize func(uint32) bool
+}
 
 // Bits of the log level (BPF_LOG_*).
 const (
@@ -39,8 +40,8 @@ const (
 const maxLog = 64 << 20
 
 // newLog reads and checks the log's attributes (bpf_verifier_log_attr_valid).
-func newLog(c Caller, a *attr, f logFields, rules *since.Set) (*userLog, uapi.Errno) {
-	l := &userLog{c: c, a: a, f: f, level: a.u32(f.level), buf: a.u64(f.buf), size: a.u32(f.size)}
+func newLog(c Caller, args logArgs, rules *since.Set) (*userLog, uapi.Errno) {
+	l := &userLog{logArgs: args, c: c}
 	mask := uint32(logLevel | logStats)
 	if rules.Has(since.LogRotates) {
 		mask |= logFixed
@@ -93,10 +94,8 @@ func (l *userLog) finish(rules *since.Set) uapi.Errno {
 	if l.level == 0 {
 		full = 0
 	}
-	if rules.Has(since.LogRotates) && l.a.size >= l.f.trueSize+4 {
-		if !l.a.put32(l.f.trueSize, uint32(full)) {
-			return uapi.EFAULT
-		}
+	if rules.Has(since.LogRotates) && l.putTrueSize != nil && !l.putTrueSize(uint32(full)) {
+		return uapi.EFAULT
 	}
 	if l.level == 0 || l.buf == 0 {
 		return 0

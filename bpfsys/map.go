@@ -5,6 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -35,40 +36,40 @@ type Map struct {
 // Def returns the map's definition.
 func (m *Map) Def() *loader.Map { return m.def }
 
-func (s *System) mapCreate(c Caller, a *attr) Result {
-	name, ok := validName(a.b[28:44])
+func (s *System) mapCreate(c Caller, a bpfattr.MapCreate) Result {
+	name, ok := validName(a.MapName())
 	if !ok {
 		return fail(uapi.EINVAL)
 	}
-	typ := uapi.MapType(a.u32(0))
-	flags := a.u32(16)
+	typ := a.MapType()
+	flags := a.MapFlags()
 	access, ok := accessOf(flags)
 	if !ok {
 		return fail(uapi.EINVAL)
 	}
-	if flags&uapi.MapNumaNode != 0 && a.u32(24) > 0 && a.u32(24) != ^uint32(0) {
+	if flags&uapi.MapNumaNode != 0 && a.NumaNode() > 0 && a.NumaNode() != ^uint32(0) {
 		return fail(uapi.EINVAL)
 	}
 	if !s.target.HasMapType(typ) || typ == 0 {
 		return fail(uapi.EINVAL)
 	}
-	if a.u32(44) != 0 { // map_ifindex: hardware offload
+	if a.MapIfindex() != 0 { // hardware offload
 		return Result{Errno: uapi.EINVAL, Note: "maps offloaded to a device (map_ifindex) are not simulated"}
 	}
 	if s.has(since.Tokens) {
-		if _, e := s.tokenOf(c, flags&uapi.MapTokenFD != 0, a.fd(76), uapi.CmdMapCreate, func(d Delegation) bool { return bit(d.Maps, uint32(typ)) }, mapNeeds(typ)...); e != 0 {
+		if _, e := s.tokenOf(c, flags&uapi.MapTokenFD != 0, a.MapTokenFd(), uapi.CmdMapCreate, func(d Delegation) bool { return bit(d.Maps, uint32(typ)) }, mapNeeds(typ)...); e != 0 {
 			return fail(e)
 		}
 		flags &^= uapi.MapTokenFD
 	}
-	if typ == uapi.MapTypePerfEventArray && a.u32(12) == 0 { // package maps uses the number of CPUs, as libbpf does
+	if typ == uapi.MapTypePerfEventArray && a.MaxEntries() == 0 { // package maps uses the number of CPUs, as libbpf does
 		return fail(uapi.EINVAL)
 	}
 	if s.full(KindMap) {
 		return fail(uapi.ENOMEM)
 	}
 	def := &loader.Map{
-		Name: name, Type: typ, KeySize: a.u32(4), ValueSize: a.u32(8), MaxEntries: a.u32(12), Flags: flags, NumaNode: a.u32(24), Extra: a.u64(64),
+		Name: name, Type: typ, KeySize: a.KeySize(), ValueSize: a.ValueSize(), MaxEntries: a.MaxEntries(), Flags: flags, NumaNode: a.NumaNode(), Extra: a.MapExtra(),
 		Index: -1, Autocreate: true,
 	}
 	m := &Map{def: def, slots: map[string]Object{}}
@@ -86,7 +87,7 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 		}
 	}
 	if typ == uapi.MapTypeStructOps {
-		if r := s.createOps(a, m); r.Errno != 0 {
+		if r := s.createOps(c, a, m); r.Errno != 0 {
 			return r
 		}
 	}
@@ -124,9 +125,9 @@ func noteOf(err error) string {
 }
 
 // mapTypes looks up the types of key and value (map_check_btf).
-func (s *System) mapTypes(c Caller, a *attr, m *Map) uapi.Errno {
-	fd, key, value := a.fd(48), btf.ID(a.u32(52)), btf.ID(a.u32(56))
-	if a.u32(60) != 0 { // btf_vmlinux_value_type_id
+func (s *System) mapTypes(c Caller, a bpfattr.MapCreate, m *Map) uapi.Errno {
+	fd, key, value := a.BtfFd(), btf.ID(a.BtfKeyTypeId()), btf.ID(a.BtfValueTypeId())
+	if a.BtfVmlinuxValueTypeId() != 0 {
 		if m.def.Type != uapi.MapTypeStructOps || key != 0 || value != 0 {
 			return uapi.EINVAL
 		}
@@ -155,11 +156,11 @@ func (s *System) mapTypes(c Caller, a *attr, m *Map) uapi.Errno {
 }
 
 // innerTemplate returns the template of the inner maps of an array or hash of maps (bpf_map_meta_alloc).
-func (s *System) innerTemplate(c Caller, a *attr, typ uapi.MapType) (*Map, uapi.Errno) {
+func (s *System) innerTemplate(c Caller, a bpfattr.MapCreate, typ uapi.MapType) (*Map, uapi.Errno) {
 	if typ != uapi.MapTypeArrayOfMaps && typ != uapi.MapTypeHashOfMaps {
 		return nil, 0
 	}
-	inner, _, e := fileOf[*Map](c, a.fd(20))
+	inner, _, e := fileOf[*Map](c, a.InnerMapFd())
 	if e != 0 {
 		return nil, e
 	}
@@ -225,8 +226,8 @@ func (s *System) fillSlot(m *Map, key []byte, o Object) {
 	m.slots[string(key)] = o
 }
 
-func (s *System) mapFreeze(c Caller, a *attr) Result {
-	m, f, e := fileOf[*Map](c, a.fd(0))
+func (s *System) mapFreeze(c Caller, a bpfattr.Elem) Result {
+	m, f, e := fileOf[*Map](c, a.MapFd())
 	switch {
 	case e != 0:
 		return fail(e)

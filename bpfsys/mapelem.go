@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -57,15 +58,15 @@ func (m *Map) byOwner() bool {
 	return m.cgroupStorage()
 }
 
-func (s *System) mapLookup(c Caller, a *attr) Result {
-	m, e := s.elemOf(c, a.fd(0), true, false)
+func (s *System) mapLookup(c Caller, a bpfattr.Elem) Result {
+	m, e := s.elemOf(c, a.MapFd(), true, false)
 	if e != 0 {
 		return fail(e)
 	}
-	if a.u64(24)&^uint64(uapi.Lock) != 0 {
+	if a.Flags()&^uint64(uapi.Lock) != 0 {
 		return fail(uapi.EINVAL)
 	}
-	key, e := m.key(c, a.u64(8))
+	key, e := m.key(c, a.Key())
 	if e != 0 {
 		return fail(e)
 	}
@@ -78,14 +79,14 @@ func (s *System) mapLookup(c Caller, a *attr) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if m.def.Type == uapi.MapTypeBloomFilter && !c.Read(a.u64(16), value) {
+	if m.def.Type == uapi.MapTypeBloomFilter && !c.Read(a.Value(), value) {
 		return fail(uapi.EFAULT)
 	}
-	v, e := s.lookup(m, key, value, a.u64(24))
+	v, e := s.lookup(m, key, value, a.Flags())
 	if e != 0 {
 		return fail(e)
 	}
-	if !c.Write(a.u64(16), v) {
+	if !c.Write(a.Value(), v) {
 		return fail(uapi.EFAULT)
 	}
 	return Result{}
@@ -122,13 +123,13 @@ func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.E
 
 // elemToChange returns the map and key of a command that changes an element; refused is the result of the command if
 // the change is not permitted.
-func (s *System) elemToChange(c Caller, a *attr) (m *Map, key []byte, refused *Result) {
+func (s *System) elemToChange(c Caller, a bpfattr.Elem) (m *Map, key []byte, refused *Result) {
 	no := func(r Result) (*Map, []byte, *Result) { return nil, nil, &r }
-	m, e := s.elemOf(c, a.fd(0), false, true)
+	m, e := s.elemOf(c, a.MapFd(), false, true)
 	if e != 0 {
 		return no(fail(e))
 	}
-	if key, e = m.key(c, a.u64(8)); e != 0 {
+	if key, e = m.key(c, a.Key()); e != 0 {
 		return no(fail(e))
 	}
 	if m.byOwner() {
@@ -139,7 +140,7 @@ func (s *System) elemToChange(c Caller, a *attr) (m *Map, key []byte, refused *R
 	return m, key, nil
 }
 
-func (s *System) mapUpdate(c Caller, a *attr) Result {
+func (s *System) mapUpdate(c Caller, a bpfattr.Elem) Result {
 	m, key, refused := s.elemToChange(c, a)
 	if refused != nil {
 		return *refused
@@ -148,10 +149,10 @@ func (s *System) mapUpdate(c Caller, a *attr) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if !c.Read(a.u64(16), value) {
+	if !c.Read(a.Value(), value) {
 		return fail(uapi.EFAULT)
 	}
-	return s.update(c, m, key, value, a.u64(24))
+	return s.update(c, m, key, value, a.Flags())
 }
 
 func (s *System) update(c Caller, m *Map, key, value []byte, flags uint64) Result {
@@ -278,7 +279,7 @@ func (s *System) updateDev(c Caller, m *Map, key, value []byte, flags uint64) ua
 	return 0
 }
 
-func (s *System) mapDelete(c Caller, a *attr) Result {
+func (s *System) mapDelete(c Caller, a bpfattr.Elem) Result {
 	m, key, refused := s.elemToChange(c, a)
 	if refused != nil {
 		return *refused
@@ -298,14 +299,14 @@ func (s *System) delete(m *Map, key []byte) uapi.Errno {
 	return e
 }
 
-func (s *System) mapNextKey(c Caller, a *attr) Result {
-	m, e := s.elemOf(c, a.fd(0), true, false)
+func (s *System) mapNextKey(c Caller, a bpfattr.Elem) Result {
+	m, e := s.elemOf(c, a.MapFd(), true, false)
 	if e != 0 {
 		return fail(e)
 	}
 	var key []byte
-	if a.u64(8) != 0 {
-		if key, e = m.key(c, a.u64(8)); e != 0 {
+	if a.Key() != 0 {
+		if key, e = m.key(c, a.Key()); e != 0 {
 			return fail(e)
 		}
 	}
@@ -321,25 +322,25 @@ func (s *System) mapNextKey(c Caller, a *attr) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if !c.Write(a.u64(16), next) {
+	if !c.Write(a.NextKey(), next) {
 		return fail(uapi.EFAULT)
 	}
 	return Result{}
 }
 
-func (s *System) mapLookupDelete(c Caller, a *attr) Result {
-	m, e := s.elemOf(c, a.fd(0), true, true)
+func (s *System) mapLookupDelete(c Caller, a bpfattr.Elem) Result {
+	m, e := s.elemOf(c, a.MapFd(), true, true)
 	if e != 0 {
 		return fail(e)
 	}
-	flags := a.u64(24)
+	flags := a.Flags()
 	if !s.has(since.LookupDeleteFlags) {
 		flags = 0
 	}
 	if flags&^uint64(uapi.Lock) != 0 {
 		return fail(uapi.EINVAL)
 	}
-	key, e := m.key(c, a.u64(8))
+	key, e := m.key(c, a.Key())
 	if e != 0 {
 		return fail(e)
 	}
@@ -347,7 +348,7 @@ func (s *System) mapLookupDelete(c Caller, a *attr) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if !c.Write(a.u64(16), v) {
+	if !c.Write(a.Value(), v) {
 		return fail(uapi.EFAULT)
 	}
 	return Result{}

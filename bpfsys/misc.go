@@ -7,20 +7,21 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
-func (s *System) streamRead(c Caller, a *attr) Result {
-	if _, _, e := fileOf[*Prog](c, a.fd(16)); e != 0 {
+func (s *System) streamRead(c Caller, a bpfattr.ProgStreamRead) Result {
+	if _, _, e := fileOf[*Prog](c, a.ProgFd()); e != 0 {
 		return fail(e)
 	}
-	if id := a.u32(12); id != 1 && id != 2 { // BPF_STDOUT, BPF_STDERR
+	if id := a.StreamId(); id != 1 && id != 2 { // BPF_STDOUT, BPF_STDERR
 		return fail(uapi.ENOENT)
 	}
 	return Result{} // nothing was written
 }
 
-func (s *System) enableStats(_ Caller, a *attr) Result {
-	if a.u32(0) != 0 { // BPF_STATS_RUN_TIME
+func (s *System) enableStats(_ Caller, a bpfattr.EnableStats) Result {
+	if a.Type() != 0 { // BPF_STATS_RUN_TIME
 		return fail(uapi.EINVAL)
 	}
 	if s.full(KindToken) {
@@ -32,15 +33,15 @@ func (s *System) enableStats(_ Caller, a *attr) Result {
 	return s.newFile(t, ReadOnly)
 }
 
-func (s *System) bindMap(c Caller, a *attr) Result {
-	if a.u32(8) != 0 {
+func (s *System) bindMap(c Caller, a bpfattr.ProgBindMap) Result {
+	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	p, _, e := fileOf[*Prog](c, a.fd(0))
+	p, _, e := fileOf[*Prog](c, a.ProgFd())
 	if e != 0 {
 		return fail(e)
 	}
-	m, _, e := fileOf[*Map](c, a.fd(4))
+	m, _, e := fileOf[*Map](c, a.MapFd())
 	if e != 0 {
 		return fail(e)
 	}
@@ -60,15 +61,15 @@ const (
 )
 
 // taskFDQuery implements BPF_TASK_FD_QUERY for the caller's own descriptors.
-func (s *System) taskFDQuery(c Caller, a *attr) Result {
-	if a.u32(8) != 0 {
+func (s *System) taskFDQuery(c Caller, a bpfattr.TaskFdQuery) Result {
+	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)
 	}
 	tgid, tid, _ := c.Thread()
-	if pid := a.u32(0); pid != tgid && pid != tid && pid != 0 {
+	if pid := a.Pid(); pid != tgid && pid != tid && pid != 0 {
 		return Result{Errno: uapi.ENOENT, Note: "BPF_TASK_FD_QUERY works only on the caller's own descriptors"}
 	}
-	f := c.File(a.fd(4))
+	f := c.File(a.Fd())
 	var prog *Prog
 	kind, name, off, addr := uint32(0), "", uint64(0), uint64(0)
 	switch o := f.Object.(type) {
@@ -98,7 +99,7 @@ func (s *System) taskFDQuery(c Caller, a *attr) Result {
 		return fail(uapi.ENOTSUPP)
 	}
 	e := uapi.Errno(0)
-	room, to := a.u32(12), a.u64(16)
+	room, to := a.BufLen(), a.Buf()
 	if room > 0 && to != 0 {
 		b := append([]byte(name), 0)
 		if int(room) < len(b) {
@@ -108,7 +109,7 @@ func (s *System) taskFDQuery(c Caller, a *attr) Result {
 			return fail(uapi.EFAULT)
 		}
 	}
-	if !a.put32(12, uint32(len(name))) || !a.put32(24, prog.id) || !a.put32(28, kind) || !a.put64(32, off) || !a.put64(40, addr) {
+	if !a.PutBufLen(uint32(len(name))) || !a.PutProgId(prog.id) || !a.PutFdType(kind) || !a.PutProbeOffset(off) || !a.PutProbeAddr(addr) {
 		return fail(uapi.EFAULT)
 	}
 	return fail(e)

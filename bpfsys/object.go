@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -137,22 +138,22 @@ func (s *System) Objects(kind Kind) []Object {
 }
 
 // nextID implements BPF_*_GET_NEXT_ID.
-func (s *System) nextID(a *attr, kind Kind) Result {
-	id, _, ok := s.byID[kind].Next(a.u32(0))
+func (s *System) nextID(a bpfattr.ObjectID, kind Kind) Result {
+	id, _, ok := s.byID[kind].Next(a.StartId())
 	if !ok {
 		return fail(uapi.ENOENT)
 	}
-	if !a.put32(4, id) {
+	if !a.PutNextId(id) {
 		return fail(uapi.EFAULT)
 	}
 	return Result{}
 }
 
 // byIDFile implements BPF_*_GET_FD_BY_ID.
-func (s *System) byIDFile(a *attr, kind Kind) Result {
+func (s *System) byIDFile(c Caller, a bpfattr.ObjectID, kind Kind) Result {
 	access, flags := ReadWrite, uint32(0)
 	if kind == KindMap {
-		flags = a.u32(8)
+		flags = a.OpenFlags()
 		var ok bool
 		if access, ok = accessOf(flags); !ok || flags&^uint32(uapi.MapRdonly|uapi.MapWronly) != 0 {
 			return fail(uapi.EINVAL)
@@ -160,14 +161,14 @@ func (s *System) byIDFile(a *attr, kind Kind) Result {
 	}
 	if kind == KindBTF && s.has(since.BTFByIDFlags) {
 		const tokenFD = uapi.MapTokenFD
-		if a.u32(8)&^uint32(tokenFD) != 0 {
+		if a.OpenFlags()&^uint32(tokenFD) != 0 {
 			return fail(uapi.EINVAL)
 		}
-		if _, e := s.tokenOf(a.c, a.u32(8)&tokenFD != 0, a.fd(12), uapi.CmdBtfGetFdById, func(Delegation) bool { return true }, capSysAdmin); e != 0 {
+		if _, e := s.tokenOf(c, a.OpenFlags()&tokenFD != 0, a.FdByIdTokenFd(), uapi.CmdBtfGetFdById, func(Delegation) bool { return true }, capSysAdmin); e != 0 {
 			return fail(e)
 		}
 	}
-	o, ok := s.byID[kind].Get(a.u32(0))
+	o, ok := s.byID[kind].Get(a.StartId()) // prog_id, map_id, btf_id and link_id are the same field
 	if !ok {
 		return fail(uapi.ENOENT)
 	}

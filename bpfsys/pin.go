@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -54,18 +55,18 @@ func (f *bpffs) lookupParent(p string) uapi.Errno {
 }
 
 // pathOf reads the path argument of BPF_OBJ_PIN and BPF_OBJ_GET.
-func (s *System) pathOf(c Caller, a *attr) (string, uint32, uapi.Errno) {
-	flags := a.u32(12)
+func (s *System) pathOf(c Caller, a bpfattr.Obj) (string, uint32, uapi.Errno) {
+	flags := a.FileFlags()
 	dir := int32(-100) // AT_FDCWD
 	if flags&uapi.MapPathFD != 0 {
 		if !s.has(since.PathFD) {
 			return "", 0, uapi.EINVAL
 		}
-		dir = a.fd(16)
-	} else if a.u32(16) != 0 {
+		dir = a.PathFd()
+	} else if a.PathFd() != 0 {
 		return "", 0, uapi.EINVAL
 	}
-	p, ok := cstring(c, a.u64(0), maxPath)
+	p, ok := cstring(c, a.Pathname(), maxPath)
 	switch {
 	case !ok && p == "":
 		return "", 0, uapi.EFAULT
@@ -77,12 +78,12 @@ func (s *System) pathOf(c Caller, a *attr) (string, uint32, uapi.Errno) {
 	return c.Path(dir, p), flags &^ uint32(uapi.MapPathFD), 0
 }
 
-func (s *System) objPin(c Caller, a *attr) Result {
+func (s *System) objPin(c Caller, a bpfattr.Obj) Result {
 	p, flags, e := s.pathOf(c, a)
 	if flags != 0 {
 		return fail(uapi.EINVAL)
 	}
-	f := c.File(a.fd(8))
+	f := c.File(a.BpfFd())
 	switch {
 	case f.Kind == NoFile:
 		return fail(uapi.EBADF)
@@ -107,10 +108,10 @@ func (s *System) objPin(c Caller, a *attr) Result {
 	return Result{}
 }
 
-func (s *System) objGet(c Caller, a *attr) Result {
+func (s *System) objGet(c Caller, a bpfattr.Obj) Result {
 	p, flags, e := s.pathOf(c, a)
 	access, ok := accessOf(flags)
-	if a.u32(8) != 0 || !ok || flags&^uint32(uapi.MapRdonly|uapi.MapWronly) != 0 {
+	if a.BpfFd() != 0 || !ok || flags&^uint32(uapi.MapRdonly|uapi.MapWronly) != 0 {
 		return fail(uapi.EINVAL)
 	}
 	if e != 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -60,15 +61,6 @@ func (t target) lsmOrTracing() string { return t.name }
 // Unique returns the program's name in the machine.
 func (p *Prog) Unique() string { return p.unique }
 
-// Offsets of BPF_PROG_LOAD's attributes.
-const (
-	loadType, loadCount, loadInsns, loadLicense                     = 0, 4, 8, 16
-	loadFlags, loadName, loadIfindex, loadExpected                  = 44, 48, 64, 68
-	loadBTF, loadFuncRec, loadFuncs, loadFuncCount                  = 72, 76, 80, 88
-	loadLineRec, loadLines, loadLineCount, loadAttachID, loadAttach = 92, 96, 104, 108, 112
-	loadCoreCount, loadFDArray, loadCore, loadCoreRec               = 116, 120, 128, 136
-)
-
 // Flags of BPF_PROG_LOAD (BPF_F_*).
 const (
 	flagStrictAlign, flagAnyAlign, flagTestRndHi32, flagTestState, flagSleepable, flagFrags, flagDevBound, flagTestReg, flagToken = 1, 2, 4, 8, 16, 32, 64, 128, 1 << 16
@@ -94,17 +86,17 @@ func (s *System) progFlags() uint32 {
 // maxInsns is BPF_COMPLEXITY_LIMIT_INSNS.
 const maxInsns = 1_000_000
 
-func (s *System) progLoad(c Caller, a *attr) Result {
-	typ, expected, flags := uapi.ProgType(a.u32(loadType)), uapi.AttachType(a.u32(loadExpected)), a.u32(loadFlags)
+func (s *System) progLoad(c Caller, a bpfattr.ProgLoad) Result {
+	typ, expected, flags := a.ProgType(), a.ExpectedAttachType(), a.ProgFlags()
 	if flags&^s.progFlags() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	if _, e := s.tokenOf(c, flags&flagToken != 0, a.fd(144), uapi.CmdProgLoad, func(d Delegation) bool {
+	if _, e := s.tokenOf(c, flags&flagToken != 0, a.ProgTokenFd(), uapi.CmdProgLoad, func(d Delegation) bool {
 		return bit(d.Progs, uint32(typ)) && bit(d.Attaches, uint32(expected))
 	}, progNeeds(typ)...); e != 0 {
 		return fail(e)
 	}
-	count := a.u32(loadCount)
+	count := a.InsnCnt()
 	if count == 0 || count > maxInsns {
 		return fail(uapi.E2BIG)
 	}
@@ -116,28 +108,32 @@ func (s *System) progLoad(c Caller, a *attr) Result {
 		return fail(e)
 	}
 	raw := make([]byte, 8*int(count))
-	if !c.Read(a.u64(loadInsns), raw) {
+	if !c.Read(a.Insns(), raw) {
 		return fail(uapi.EFAULT)
 	}
-	license, ok := cstring(c, a.u64(loadLicense), 128)
+	license, ok := cstring(c, a.License(), 128)
 	if !ok && license == "" {
 		return fail(uapi.EFAULT)
 	}
 	p.license = license
-	if a.u32(loadIfindex) != 0 {
+	if a.ProgIfindex() != 0 {
 		return Result{Errno: uapi.EINVAL, Note: "programs offloaded to a device (prog_ifindex) are not simulated"}
 	}
 	if !s.target.HasProgType(typ) || typ == 0 {
 		return fail(uapi.EINVAL)
 	}
-	name, ok := validName(a.b[loadName : loadName+16])
+	name, ok := validName(a.ProgName())
 	if !ok {
 		return fail(uapi.EINVAL)
 	}
 	if s.full(KindProg) || len(raw) > maxLoaded-s.loaded {
 		return fail(uapi.ENOMEM)
 	}
-	out, e := newLog(c, a, logFields{level: 24, size: 28, buf: 32, trueSize: 140}, s.rules)
+	log := logArgs{level: a.LogLevel(), size: a.LogSize(), buf: a.LogBuf()}
+	if a.HasLogTrueSize() {
+		log.putTrueSize = a.PutLogTrueSize
+	}
+	out, e := newLog(c, log, s.rules)
 	if e != 0 {
 		return fail(e)
 	}
@@ -166,8 +162,8 @@ func (s *System) fixAttach(typ uapi.ProgType, expected uapi.AttachType) uapi.Att
 }
 
 // attachTarget resolves the BTF and the program that attach_btf_id refers to.
-func (s *System) attachTarget(c Caller, a *attr, p *Prog) uapi.Errno {
-	id, fd := btf.ID(a.u32(loadAttachID)), a.fd(loadAttach)
+func (s *System) attachTarget(c Caller, a bpfattr.ProgLoad, p *Prog) uapi.Errno {
+	id, fd := btf.ID(a.AttachBtfId()), a.AttachProgFd() // or attach_btf_obj_fd, the same field
 	p.hook.id = id
 	if fd != 0 {
 		f := c.File(fd)
@@ -248,7 +244,7 @@ func (s *System) checkExpected(p *Prog) uapi.Errno {
 }
 
 // load verifies the program and adds it to the machine.
-func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *userLog) Result {
+func (s *System) load(c Caller, a bpfattr.ProgLoad, p *Prog, name string, raw []byte, out *userLog) Result {
 	insns, err := decode.Unmarshal(raw, le)
 	if err != nil {
 		return fail(uapi.EINVAL)
@@ -348,9 +344,9 @@ func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
 }
 
 // debugInfo reads the program's BTF, func_info and line_info (check_btf_info).
-func (s *System) debugInfo(c Caller, a *attr, p *Prog, raw *loader.Raw, out *userLog) uapi.Errno {
-	nf, nl := a.u32(loadFuncCount), a.u32(loadLineCount)
-	fd := a.fd(loadBTF)
+func (s *System) debugInfo(c Caller, a bpfattr.ProgLoad, p *Prog, raw *loader.Raw, out *userLog) uapi.Errno {
+	nf, nl := a.FuncInfoCnt(), a.LineInfoCnt()
+	fd := a.ProgBtfFd()
 	if nf == 0 && nl == 0 { // the kernel then ignores the descriptor
 		return 0
 	}
@@ -360,10 +356,10 @@ func (s *System) debugInfo(c Caller, a *attr, p *Prog, raw *loader.Raw, out *use
 	}
 	p.types, raw.Types = b, b.spec
 	p.btfs = append(p.btfs, b)
-	if p.funcs, p.funcRec, e = records(c, a, loadFuncs, nf, a.u32(loadFuncRec), 8); e != 0 {
+	if p.funcs, p.funcRec, e = records(c, a.FuncInfo(), nf, a.FuncInfoRecSize(), 8); e != 0 {
 		return e
 	}
-	if p.lines, p.lineRec, e = records(c, a, loadLines, nl, a.u32(loadLineRec), 16); e != 0 {
+	if p.lines, p.lineRec, e = records(c, a.LineInfo(), nl, a.LineInfoRecSize(), 16); e != 0 {
 		return e
 	}
 	n := len(raw.Insns)
@@ -402,7 +398,7 @@ func (s *System) debugInfo(c Caller, a *attr, p *Prog, raw *loader.Raw, out *use
 }
 
 // records copies an array of records whose size the caller chooses: bytes beyond the kernel's record size must be zero.
-func records(c Caller, a *attr, at int, n, size, want uint32) ([]byte, uint32, uapi.Errno) {
+func records(c Caller, at uint64, n, size, want uint32) ([]byte, uint32, uapi.Errno) {
 	if n == 0 {
 		return nil, 0, 0
 	}
@@ -412,7 +408,7 @@ func records(c Caller, a *attr, at int, n, size, want uint32) ([]byte, uint32, u
 	out := make([]byte, 0, int(n)*int(want))
 	chunk := make([]byte, size)
 	for i := range uint64(n) {
-		if !c.Read(a.u64(at)+i*uint64(size), chunk) {
+		if !c.Read(at+i*uint64(size), chunk) {
 			return nil, 0, uapi.EFAULT
 		}
 		if !zeroFrom(chunk, int(want)) {

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -86,8 +87,8 @@ func newNames(b *strings.Builder, release uapi.Release) {
 			types = append(types, row.Type.String())
 		}
 	}
-	for cmd := range commands {
-		if commands[cmd].since == release {
+	for cmd, c := range commands() {
+		if c.since() == release {
 			cmds = append(cmds, CommandName(uint32(cmd)))
 		}
 	}
@@ -108,11 +109,36 @@ func newNames(b *strings.Builder, release uapi.Release) {
 	for _, n := range []struct {
 		title string
 		names []string
-	}{{"Program types", types}, {"Commands of bpf(2)", cmds}, {"Helpers", helpers}, {"Kfuncs", kfuncs}} {
+	}{{"Program types", types}, {"Commands of bpf(2)", cmds}, {"Fields of union bpf_attr", newFields(release)}, {"Helpers", helpers}, {"Kfuncs", kfuncs}} {
 		if slices.Sort(n.names); len(n.names) > 0 {
 			fmt.Fprintf(b, "- New %s: `%s`.\n", strings.ToLower(n.title[:1])+n.title[1:], strings.Join(n.names, "`, `"))
 		}
 	}
+}
+
+// newFields lists the fields of attributes that a release added to commands: new structs by their name, without those of
+// new commands.
+func newFields(release uapi.Release) []string {
+	structs := map[string][]bpfattr.Field{}
+	for _, f := range bpfattr.Fields() {
+		name, _, _ := cutLast(f.Name, '.')
+		structs[name] = append(structs[name], f)
+	}
+	var out []string
+	for name, fields := range structs {
+		if bpfattr.Since(fields) == release {
+			if strings.Contains(name, ".") {
+				out = append(out, name)
+			}
+			continue
+		}
+		for _, f := range fields {
+			if f.Since == release {
+				out = append(out, f.Name)
+			}
+		}
+	}
+	return out
 }
 
 func changedRules(b *strings.Builder, release uapi.Release) {

@@ -8,13 +8,14 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
 // resolver resolves the descriptors and BTF ids in a program's instructions (resolve_pseudo_ldimm64, add_kfunc_call).
 type resolver struct {
 	s    *System
 	c    Caller
-	a    *attr
+	a    bpfattr.ProgLoad
 	p    *Prog
 	raw  *loader.Raw
 	log  *userLog
@@ -123,7 +124,7 @@ func (r *resolver) setSource(i int, src uint8) {
 
 // fdArray reads an element of the caller's fd_array.
 func (r *resolver) fdArray(index int32) (int32, uapi.Errno) {
-	at := r.a.u64(loadFDArray)
+	at := r.a.FdArray()
 	if at == 0 {
 		r.log.printf("fd_idx without fd_array is invalid\n")
 		return 0, uapi.EPROTO

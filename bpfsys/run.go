@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -152,12 +153,6 @@ func failure(p *Prog, res *machine.Result, m *machine.Machine) error {
 	return nil
 }
 
-// Offsets of BPF_PROG_TEST_RUN's attributes.
-const (
-	testProg, testRetval, testSizeIn, testSizeOut, testIn, testOut, testRepeat, testDuration = 0, 4, 8, 12, 16, 24, 32, 36
-	testCtxIn, testCtxOut, testCtx, testCtxTo, testFlags, testCPU, testBatch                 = 40, 44, 48, 56, 64, 68, 72
-)
-
 // Flags of BPF_PROG_TEST_RUN.
 const (
 	testOnCPU, testLive, testChecksum = 1, 2, 4
@@ -165,13 +160,13 @@ const (
 
 const maxRepeat = 1_000_000
 
-func (s *System) testRun(c Caller, a *attr) Result {
-	ctxIn, ctx := a.u32(testCtxIn), a.u64(testCtx)
-	ctxOut, ctxTo := a.u32(testCtxOut), a.u64(testCtxTo)
+func (s *System) testRun(c Caller, a bpfattr.Test) Result {
+	ctxIn, ctx := a.CtxSizeIn(), a.CtxIn()
+	ctxOut, ctxTo := a.CtxSizeOut(), a.CtxOut()
 	if (ctxIn == 0) != (ctx == 0) || (ctxOut == 0) != (ctxTo == 0) {
 		return fail(uapi.EINVAL)
 	}
-	p, _, e := fileOf[*Prog](c, a.fd(testProg))
+	p, _, e := fileOf[*Prog](c, a.ProgFd())
 	if e != 0 {
 		return fail(e)
 	}
@@ -188,15 +183,15 @@ func (s *System) testRun(c Caller, a *attr) Result {
 		return fail(e)
 	}
 	if p.typ == uapi.ProgTypeTracing {
-		return s.testTracing(a, p)
+		return s.testTracing(c, a, p)
 	}
-	if a.u32(testFlags)&testLive != 0 {
+	if a.Flags()&testLive != 0 {
 		return s.testLiveFrames(c, a, p, in)
 	}
-	repeat := max(a.u32(testRepeat), 1)
+	repeat := max(a.Repeat(), 1)
 	note := ""
 	if repeat > maxRepeat {
-		repeat, note = maxRepeat, fmt.Sprintf("a test run of %d repetitions was cut to %d", a.u32(testRepeat), maxRepeat)
+		repeat, note = maxRepeat, fmt.Sprintf("a test run of %d repetitions was cut to %d", a.Repeat(), maxRepeat)
 	}
 	in.Current = s.taskOf(c)
 	var res *machine.Result
@@ -221,12 +216,12 @@ func (s *System) testRun(c Caller, a *attr) Result {
 		}
 	}
 	duration := uint32(min(time.Since(start)/time.Duration(repeat), 1<<31))
-	if !a.put32(testRetval, uint32(res.Ret)) || !a.put32(testDuration, duration) {
+	if !a.PutRetval(uint32(res.Ret)) || !a.PutDuration(duration) {
 		return fail(uapi.EFAULT)
 	}
 	r := Result{Note: note}
 	if packet {
-		r.Errno = give(a, res.DataOut, a.u64(testOut), a.u32(testSizeOut), testSizeOut)
+		r.Errno = give(c, res.DataOut, a.DataOut(), a.DataSizeOut(), a.PutDataSizeOut)
 		if r.Val, r.Errno = s.finished(r.Errno); r.Val != 0 {
 			return r
 		}
@@ -236,19 +231,19 @@ func (s *System) testRun(c Caller, a *attr) Result {
 			return fail(uapi.EFAULT)
 		}
 	} else if res.CtxOut != nil && ctxTo != 0 && r.Errno == 0 {
-		r.Errno = give(a, res.CtxOut, ctxTo, ctxOut, testCtxOut)
+		r.Errno = give(c, res.CtxOut, ctxTo, ctxOut, a.PutCtxSizeOut)
 	}
 	return r
 }
 
 // give copies a program's output to the caller; if it does not fit, a truncated copy with ENOSPC (bpf_test_finish).
-func give(a *attr, data []byte, to uint64, room uint32, count int) uapi.Errno {
+func give(c Caller, data []byte, to uint64, room uint32, putSize func(uint32) bool) uapi.Errno {
 	e := uapi.Errno(0)
 	n := len(data)
 	if room != 0 && n > int(room) {
 		n, e = int(room), uapi.ENOSPC
 	}
-	if to != 0 && !a.c.Write(to, data[:n]) || !a.put32(count, uint32(len(data))) {
+	if to != 0 && !c.Write(to, data[:n]) || !putSize(uint32(len(data))) {
 		return uapi.EFAULT
 	}
 	return e
@@ -293,8 +288,8 @@ func (s *System) testFailed(p *Prog, err error) Result {
 }
 
 // testInput checks the attributes of a test run and reads its packet and context.
-func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in machine.Input, packet bool, e uapi.Errno) {
-	flags, cpu, size := a.u32(testFlags), a.u32(testCPU), a.u32(testSizeIn)
+func (s *System) testInput(c Caller, a bpfattr.Test, p *Prog, row *progtype.Row) (in machine.Input, packet bool, e uapi.Errno) {
+	flags, cpu, size := a.Flags(), a.Cpu(), a.DataSizeIn()
 	packet = row.Takes.Has(progtype.TakesPacket) && p.typ != uapi.ProgTypeRawTracepoint
 	raw := p.typ == uapi.ProgTypeRawTracepoint
 	allowed := uint32(0)
@@ -308,13 +303,13 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 	case packet && s.has(since.TestChecksum):
 		allowed = testChecksum
 	}
-	if flags&^allowed != 0 || cpu != 0 && flags&testOnCPU == 0 || a.u32(testBatch) != 0 && flags&testLive == 0 {
+	if flags&^allowed != 0 || cpu != 0 && flags&testOnCPU == 0 || a.BatchSize() != 0 && flags&testLive == 0 {
 		return in, packet, uapi.EINVAL
 	}
-	if !packet && (size != 0 || a.u64(testIn) != 0 || a.u32(testSizeOut) != 0 || a.u64(testOut) != 0 || a.u32(testRepeat) != 0 && !row.Takes.Has(progtype.TakesBytes)) {
+	if !packet && (size != 0 || a.DataIn() != 0 || a.DataSizeOut() != 0 || a.DataOut() != 0 || a.Repeat() != 0 && !row.Takes.Has(progtype.TakesBytes)) {
 		return in, packet, uapi.EINVAL
 	}
-	if !packet && p.typ == uapi.ProgTypeSyscall && (a.u32(testRepeat) != 0 || a.u32(testCtxOut) != 0) {
+	if !packet && p.typ == uapi.ProgTypeSyscall && (a.Repeat() != 0 || a.CtxSizeOut() != 0) {
 		return in, packet, uapi.EINVAL
 	}
 	if flags&testOnCPU != 0 {
@@ -335,20 +330,20 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 		}
 		// The context's maker knows the limits of each type; one byte more than all of them is as good as any length.
 		in.Packet = make([]byte, min(size, kernel.MostTestPacket+1))
-		if !c.Read(a.u64(testIn), in.Packet) {
+		if !c.Read(a.DataIn(), in.Packet) {
 			return in, packet, uapi.EFAULT
 		}
 	}
 	in.Net.TestRun = true
-	if n := a.u32(testCtxIn); n > 0 {
+	if n := a.CtxSizeIn(); n > 0 {
 		if n > 64<<10 {
 			return in, packet, uapi.E2BIG
 		}
 		in.Context = make([]byte, n) // a struct's length is checked when the context is made
-		if !c.Read(a.u64(testCtx), in.Context) {
+		if !c.Read(a.CtxIn(), in.Context) {
 			return in, packet, uapi.EFAULT
 		}
-	} else if row.Context != nil && row.Context.Kernel == "sk_buff" && a.u64(testCtxTo) != 0 {
+	} else if row.Context != nil && row.Context.Kernel == "sk_buff" && a.CtxOut() != 0 {
 		in.Context = make([]byte, row.Context.Size) // a context of zeros, as bpf_ctx_init makes it: wire_len is then the packet's length
 	}
 	return in, packet, 0

@@ -3,6 +3,7 @@ package bpfsys
 import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -42,11 +43,11 @@ func (s *System) clearMap(pl place) (*attachGroup, uapi.Errno) {
 }
 
 // linkSockmap creates a link of a program and a socket map (sock_map_link_create).
-func (s *System) linkSockmap(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
-	if !s.has(since.SockmapLinks) || a.u32(linkFlags) != 0 {
+func (s *System) linkSockmap(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
+	if !s.has(since.SockmapLinks) || a.Flags() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	m, _, e := fileOf[*Map](c, a.fd(linkTarget))
+	m, _, e := fileOf[*Map](c, a.TargetFd())
 	if e != 0 {
 		return fail(e)
 	}
@@ -70,11 +71,11 @@ func (s *System) linkSockmap(c Caller, a *attr, p *Prog, at uapi.AttachType) Res
 }
 
 // detachFromMap serves BPF_PROG_DETACH at a socket map (sock_map_prog_detach). Unlike other hooks it has to be told which program.
-func (s *System) detachFromMap(c Caller, a *attr, pl place) Result {
-	if a.u32(12) != 0 || a.u32(16) != 0 {
+func (s *System) detachFromMap(c Caller, a bpfattr.Attach, pl place) Result {
+	if a.AttachFlags() != 0 || a.ReplaceBpfFd() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	p, _, e := fileOf[*Prog](c, a.fd(4))
+	p, _, e := fileOf[*Prog](c, a.AttachBpfFd())
 	if e != 0 {
 		return fail(e)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
 // structOps is the state of a struct_ops map (kernel/bpf/bpf_struct_ops.c).
@@ -35,15 +36,15 @@ func (p *Prog) supportsOps() bool {
 }
 
 // createOps determines the type of a struct_ops map.
-func (s *System) createOps(a *attr, m *Map) Result {
-	id := btf.ID(a.u32(60))
+func (s *System) createOps(c Caller, a bpfattr.MapCreate, m *Map) Result {
+	id := btf.ID(a.BtfVmlinuxValueTypeId())
 	if id == 0 || m.def.KeySize != 4 || m.def.MaxEntries != 1 { // bpf_struct_ops_map_alloc_check
 		return fail(uapi.EINVAL)
 	}
 	b := s.vmlinux
 	if m.def.Flags&uapi.MapVtypeBTFObjFD != 0 {
 		var e uapi.Errno
-		if b, _, e = fileOf[*BTF](a.c, a.fd(72)); e != 0 {
+		if b, _, e = fileOf[*BTF](c, a.ValueTypeBtfObjFd()); e != 0 {
 			return fail(e)
 		}
 	}
@@ -172,8 +173,8 @@ func (s *System) freeOps(m *Map) {
 	o.progs, o.at, o.bytes, o.state = nil, nil, nil, opsInit
 }
 
-func (s *System) linkOps(c Caller, a *attr) Result {
-	m, _, e := fileOf[*Map](c, a.fd(linkProg))
+func (s *System) linkOps(c Caller, a bpfattr.LinkCreate) Result {
+	m, _, e := fileOf[*Map](c, a.MapFd())
 	if e != 0 {
 		return fail(e)
 	}
@@ -195,8 +196,8 @@ func (s *System) linkOps(c Caller, a *attr) Result {
 }
 
 // updateOpsLink replaces the map of a link by another map of the same type.
-func (s *System) updateOpsLink(c Caller, a *attr, l *Link) Result {
-	m, _, e := fileOf[*Map](c, a.fd(4))
+func (s *System) updateOpsLink(c Caller, a bpfattr.LinkUpdate, l *Link) Result {
+	m, _, e := fileOf[*Map](c, a.NewMapFd())
 	if e != 0 {
 		return fail(e)
 	}
@@ -218,18 +219,18 @@ func (s *System) updateOpsLink(c Caller, a *attr, l *Link) Result {
 
 // assocStructOps implements BPF_PROG_ASSOC_STRUCT_OPS (prog_assoc_struct_ops, bpf_prog_assoc_struct_ops): the kfuncs that a program calls act for the struct_ops
 // of a map, which it keeps. Of those that are simulated, none acts differently for another struct_ops: there is one scheduler at a time.
-func (s *System) assocStructOps(c Caller, a *attr) Result {
-	if a.u32(8) != 0 {
+func (s *System) assocStructOps(c Caller, a bpfattr.ProgAssocStructOps) Result {
+	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	p, _, e := fileOf[*Prog](c, a.fd(4))
+	p, _, e := fileOf[*Prog](c, a.ProgFd())
 	switch {
 	case e != 0:
 		return fail(e)
 	case p.typ == uapi.ProgTypeStructOps: // these belong to the map that they are stored in
 		return fail(uapi.EINVAL)
 	}
-	m, _, e := fileOf[*Map](c, a.fd(0))
+	m, _, e := fileOf[*Map](c, a.MapFd())
 	switch {
 	case e != 0:
 		return fail(e)

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
 // testFunction is a function that the kernel calls in a test run of a tracing program. It returns the sum of its arguments and of more, where a pointer to an
@@ -38,8 +39,8 @@ const modifyStart = 2
 
 // testTracing test-runs fentry, fexit and fmod_ret programs: the kernel calls its own test functions, which such programs trace, and returns what those
 // changed and returned in the two halves of retval (bpf_prog_test_run_tracing).
-func (s *System) testTracing(a *attr, p *Prog) Result {
-	if a.u32(testFlags) != 0 || a.u32(testCPU) != 0 || a.u32(testBatch) != 0 {
+func (s *System) testTracing(c Caller, a bpfattr.Test, p *Prog) Result {
+	if a.Flags() != 0 || a.Cpu() != 0 || a.BatchSize() != 0 {
 		return fail(uapi.EINVAL)
 	}
 	functions := fentryFunctions
@@ -52,7 +53,7 @@ func (s *System) testTracing(a *attr, p *Prog) Result {
 	}
 	effects, sum := uint16(0), uint16(0)
 	for i := range functions {
-		ret, ran, err := s.call(a.c, &functions[i])
+		ret, ran, err := s.call(c, &functions[i])
 		if err != nil {
 			return s.testFailed(p, err)
 		}
@@ -63,7 +64,7 @@ func (s *System) testTracing(a *attr, p *Prog) Result {
 			}
 		}
 	}
-	if !a.put32(testRetval, uint32(effects)<<16|uint32(sum)) {
+	if !a.PutRetval(uint32(effects)<<16 | uint32(sum)) {
 		return fail(uapi.EFAULT)
 	}
 	return Result{}

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
@@ -15,7 +16,7 @@ const testedOps, testedState = "bpf_dummy_ops", "bpf_dummy_ops_state"
 
 // testOps test-runs a function of bpf_dummy_ops (bpf_struct_ops_test_run). ctx_in holds its arguments, a word each. The first is the address of a state in the caller's memory, which
 // is copied before and after the run, or 0. All other attributes are ignored.
-func (s *System) testOps(c Caller, a *attr, p *Prog) Result {
+func (s *System) testOps(c Caller, a bpfattr.Test, p *Prog) Result {
 	if p.hook.obj == nil || p.hook.name != testedOps {
 		return fail(uapi.EOPNOTSUPP)
 	}
@@ -30,12 +31,12 @@ func (s *System) testOps(c Caller, a *attr, p *Prog) Result {
 		return fail(uapi.EINVAL)
 	}
 	params := spec.SkipMods(ptr.Ref).Params
-	size := a.u32(testCtxIn)
+	size := a.CtxSizeIn()
 	if int(size) != 8*len(params) {
 		return fail(uapi.EINVAL)
 	}
 	args := make([]byte, size)
-	if !c.Read(a.u64(testCtx), args) {
+	if !c.Read(a.CtxIn(), args) {
 		return fail(uapi.EFAULT)
 	}
 	in := machine.Input{Current: s.taskOf(c)}
@@ -61,7 +62,7 @@ func (s *System) testOps(c Caller, a *attr, p *Prog) Result {
 	switch {
 	case err != nil:
 		return s.testFailed(p, err)
-	case at != 0 && !c.Write(at, state.Bytes()), !a.put32(testRetval, uint32(res.Ret)):
+	case at != 0 && !c.Write(at, state.Bytes()), !a.PutRetval(uint32(res.Ret)):
 		return fail(uapi.EFAULT)
 	}
 	return Result{}

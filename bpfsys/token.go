@@ -3,6 +3,7 @@ package bpfsys
 import (
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 )
 
 // Token is a BPF token: what a bpffs delegated to the user namespace that owns it (kernel/bpf/token.c).
@@ -25,11 +26,11 @@ func has(caps uint64, capability int) bool {
 	return caps>>capability&1 != 0 || caps>>capSysAdmin&1 != 0
 }
 
-func (s *System) tokenCreate(c Caller, a *attr) Result {
-	if a.u32(0) != 0 {
+func (s *System) tokenCreate(c Caller, a bpfattr.TokenCreate) Result {
+	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	f := c.File(a.fd(4))
+	f := c.File(a.BpffsFd())
 	switch {
 	case f.Kind == NoFile:
 		return fail(uapi.EBADF)

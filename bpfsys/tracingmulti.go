@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
@@ -31,14 +32,15 @@ func (s *System) multiTarget(p *Prog) uapi.Errno {
 }
 
 // linkTracingMulti attaches a program to functions (bpf_tracing_multi_attach).
-func (s *System) linkTracingMulti(c Caller, a *attr, p *Prog) Result {
-	ids, cookies, count := a.u64(linkIn), a.u64(linkIn+8), a.u32(linkIn+16)
+func (s *System) linkTracingMulti(c Caller, a bpfattr.LinkCreate, p *Prog) Result {
+	in := a.TracingMulti()
+	ids, cookies, count := in.Ids(), in.Cookies(), in.Cnt()
 	switch {
 	case count == 0, ids == 0:
 		return fail(uapi.EINVAL)
 	case count > maxMulti:
 		return fail(uapi.E2BIG)
-	case a.u32(linkFlags) != 0, a.u32(linkTarget) != 0:
+	case a.Flags() != 0, a.TargetFd() != 0:
 		return fail(uapi.EINVAL)
 	}
 	type target struct {

@@ -1,5 +1,6 @@
-// Command gen writes the enumerations of the BPF interface into package uapi: helpers into funcid_gen.go, all others into enums_gen.go.
-// Numbers come from the BTF of the newest kernel in testdata, and names follow from the kernel's.
+// Command gen writes the enumerations of the BPF interface into package uapi (helpers into funcid_gen.go, all others
+// into enums_gen.go), the structs of union bpf_attr into uapi/bpfattr, and those of BPF_OBJ_GET_INFO_BY_FD into
+// uapi/bpfinfo. Numbers and offsets come from the BTF of the newest kernel in testdata, and names follow from the kernel's.
 //
 //	go generate ./uapi
 package main
@@ -61,11 +62,11 @@ var enums = []enum{
 // capitals are the words that stay in capitals.
 var capitals = []string{"XDP", "LSM", "LRU", "LPM"}
 
-// goName returns a kernel's name word by word: GET_SMP_PROCESSOR_ID becomes GetSmpProcessorId.
+// goName returns a kernel's name word by word: GET_SMP_PROCESSOR_ID becomes GetSmpProcessorId, tcx.ifindex TcxIfindex.
 func goName(name string) string {
 	var b strings.Builder
-	for word := range strings.SplitSeq(strings.ToUpper(name), "_") {
-		if !slices.Contains(capitals, word) && word != "" {
+	for word := range strings.FieldsFuncSeq(strings.ToUpper(name), func(r rune) bool { return r == '_' || r == '.' }) {
+		if !slices.Contains(capitals, word) {
 			word = word[:1] + strings.ToLower(word[1:])
 		}
 		b.WriteString(word)
@@ -120,7 +121,7 @@ func (e *enum) members(spec *btf.Spec) ([]member, error) {
 	return out, nil
 }
 
-// files are what is generated, by the name of the file in package uapi.
+// files are the files with enumerations, by their name in package uapi.
 var files = map[string][]enum{"enums_gen.go": enums, "funcid_gen.go": helpers}
 
 // generate returns the contents of every generated file by name. root is the repository's directory.
@@ -129,7 +130,17 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	old, err := btffile.Load(filepath.Join(root, "testdata", "btf", oldest), nil)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string][]byte{}
+	if out[attrFile], err = attrSource(spec, old); err != nil {
+		return nil, err
+	}
+	if out[infoFile], err = infoSource(spec); err != nil {
+		return nil, err
+	}
 	for name, list := range files {
 		if out[name], err = source(spec, list); err != nil {
 			return nil, err
