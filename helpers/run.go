@@ -24,6 +24,8 @@ type Run struct {
 	FuncReturns bool
 	// Context is what r1 of the program pointed to at its start.
 	Context *kernel.Context
+	// Callback is the field of the timer or work item whose callback runs, 0 for none.
+	Callback uint64
 	// Packet returns the packet's bytes; nil for programs without one.
 	Packet func() []byte
 

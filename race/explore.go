@@ -45,6 +45,12 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		if err != nil {
 			return all.partial(), err
 		}
+		if ok {
+			ok, err = Arm(ctx, m, actors)
+		}
+		if err != nil {
+			return all.partial(), err
+		}
 		if !ok {
 			continue
 		}

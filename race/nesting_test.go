@@ -64,7 +64,7 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 		{tpbtf, perf, uapi.R(6, 12), true, "in an NMI"},
 		{ops, fentry, uapi.R(6, 12), true, ""},
 	} {
-		entry, ok := interrupted(tt.over, tt.by, Kernel{Version: uint32(tt.release) << 8, Preemptible: tt.preemptible})
+		entry, ok := interrupted(role{lp: tt.over}, role{lp: tt.by}, Kernel{Version: uint32(tt.release) << 8, Preemptible: tt.preemptible})
 		got := ""
 		if ok {
 			got = entry.String()

@@ -90,7 +90,7 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 		ctx, cancel = context.WithDeadline(ctx, cfg.Until)
 		defer cancel()
 	}
-	e := &order.Explorer{System: &noting{h.s, h}, Each: h.each, Pair: h.pair, Most: cfg.Most, Interrupts: interrupts(actors), Buffers: s.bufferMask()}
+	e := &order.Explorer{System: &noting{h.s, h}, Each: h.each, Pair: h.pair, Most: cfg.Most, Interrupts: interrupts(actors), Triggered: triggered(actors), Buffers: s.bufferMask()}
 	for bound := 1; bound <= max(cfg.Preemptions, 1); bound++ {
 		e.Preemptions = min(bound, cfg.Preemptions)
 		stats, err := e.Run(ctx)
@@ -145,6 +145,17 @@ func interrupts(actors []Actor) uint32 {
 	var out uint32
 	for i, a := range actors {
 		if a.Over >= 0 {
+			out |= 1 << i
+		}
+	}
+	return out
+}
+
+// triggered returns the actors that are callbacks, one bit each.
+func triggered(actors []Actor) uint32 {
+	var out uint32
+	for i, a := range actors {
+		if a.Callback != nil {
 			out |= 1 << i
 		}
 	}
@@ -207,6 +218,7 @@ func (h *hunt) runSequential() {
 				s.Step(a)
 			}
 		}
+		rest(h.s, s.Step) // callbacks that a later one armed
 		all = append(all, h.s.outcome(&h.cells))
 		for name := range h.broken() {
 			h.single[name] = true

@@ -48,6 +48,10 @@ type RaceActor struct {
 	Name    string `json:"name"`
 	Program string `json:"program"`
 	CPU     int    `json:"cpu"`
+	// Callback is what calls it back: timer, work or task work; empty for a program.
+	Callback string `json:"callback,omitempty"`
+	// Function is the callback.
+	Function string `json:"function,omitempty"`
 	// Over is the actor that it interrupts, Enters how: task, interrupt or nmi.
 	Over   string `json:"over,omitempty"`
 	Enters string `json:"enters,omitempty"`
@@ -115,6 +119,9 @@ func raceActors(actors []race.Actor) []RaceActor {
 	out := make([]RaceActor, len(actors))
 	for i, a := range actors {
 		out[i] = RaceActor{Name: names[i], Program: a.Program, CPU: a.Input.CPU}
+		if a.Callback != nil {
+			out[i].Callback, out[i].Function = a.Callback.Kind.String(), a.Callback.Function
+		}
 		if a.Over >= 0 {
 			out[i].Over, out[i].Enters = names[a.Over], a.Enters.Word()
 		}
@@ -240,6 +247,9 @@ func (f *RaceFinding) write(w io.Writer, st style) {
 	var head strings.Builder
 	for i, a := range f.Actors {
 		title := fmt.Sprintf("CPU %d: %s", a.CPU, a.Name)
+		if a.Callback != "" {
+			title = fmt.Sprintf("CPU %d: %s, callback of %s", a.CPU, a.Name, a.Callback)
+		}
 		if a.Over != "" {
 			title = fmt.Sprintf("CPU %d: %s, interrupts %s", a.CPU, a.Name, a.Over)
 		}
