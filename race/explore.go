@@ -30,6 +30,12 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 	for i, st := range states {
 		m.Restore(start)
 		each := cfg
+		if cfg.Most > 0 {
+			if each.Most = (cfg.Most - all.Orders) / (len(states) - i); each.Most <= 0 {
+				all.Complete = false
+				continue
+			}
+		}
 		if !cfg.Until.IsZero() {
 			each.Until = time.Now().Add(time.Until(cfg.Until) / time.Duration(len(states)-i))
 		}

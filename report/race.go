@@ -18,13 +18,17 @@ type RaceDocument struct {
 	Object string  `json:"object"`
 	Target *Target `json:"target,omitempty"`
 	// Orders is how many orders were followed to their end, in all races. Complete means that all orders within the bound were.
-	Orders      int     `json:"orders"`
-	Complete    bool    `json:"complete"`
+	Orders   int  `json:"orders"`
+	Complete bool `json:"complete"`
+	// Most is how many orders there may be, 0 for a time instead.
+	Most        int     `json:"most_orders,omitempty"`
 	Preemptions int     `json:"preemptions"`
 	Seconds     float64 `json:"seconds"`
 	Races       []Race  `json:"races"`
 	// Findings are those of all races, those that do most harm first.
 	Findings []RaceFinding `json:"findings"`
+	// Unsearched is how many programs were not searched for inputs because the time was over: what was found depends on the machine's speed.
+	Unsearched int `json:"unsearched,omitempty"`
 	// Skipped is how many races were not begun before the time was over.
 	Skipped int `json:"skipped"`
 	// Interrupted means that the user ended it: the findings are those until then.
@@ -189,12 +193,18 @@ func WriteRace(w io.Writer, d *RaceDocument, o TableOptions) error {
 			visible.Fprintf(w, "%s takes no part: %s\n", l.Program, l.Status)
 		}
 	}
+	if d.Unsearched > 0 && !o.Quiet {
+		visible.Fprintf(w, "The time to look for inputs was over before %s: on a faster machine, or with a longer --time, more may be found\n", plural(d.Unsearched, "program"))
+	}
 	how := fmt.Sprintf("all with at most %d preemptions", d.Preemptions)
 	if !d.Complete {
 		how = "not all of those with at most " + fmt.Sprint(d.Preemptions) + " preemptions"
 	}
 	if d.Skipped > 0 {
 		why := "time was over"
+		if d.Most > 0 && d.Orders >= d.Most {
+			why = "orders were over"
+		}
 		if d.Interrupted {
 			why = "interrupted"
 		}
