@@ -68,7 +68,7 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		all.Complete = all.Complete && r.Complete
 		all.Insns = max(all.Insns, r.Insns)
 		for _, f := range r.Findings {
-			f.After, f.Before = st.own, st.before
+			f.After, f.Before, f.Assumes = st.own, st.before, meeting.Assumes
 			if st.further {
 				f.Inputs = cfg.Prepared.told(actors)
 			}

@@ -17,6 +17,8 @@ type Meeting struct {
 	Actors []Actor
 	// Why says why the kernel permits it; empty for two CPUs.
 	Why string
+	// Assumes is what the meeting depends on and is not known of the kernel.
+	Assumes []string
 }
 
 // Meetings lists the pairs of an object's programs that share a map or a global variable which one of them may write: on two CPUs and, as the release

@@ -59,6 +59,16 @@ func placeOf(r role) (p progtype.Place, masked, ok bool) {
 	return p, masked, ok
 }
 
+// assumed says where a program is taken to run if that is not known; empty if it is.
+func (r role) assumed() string {
+	p, ok := progtype.PlaceOf(r.lp.Type, r.lp.Attach, r.lp.Section)
+	if !ok || r.callback != nil || r.lp.AttachProg != nil || !p.Unsure(r.lp.Section, r.lp.AttachTo) {
+		return ""
+	}
+	p, _, _ = placeOf(r)
+	return fmt.Sprintf("where the kernel reaches %s is not known: taken to be %s", r.lp.AttachTo, contexts(&p))
+}
+
 // Word is the entry as one word: "task", "interrupt", "nmi".
 func (e Entry) Word() string { return entryWords[e] }
 
@@ -110,8 +120,15 @@ func nested(m *machine.Machine, over, by role, k Kernel) []Meeting {
 	}
 	o, _, _ := placeOf(over)
 	p, _, _ := placeOf(by)
+	var assumes []string
+	for _, r := range []role{over, by} {
+		if text := r.assumed(); text != "" && !slices.Contains(assumes, text) {
+			assumes = append(assumes, text)
+		}
+	}
 	return []Meeting{{
-		Name: fmt.Sprintf("%s in the middle of %s, %v", by.name(), over.name(), entry), Actors: []Actor{a, b},
+		Assumes: assumes,
+		Name:    fmt.Sprintf("%s in the middle of %s, %v", by.name(), over.name(), entry), Actors: []Actor{a, b},
 		Why: fmt.Sprintf("%s runs it while %s runs the other", p.Kernel, o.Kernel),
 	}}
 }

@@ -87,6 +87,8 @@ type RaceFinding struct {
 	// Before are programs that had run before, Inputs what differs from the default inputs.
 	Before []string `json:"before,omitempty"`
 	Inputs []string `json:"inputs,omitempty"`
+	// Assumes is what is not known of the kernel, and was taken to be so.
+	Assumes []string `json:"assumes,omitempty"`
 	// Preemptions is how often an actor that could go on was interrupted.
 	Preemptions int    `json:"preemptions"`
 	Scenario    string `json:"scenario,omitempty"`
@@ -143,7 +145,7 @@ func (d *RaceDocument) Add(m race.Meeting, r *race.Report) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out := RaceFinding{
-			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Insn: -1,
+			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Assumes: f.Assumes, Insn: -1,
 			Sides: []RaceSide{}, Order: []RaceTurn{}, Differs: []RaceDiffer{},
 		}
 		if out.Advice == nil {
@@ -253,6 +255,9 @@ func (f *RaceFinding) write(w io.Writer, st style) {
 	}
 	if len(f.Inputs) > 0 {
 		visible.Fprintf(w, "  With %s:\n", someOf(f.Inputs))
+	}
+	for _, text := range f.Assumes {
+		visible.Fprintf(w, "  Assumed: %s\n", text)
 	}
 	var head strings.Builder
 	for i, a := range f.Actors {
