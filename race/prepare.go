@@ -58,8 +58,8 @@ func runnable(m *machine.Machine) []*loader.LinkedProgram {
 
 // Prepare looks for inputs with which programs get further. What it finds depends on nothing but the object, the kernel and the machine's seed: it ends after
 // a certain amount of work. A time, if that is not zero, is a last resort: see [Prepared.Left]. The machine must record coverage; it is left as it was. [Warm]
-// comes first, on this machine and on that on which orders are explored.
-func Prepare(ctx context.Context, m *machine.Machine, until time.Time) (*Prepared, error) {
+// comes first, on this machine and on that on which orders are explored. Programs of the list are searched before those that only leave elements for them.
+func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.Time) (*Prepared, error) {
 	out := &Prepared{inputs: map[string]furtherInput{}}
 	start := m.Snapshot()
 	defer m.Restore(start)
@@ -67,6 +67,10 @@ func Prepare(ctx context.Context, m *machine.Machine, until time.Time) (*Prepare
 	if len(progs) == 0 {
 		return out, nil
 	}
+	slices.SortStableFunc(progs, func(a, b *loader.LinkedProgram) int {
+		rank := func(lp *loader.LinkedProgram) int { return slices.Index([]bool{true, false}, slices.Contains(only, lp.Name)) }
+		return rank(a) - rank(b)
+	})
 	filled := filledByPrograms(progs)
 	const rounds = 2 // what the last program adds may be what the first one looks up
 	opt := search.Options{Keep: func(o search.Override) bool { return byEvents(o, filled) }}

@@ -38,7 +38,7 @@ func TestPreparingIsTheSameEveryTime(t *testing.T) {
 	for range 2 {
 		m := covering(t, "testdata/clang-19/own.o")
 		Warm(m)
-		p, err := Prepare(context.Background(), m, time.Time{})
+		p, err := Prepare(context.Background(), m, nil, time.Time{})
 		require.NoError(t, err)
 		require.Zero(t, p.Left)
 		list := slices.Clone(p.producers)
@@ -50,7 +50,7 @@ func TestPreparingIsTheSameEveryTime(t *testing.T) {
 	require.NotEmpty(t, all[0])
 	assert.Equal(t, all[0], all[1])
 	m := covering(t, "testdata/clang-19/own.o")
-	p, err := Prepare(context.Background(), m, time.Now().Add(-time.Second))
+	p, err := Prepare(context.Background(), m, nil, time.Now().Add(-time.Second))
 	require.NoError(t, err)
 	assert.Equal(t, len(m.Linked().Programs), p.Left, "the time was over, and it says so")
 }
@@ -80,7 +80,7 @@ func TestWhatOnlyOtherInputsAndStatesShowIsFound(t *testing.T) {
 		m, other := machineOf(t, filepath.Join("testdata", c, "reach.o"), 0), covering(t, filepath.Join("testdata", c, "reach.o"))
 		Warm(m)
 		Warm(other)
-		prepared, err := Prepare(context.Background(), other, time.Time{})
+		prepared, err := Prepare(context.Background(), other, nil, time.Time{})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"begins"}, prepared.producers)
 		for _, tt := range []struct {

@@ -185,7 +185,7 @@ func (c *raceCommand) prepare(ctx context.Context, m *machine.Machine, linked *l
 	if c.clocked() {
 		until = time.Now().Add(c.time / 2)
 	}
-	p, err := race.Prepare(ctx, other, until)
+	p, err := race.Prepare(ctx, other, c.progs, until)
 	if err != nil {
 		return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
