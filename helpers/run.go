@@ -83,7 +83,7 @@ func (r *Run) Reset() {
 	if len(r.records) > 0 {
 		clear(r.records)
 	}
-	r.Retval, r.SessionReturn, r.sessionCookie = 0, false, 0
+	r.Retval, r.SessionReturn, r.sessionCookie, r.Callback = 0, false, 0, 0
 	r.draining = r.draining[:0]
 	if r.Socket != (SocketVerdict{}) {
 		r.Socket = SocketVerdict{}

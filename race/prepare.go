@@ -68,7 +68,9 @@ func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.
 		return out, nil
 	}
 	slices.SortStableFunc(progs, func(a, b *loader.LinkedProgram) int {
-		rank := func(lp *loader.LinkedProgram) int { return slices.Index([]bool{true, false}, slices.Contains(only, lp.Name)) }
+		rank := func(lp *loader.LinkedProgram) int {
+			return slices.Index([]bool{true, false}, slices.Contains(only, lp.Name))
+		}
 		return rank(a) - rank(b)
 	})
 	filled := filledByPrograms(progs)
