@@ -107,7 +107,7 @@ var layers = []struct {
 	{"machine/differ", []string{"btf", "packet", "loader", "machine"}},
 	{"search", []string{"progtype", "internal/lazyre", "internal/endian", "uapi", "decode", "btf", "packet", "loader", "mem", "maps", "kernel", "machine/finding", "machine"}},
 	{"race/order", nil},
-	{"race", []string{"internal/endian", "packet", "search", "uapi", "uapi/since", "progtype", "decode", "btf", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers/held", "machine/finding", "machine", "race/order"}},
+	{"race", []string{"internal/endian", "packet", "search", "uapi", "uapi/since", "progtype", "decode", "btf", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/deferred", "machine/finding", "machine", "race/order"}},
 	{"traffic", []string{"internal/endian", "uapi", "btf", "mem", "loader", "kernel", "kernel/object", "kernel/net", "kernel/qdisc", "helpers", "machine", "uapi/since"}},
 	{"schedule", []string{"btf", "loader", "kernel", "kernel/sched", "helpers/proto", "helpers", "uapi", "maps", "machine"}},
 	{"device", []string{"internal/endian", "progtype", "decode", "btf", "loader", "kernel/hid", "machine"}},

@@ -22,7 +22,7 @@ func TestResetForgetsAll(t *testing.T) {
 	}
 	r := &Run{
 		ProgType: uapi.ProgTypeXDP, Attach: 1, FuncIP: 2, Cookie: 3, CgroupStorage: 4, FuncArgs: 4, FuncReturns: true, Context: &kernel.Context{}, Packet: func() []byte { return nil },
-		Retval: 5, SessionReturn: true, Socket: SocketVerdict{Ingress: true}, sessionCookie: 8,
+		Retval: 5, Callback: 15, SessionReturn: true, Socket: SocketVerdict{Ingress: true}, sessionCookie: 8,
 		Output: Output{Trace: []string{"t"}, Text: []byte{6}, SeqStart: 7, SeqFull: true, Events: []Event{{Number: 9}}, target: 13, kept: 14, Host: &mem.Host{}, OnLimit: func(error) {}},
 		Held:   held.Ledger{Here: func() (*vm.Image, int) { return nil, 0 }},
 		skb:    skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, records: map[uint64]maps.RingBuffer{14: nil},

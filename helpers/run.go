@@ -24,6 +24,8 @@ type Run struct {
 	FuncReturns bool
 	// Context is what r1 of the program pointed to at its start.
 	Context *kernel.Context
+	// Callback is the field of the timer or work item whose callback runs, 0 for none.
+	Callback uint64
 	// Packet returns the packet's bytes; nil for programs without one.
 	Packet func() []byte
 
@@ -81,7 +83,7 @@ func (r *Run) Reset() {
 	if len(r.records) > 0 {
 		clear(r.records)
 	}
-	r.Retval, r.SessionReturn, r.sessionCookie = 0, false, 0
+	r.Retval, r.SessionReturn, r.sessionCookie, r.Callback = 0, false, 0, 0
 	r.draining = r.draining[:0]
 	if r.Socket != (SocketVerdict{}) {
 		r.Socket = SocketVerdict{}

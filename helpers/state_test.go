@@ -135,7 +135,10 @@ func TestTimers(t *testing.T) {
 		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, 0, 0))
 		own, ok := r.env.Timers.Take(r.kernel.Clock().Mono())
 		require.True(t, ok)
+		assert.Equal(t, neg(uapi.EOPNOTSUPP), r.ok(uapi.FuncTimerCancel, v), "in an interrupt of its callback")
+		r.env.Run.Callback = own.Addr
 		assert.Equal(t, neg(uapi.EDEADLK), r.ok(uapi.FuncTimerCancel, v), "in its own callback")
+		r.env.Run.Callback = 0
 		r.env.Timers.End(own)
 		assert.Zero(t, r.ok(uapi.FuncTimerSetCallback, v, fn))
 		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, 5, 0))

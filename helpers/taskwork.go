@@ -3,6 +3,7 @@ package helpers
 import (
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/helpers/deferred"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -63,7 +64,7 @@ func taskWorkSchedule(c *Call) (uint64, *vm.Action) {
 	case ok && (d.Armed || c.Timers.Firing(work)):
 		return errnoRet(uapi.EBUSY), nil
 	case !ok:
-		if errno, f := c.Timers.Init(work, c.Args[2], uapi.ClockMonotonic, true); errno != 0 || f != nil {
+		if errno, f := c.Timers.Init(work, c.Args[2], uapi.ClockMonotonic, deferred.TaskWork); errno != 0 || f != nil {
 			return errnoRet(errno), f
 		}
 	}

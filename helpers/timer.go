@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/deferred"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -25,13 +26,13 @@ var workKfuncs = []kfuncRow{
 func timerInit(c *Call) (uint64, *vm.Action) {
 	switch c.Args[2] {
 	case uapi.ClockRealtime, uapi.ClockMonotonic, uapi.ClockBoottime:
-		return c.initDeferred(c.Args[2], false)
+		return c.initDeferred(c.Args[2], deferred.Timer)
 	}
 	return errnoRet(uapi.EINVAL), nil
 }
 
-func (c *Call) initDeferred(clock uint64, work bool) (uint64, *vm.Action) {
-	errno, f := c.Timers.Init(c.Args[0], c.Args[1], clock, work)
+func (c *Call) initDeferred(clock uint64, kind deferred.Kind) (uint64, *vm.Action) {
+	errno, f := c.Timers.Init(c.Args[0], c.Args[1], clock, kind)
 	return errnoRet(errno), f
 }
 
@@ -75,14 +76,17 @@ func timerStart(c *Call) (uint64, *vm.Action) {
 	return 0, c.Timers.Arm(c.Args[0], at, c.Thread.CPU)
 }
 
-// timerCancel returns 1 if the timer was armed. In its own callback it would wait for itself: -EDEADLK.
+// timerCancel returns 1 if the timer was armed. In its own callback it would wait for itself: -EDEADLK. A callback that runs elsewhere is waited for: where runs
+// are interleaved, the call is executed only when that has ended, if it does not fail: in a callback that the other one waits for, and in interrupts.
 func timerCancel(c *Call) (uint64, *vm.Action) {
 	d, ok := c.Timers.Item(c.Args[0])
 	switch {
 	case !ok:
 		return errnoRet(uapi.EINVAL), nil
-	case c.Timers.Firing(c.Args[0]):
+	case c.Timers.Firing(c.Args[0]) && c.Run.Callback != 0:
 		return errnoRet(uapi.EDEADLK), nil
+	case c.Timers.Firing(c.Args[0]):
+		return errnoRet(uapi.EOPNOTSUPP), nil
 	}
 	return boolRet(d.Armed), c.Timers.Cancel(c.Args[0])
 }
@@ -91,7 +95,7 @@ func wqInit(c *Call) (uint64, *vm.Action) {
 	if c.Args[2] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	return c.initDeferred(uapi.ClockMonotonic, true)
+	return c.initDeferred(uapi.ClockMonotonic, deferred.Work)
 }
 
 func wqSetCallback(c *Call) (uint64, *vm.Action) {

@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/deferred"
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -133,6 +135,29 @@ func (x *Interleaving) Held(i int) []held.Thing {
 	return nil
 }
 
+// Fire makes the run whose turn it is, which has executed nothing, the callback of the timer or work item at a field, on its CPU. Its time is not before the
+// one at which that is due. false means that nothing is armed there.
+func (x *Interleaving) Fire(addr uint64) bool {
+	m, s := x.m, x.runs[x.active].s
+	c, ok := m.env.Timers.TakeAt(addr)
+	if !ok {
+		return false
+	}
+	if clock := m.kernel.Clock(); clock.Mono() < c.At {
+		clock.Advance(c.At - clock.Mono())
+	}
+	c.CPU = s.in.CPU
+	s.late = late{begun: true, cpu: c.CPU, main: m.env.Run, call: &c}
+	if f := m.call(c); f != nil {
+		m.thread.Start(s.p.img)
+		m.thread.Abort(f)
+	}
+	return true
+}
+
+// Fired ends the callback that is the run whose turn it is.
+func (x *Interleaving) Fired() { x.runs[x.active].s.endCall() }
+
 // Events takes the records that the runs sent so far.
 func (x *Interleaving) Events() []Event { return x.m.takeEvents() }
 
@@ -146,6 +171,19 @@ func (x *Interleaving) Close() {
 	x.m.rewind(x.origin)
 	x.m.run = nil
 	clear(x.m.calls.n)
+}
+
+// Deferred returns the timers and work items in map values.
+func (m *Machine) Deferred() *deferred.Queue { return &m.env.Timers }
+
+// FunctionAt returns the instruction at an address of the simulated kernel's text; ok is false if no program has it.
+func (m *Machine) FunctionAt(addr uint64) (lp *loader.LinkedProgram, pc int, ok bool) {
+	img, pc, ok := m.text.Resolve(addr)
+	p, own := owner(img)
+	if !ok || !own {
+		return nil, 0, false
+	}
+	return p.lp, pc, true
 }
 
 // MapAt returns the map whose handle is at an address; ok is false if there is none.

@@ -108,10 +108,10 @@ func (m *Machine) call(c deferred.Callback) *vm.Fault {
 	img, pc, ok := m.text.Resolve(c.Entry)
 	p, own := owner(img)
 	if !ok || !own {
-		return &vm.Fault{Kind: vm.BadTarget, Text: fmt.Sprintf("%s callback %#x is not in any program", c.What, c.Entry)}
+		return &vm.Fault{Kind: vm.BadTarget, Text: fmt.Sprintf("%s callback %#x is not in any program", c.Kind, c.Entry)}
 	}
 	m.env.Run, m.env.Local = m.record(p), p.types()
-	m.run.prog = p
+	m.run.prog, m.env.Run.Callback = p, c.Addr
 	m.thread.Recover = m.recoverPolicy(p)
 	m.thread.SetContext(0, nil)
 	m.thread.CPU = c.CPU

@@ -76,7 +76,7 @@ func (m *Machine) fire(ctx context.Context, c deferred.Callback, res *Result) er
 // fault.
 func (m *Machine) checkCallbackReturn(c deferred.Callback) {
 	if rng, bounded := progtype.CallbackRange(progtype.AsyncCallback); bounded && m.thread.Fault() == nil && !rng.Contains(m.thread.Ret()) {
-		m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a %s callback returned %d, it may return only %d", c.What, int64(m.thread.Ret()), rng.Low)})
+		m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a %s callback returned %d, it may return only %d", c.Kind, int64(m.thread.Ret()), rng.Low)})
 	}
 }
 

@@ -34,8 +34,8 @@ type Place struct {
 	GuardFrom, GuardUntil since.Rule
 	// Kernel is the function of the kernel that runs them.
 	Kernel string
-	// hooked means that the hook decides where that is reached.
-	hooked bool
+	// hooked means that the hook decides where that is reached; lsm that it is named without security_, and in tasks if nothing is known of it.
+	hooked, lsm bool
 }
 
 // PlaceOf returns where a program runs; false for types that say nothing about it.
@@ -82,7 +82,7 @@ var (
 		{Attach: uapi.AttachTraceIter, Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_iter_run_prog"},
 		everywhere(Place{Preempted: since.MigrateDisable, Guard: OwnGuard, GuardFrom: since.TrampolineGuard, Kernel: "__bpf_prog_enter_recur"}),
 	}
-	lsmHooks = []Place{{Task: true, Preempted: since.MigrateDisable, Guard: OwnGuard, GuardFrom: since.TrampolineGuard, GuardUntil: since.LSMUnguarded, Kernel: "__bpf_prog_enter"}}
+	lsmHooks = []Place{{Task: true, SoftIRQ: true, HardIRQ: true, hooked: true, lsm: true, Preempted: since.MigrateDisable, Guard: OwnGuard, GuardFrom: since.TrampolineGuard, GuardUntil: since.LSMUnguarded, Kernel: "__bpf_prog_enter"}}
 	softIRQ  = []Place{{SoftIRQ: true, Never: true, Kernel: "bpf_prog_run"}}
 	// Packets of a cgroup leave in the task that sends them and arrive in a softirq.
 	cgroupPackets = []Place{{Task: true, SoftIRQ: true, Preempted: since.MigrateDisable, Kernel: "__cgroup_bpf_run_filter_skb"}}

@@ -30,6 +30,12 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 	for i, st := range states {
 		m.Restore(start)
 		each := cfg
+		if cfg.Most > 0 {
+			if each.Most = (cfg.Most - all.Orders) / (len(states) - i); each.Most <= 0 {
+				all.Complete = false
+				continue
+			}
+		}
 		if !cfg.Until.IsZero() {
 			each.Until = time.Now().Add(time.Until(cfg.Until) / time.Duration(len(states)-i))
 		}
@@ -45,6 +51,12 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		if err != nil {
 			return all.partial(), err
 		}
+		if ok {
+			ok, err = Arm(ctx, m, actors)
+		}
+		if err != nil {
+			return all.partial(), err
+		}
 		if !ok {
 			continue
 		}
@@ -56,7 +68,7 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		all.Complete = all.Complete && r.Complete
 		all.Insns = max(all.Insns, r.Insns)
 		for _, f := range r.Findings {
-			f.After, f.Before = st.own, st.before
+			f.After, f.Before, f.Assumes = st.own, st.before, meeting.Assumes
 			if st.further {
 				f.Inputs = cfg.Prepared.told(actors)
 			}

@@ -32,6 +32,8 @@ type Finding struct {
 	After bool
 	// Before are programs that had run before, Inputs what differs from the default inputs, in words.
 	Before, Inputs []string
+	// Assumes is what is not known of the kernel, and was taken to be so.
+	Assumes []string
 	// Preemptions is how often an actor that could go on was interrupted.
 	Preemptions int
 }

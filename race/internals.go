@@ -82,7 +82,7 @@ func PlaceTable() string {
 // HookTable writes which hooks are reached only in some contexts, as a table.
 func HookTable() string {
 	var b strings.Builder
-	b.WriteString("|hooks|reached in|\n|---|---|\n")
+	b.WriteString("|hooks|reached in|by|\n|---|---|---|\n")
 	for _, h := range progtype.HookPlaces {
 		kind, masked := "functions", ""
 		if h.Tracepoint {
@@ -92,7 +92,11 @@ func HookTable() string {
 			masked = ", with interrupts disabled"
 		}
 		in := contexts(&progtype.Place{Task: h.Task, SoftIRQ: h.SoftIRQ, HardIRQ: h.HardIRQ})
-		fmt.Fprintf(&b, "|%s `%s`|%s%s|\n", kind, strings.Join(h.Names, "`, `"), in, masked)
+		by := h.By
+		if h.Assumed {
+			kind, by = "all other "+kind, "not known: that of most"
+		}
+		fmt.Fprintf(&b, "|%s `%s`|%s%s|%s|\n", kind, strings.Join(h.Names, "`, `"), in, masked, by)
 	}
 	return b.String()
 }

@@ -17,10 +17,12 @@ type Meeting struct {
 	Actors []Actor
 	// Why says why the kernel permits it; empty for two CPUs.
 	Why string
+	// Assumes is what the meeting depends on and is not known of the kernel.
+	Assumes []string
 }
 
 // Meetings lists the pairs of an object's programs that share a map or a global variable which one of them may write: on two CPUs and, as the release
-// permits, one in the middle of the other. Only programs of the list take part; all do if it is empty. Programs that cannot run are left out.
+// permits, one in the middle of the other. Callbacks that they defer take part like programs. Only programs of the list take part; all do if it is empty. Programs that cannot run are left out.
 func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 	var out []Meeting
 	progs := slices.DeleteFunc(slices.Clone(m.Linked().Programs), func(lp *loader.LinkedProgram) bool {
@@ -28,21 +30,40 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 		return !ok || len(only) > 0 && !slices.Contains(only, lp.Name)
 	})
 	second := SecondTask(m)
+	pair := func(a, b role) {
+		if m.Kernel().CPUs() > 1 {
+			first, other := a.actor(), b.actor()
+			other.Input = machine.Input{CPU: 1, Current: second}
+			out = append(out, Meeting{Name: a.name() + " and " + b.name() + " on two CPUs", Actors: []Actor{first, other}})
+		}
+		out = append(out, nested(m, a, b, k)...)
+		if a != b {
+			out = append(out, nested(m, b, a, k)...)
+		}
+	}
 	// Each program with itself, then with the next one, and so on: what is left when time is over is not all of one program's.
 	for apart := range progs {
 		for i, a := range progs[:len(progs)-apart] {
 			b := progs[i+apart]
-			if !share(a, b) {
-				continue
+			if share(a, b) {
+				pair(role{lp: a}, role{lp: b})
 			}
-			if m.Kernel().CPUs() > 1 {
-				out = append(out, Meeting{Name: a.Name + " and " + b.Name + " on two CPUs", Actors: []Actor{
-					{Program: a.Name, Over: -1}, {Program: b.Name, Over: -1, Input: machine.Input{CPU: 1, Current: second}},
-				}})
+		}
+	}
+	callbacks := Callbacks(m)
+	for i := range callbacks {
+		owner, _ := m.Linked().Program(callbacks[i].Program)
+		if !slices.Contains(progs, owner) {
+			continue
+		}
+		for _, lp := range progs {
+			if share(lp, owner) {
+				pair(role{lp: lp}, role{owner, &callbacks[i]})
 			}
-			out = append(out, nested(m, a, b, k)...)
-			if a != b {
-				out = append(out, nested(m, b, a, k)...)
+		}
+		for j := range callbacks[:i+1] {
+			if lp, _ := m.Linked().Program(callbacks[j].Program); slices.Contains(progs, lp) && share(lp, owner) {
+				pair(role{lp, &callbacks[j]}, role{owner, &callbacks[i]})
 			}
 		}
 	}

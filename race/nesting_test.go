@@ -27,6 +27,10 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 	sock := prog("connect", uapi.ProgTypeCgroupSockAddr, uapi.AttachCgroupInet4Connect, "cgroup/connect4")
 	fork := prog("fork", uapi.ProgTypeTracing, uapi.AttachTraceRawTp, "tp_btf/sched_process_fork")
 	unlink := prog("unlink", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/do_unlinkat")
+	rcv := prog("rcv", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm/socket_sock_rcv_skb")
+	signal := prog("signal", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm/file_send_sigiotask")
+	freed := prog("freed", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/security_sk_free")
+	kfault := prog("kfault", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/do_user_addr_fault")
 	ops := prog("ops", uapi.ProgTypeStructOps, 0, "struct_ops")
 	for _, tt := range []struct {
 		over, by    *loader.LinkedProgram
@@ -62,9 +66,15 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 		{unlink, fentry, uapi.R(6, 12), false, "in an interrupt"},
 		{tpbtf, fentry, uapi.R(6, 12), true, ""},
 		{tpbtf, perf, uapi.R(6, 12), true, "in an NMI"},
+		{lsm, rcv, uapi.R(6, 12), false, "in an interrupt"},
+		{rcv, lsm, uapi.R(6, 12), true, "by another task"},
+		{rcv, signal, uapi.R(6, 12), false, "in an interrupt"},
+		{signal, rcv, uapi.R(6, 12), true, ""},
+		{unlink, freed, uapi.R(6, 12), false, "in an interrupt"},
+		{unlink, kfault, uapi.R(6, 12), false, "in an interrupt"},
 		{ops, fentry, uapi.R(6, 12), true, ""},
 	} {
-		entry, ok := interrupted(tt.over, tt.by, Kernel{Version: uint32(tt.release) << 8, Preemptible: tt.preemptible})
+		entry, ok := interrupted(role{lp: tt.over}, role{lp: tt.by}, Kernel{Version: uint32(tt.release) << 8, Preemptible: tt.preemptible})
 		got := ""
 		if ok {
 			got = entry.String()
@@ -75,6 +85,15 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 		entry, ok := ParseEntry(word)
 		require.True(t, ok)
 		assert.Equal(t, word, entry.Word())
+	}
+	for p, want := range map[*loader.LinkedProgram]string{
+		lsm: "", rcv: "", unlink: "", fork: "", xdp: "", uprobe: "",
+		fentry: "where the kernel reaches f is not known: taken to be tasks, softirqs, interrupts",
+		prog("p", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm/new_hook"):                           "where the kernel reaches new_hook is not known: taken to be tasks",
+		prog("p", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/do_something"):           "where the kernel reaches do_something is not known: taken to be tasks",
+		prog("p", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/security_something_new"): "where the kernel reaches security_something_new is not known: taken to be tasks",
+	} {
+		assert.Equal(t, want, role{lp: p}.assumed())
 	}
 	_, ok := ParseEntry("soon")
 	assert.False(t, ok)

@@ -31,6 +31,8 @@ type part struct {
 	// spec and typ are the type of the value, if it is known.
 	spec *btf.Spec
 	typ  btf.ID
+	// text means that the value is text.
+	text bool
 }
 
 // cells are the bytes with fixed addresses that actors write.
@@ -157,6 +159,9 @@ func (s *system) collect(c *cells, to *collector) {
 			return func() part { return part{name: what + s.actors[i].label()} }
 		}
 		switch {
+		case s.unfired(i):
+			to.add([]byte("did not run"), named("end of "))
+			continue
 		case p.state != order.Done:
 			to.add([]byte("never"), named("end of "))
 			continue
@@ -208,6 +213,9 @@ func (s *system) collect(c *cells, to *collector) {
 				to.add(e.Value, func() part { return s.element(def, e.Key, -1) })
 			}
 		}
+	}
+	if s.deferring {
+		s.items(to)
 	}
 	if s.buffers {
 		for _, e := range s.records() {

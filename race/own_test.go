@@ -27,7 +27,7 @@ func TestObjectsOfOneEventAreEachActorsOwn(t *testing.T) {
 		m, other := machineOf(t, file, 0), covering(t, file)
 		Warm(m)
 		Warm(other)
-		prepared, err := Prepare(context.Background(), other, time.Time{})
+		prepared, err := Prepare(context.Background(), other, nil, time.Time{})
 		require.NoError(t, err)
 		require.Contains(t, prepared.producers, "made")
 		for program, want := range map[string]string{

@@ -22,6 +22,8 @@ type Prepared struct {
 	inputs map[string]furtherInput
 	// producers are the programs that add elements, in the order in which they run.
 	producers []string
+	// Left is how many programs were not searched because the time was over: what is found then depends on the machine's speed.
+	Left int
 }
 
 // furtherInput is an input with which a program gets further than with the default one.
@@ -32,10 +34,11 @@ type furtherInput struct {
 	text   []string
 }
 
-// What the search of inputs may cost, in all programs of an object together.
+// What the search of inputs may cost, in instructions with what runs cost besides: in all programs of an object together, and in one of them at least, as
+// long as there is any left.
 const (
-	prepareRuns  = 8192
-	prepareInsns = 4_000_000
+	prepareWork = 4_000_000
+	leastWork   = 20_000
 )
 
 // Warm makes the kernel objects that the programs get by default, in a fixed order, so that they have the same addresses on machines of the same object.
@@ -53,9 +56,10 @@ func runnable(m *machine.Machine) []*loader.LinkedProgram {
 	})
 }
 
-// Prepare looks for inputs with which programs get further, until a time, if that is not zero. The machine must record coverage; it is left as it was. [Warm] comes first, on this machine
-// and on that on which orders are explored.
-func Prepare(ctx context.Context, m *machine.Machine, until time.Time) (*Prepared, error) {
+// Prepare looks for inputs with which programs get further. What it finds depends on nothing but the object, the kernel and the machine's seed: it ends after
+// a certain amount of work. A time, if that is not zero, is a last resort: see [Prepared.Left]. The machine must record coverage; it is left as it was. [Warm]
+// comes first, on this machine and on that on which orders are explored. Programs of the list are searched before those that only leave elements for them.
+func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.Time) (*Prepared, error) {
 	out := &Prepared{inputs: map[string]furtherInput{}}
 	start := m.Snapshot()
 	defer m.Restore(start)
@@ -63,24 +67,32 @@ func Prepare(ctx context.Context, m *machine.Machine, until time.Time) (*Prepare
 	if len(progs) == 0 {
 		return out, nil
 	}
+	slices.SortStableFunc(progs, func(a, b *loader.LinkedProgram) int {
+		rank := func(lp *loader.LinkedProgram) int {
+			return slices.Index([]bool{true, false}, slices.Contains(only, lp.Name))
+		}
+		return rank(a) - rank(b)
+	})
 	filled := filledByPrograms(progs)
 	const rounds = 2 // what the last program adds may be what the first one looks up
-	opt := search.Options{
-		Runs: max(prepareRuns/len(progs)/rounds, 8), Insns: max(prepareInsns/uint64(len(progs))/rounds, 20_000),
-		Keep: func(o search.Override) bool { return byEvents(o, filled) },
-	}
-	opt.Runs = min(opt.Runs, search.DefaultRuns)
-	most := map[string]int{}
+	opt := search.Options{Keep: func(o search.Override) bool { return byEvents(o, filled) }}
+	most, left, searches := map[string]int{}, uint64(prepareWork), uint64(len(progs)*rounds)
 	for round := range rounds {
-		for _, lp := range progs {
+		for i, lp := range progs {
 			if !until.IsZero() && time.Now().After(until) {
+				out.Left = len(progs) - i
 				return out, nil
 			}
+			opt.Insns = min(max(left/searches, leastWork), left, search.DefaultInsns)
+			if searches--; opt.Insns < leastWork/4 {
+				continue
+			}
 			before, had := m.Snapshot(), elements(m)
-			f, err := furthest(ctx, m, lp.Name, opt)
+			f, work, err := furthest(ctx, m, lp.Name, opt)
 			if err != nil {
 				return nil, err
 			}
+			left -= min(left, work)
 			if !f.Ran || f.Fault != nil {
 				m.Restore(before)
 				continue
@@ -113,28 +125,33 @@ func Prepare(ctx context.Context, m *machine.Machine, until time.Time) (*Prepare
 // packets are what programs that take packets get, besides the default one.
 var packets = []string{"eth/ip/udp(dport=53)/'1234567890ab'", "eth/ip6/udp/'12345678'", "eth/ip/icmp/'12345678'", "eth/arp"}
 
-// furthest searches with the default input, and for a program that takes packets with those of other protocols. The machine is left as the run that got
-// furthest leaves it.
-func furthest(ctx context.Context, m *machine.Machine, name string, opt search.Options) (*search.Found, error) {
+// furthest searches with the default input, and for a program that takes packets with those of other protocols. It returns how much work that was. The
+// machine is left as the run that got furthest leaves it.
+func furthest(ctx context.Context, m *machine.Machine, name string, opt search.Options) (best *search.Found, work uint64, err error) {
 	start := m.Snapshot()
-	best, err := search.Furthest(ctx, m, name, machine.Input{}, opt)
-	if err != nil || !best.Ran || best.Fault != nil || 2*best.Coverage.Executed >= best.Coverage.Reachable {
-		return best, err
+	best, err = search.Furthest(ctx, m, name, machine.Input{}, opt)
+	if err != nil {
+		return nil, 0, err
+	}
+	work = best.Work
+	if !best.Ran || best.Fault != nil || 2*best.Coverage.Executed >= best.Coverage.Reachable {
+		return best, work, nil
 	}
 	if c, err := m.Inspect(name, machine.Input{}); err != nil || c.Packet == nil {
-		return best, nil // it takes none
+		return best, work, nil // it takes none
 	}
 	state := m.Snapshot()
 	for _, text := range packets {
 		frame, err := packet.Parse(text)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		m.Restore(start)
 		f, err := search.Furthest(ctx, m, name, machine.Input{Packet: frame}, opt)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		work += f.Work
 		if f.Ran && f.Fault == nil && f.Coverage.Executed > best.Coverage.Executed {
 			if best, state = f, m.Snapshot(); f.Packet == nil {
 				f.Packet = frame
@@ -142,7 +159,7 @@ func furthest(ctx context.Context, m *machine.Machine, name string, opt search.O
 		}
 	}
 	m.Restore(state)
-	return best, nil
+	return best, work, nil
 }
 
 // byEvents reports whether a change is about what only events make: elements of maps that programs fill.

@@ -2,6 +2,7 @@ package race
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,13 +32,55 @@ func covering(t *testing.T, file string) *machine.Machine {
 	return m
 }
 
+// TestPreparingIsTheSameEveryTime: no clock ends it.
+func TestPreparingIsTheSameEveryTime(t *testing.T) {
+	var all [][]string
+	for range 2 {
+		m := covering(t, "testdata/clang-19/own.o")
+		Warm(m)
+		p, err := Prepare(context.Background(), m, nil, time.Time{})
+		require.NoError(t, err)
+		require.Zero(t, p.Left)
+		list := slices.Clone(p.producers)
+		for _, name := range slices.Sorted(maps.Keys(p.inputs)) {
+			list = append(list, name+": "+strings.Join(p.inputs[name].text, ", "))
+		}
+		all = append(all, list)
+	}
+	require.NotEmpty(t, all[0])
+	assert.Equal(t, all[0], all[1])
+	m := covering(t, "testdata/clang-19/own.o")
+	p, err := Prepare(context.Background(), m, nil, time.Now().Add(-time.Second))
+	require.NoError(t, err)
+	assert.Equal(t, len(m.Linked().Programs), p.Left, "the time was over, and it says so")
+}
+
+// TestANumberOfOrdersEndsASearch: at the same order each time, over all states.
+func TestANumberOfOrdersEndsASearch(t *testing.T) {
+	m := machineOf(t, "testdata/clang-19/wrong.o", 0)
+	meeting := Meetings(m, []string{"torn_copy"}, Kernel{Version: 6<<16 | 12<<8})[0]
+	whole, err := Explore(context.Background(), m, meeting, Config{Preemptions: 2})
+	require.NoError(t, err)
+	require.True(t, whole.Complete)
+	for range 2 {
+		r, err := Explore(context.Background(), m, meeting, Config{Preemptions: 2, Most: whole.Orders / 2})
+		require.NoError(t, err)
+		assert.False(t, r.Complete)
+		assert.LessOrEqual(t, r.Orders, whole.Orders/2)
+		assert.Greater(t, r.Orders, whole.Orders/4)
+	}
+	r, err := Explore(context.Background(), m, meeting, Config{Preemptions: 2, Random: 10, Most: 10 * whole.Orders})
+	require.NoError(t, err)
+	assert.True(t, r.Complete)
+}
+
 // TestWhatOnlyOtherInputsAndStatesShowIsFound: a packet that is not the default one, elements that another program adds, elements of user space.
 func TestWhatOnlyOtherInputsAndStatesShowIsFound(t *testing.T) {
 	for _, c := range compilers {
 		m, other := machineOf(t, filepath.Join("testdata", c, "reach.o"), 0), covering(t, filepath.Join("testdata", c, "reach.o"))
 		Warm(m)
 		Warm(other)
-		prepared, err := Prepare(context.Background(), other, time.Time{})
+		prepared, err := Prepare(context.Background(), other, nil, time.Time{})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"begins"}, prepared.producers)
 		for _, tt := range []struct {

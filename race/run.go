@@ -23,7 +23,7 @@ type Config struct {
 	// Random are how many orders are taken at random when those within the bound are explored.
 	Random int
 	Seed   uint64
-	// Most is how many orders are explored at most; 0 is no limit.
+	// Most is how many orders are explored at most; 0 is no limit. Unlike Until, it ends where it does on every machine.
 	Most int
 	// Memory is how soon other CPUs see stores.
 	Memory Memory
@@ -90,9 +90,15 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 		ctx, cancel = context.WithDeadline(ctx, cfg.Until)
 		defer cancel()
 	}
-	e := &order.Explorer{System: &noting{h.s, h}, Each: h.each, Pair: h.pair, Most: cfg.Most, Interrupts: interrupts(actors), Buffers: s.bufferMask()}
+	e := &order.Explorer{System: &noting{h.s, h}, Each: h.each, Pair: h.pair, Most: cfg.Most, Interrupts: interrupts(actors), Triggered: triggered(actors), Buffers: s.bufferMask()}
 	for bound := 1; bound <= max(cfg.Preemptions, 1); bound++ {
 		e.Preemptions = min(bound, cfg.Preemptions)
+		if cfg.Most > 0 {
+			if e.Most = cfg.Most - h.report.Orders; e.Most <= 0 {
+				h.report.Complete = false
+				return h.done(ctx, cfg, nil)
+			}
+		}
 		stats, err := e.Run(ctx)
 		h.report.Orders += stats.Orders
 		h.report.Complete = stats.Complete && bound >= cfg.Preemptions
@@ -108,7 +114,7 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 		}
 	}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
-	for n := 0; n < cfg.Random && ctx.Err() == nil && !h.stop; n++ {
+	for n := 0; n < cfg.Random && ctx.Err() == nil && !h.stop && (cfg.Most == 0 || h.report.Orders < cfg.Most); n++ {
 		e.Random(rng, 1+rng.IntN(3))
 		h.report.Orders++
 	}
@@ -145,6 +151,17 @@ func interrupts(actors []Actor) uint32 {
 	var out uint32
 	for i, a := range actors {
 		if a.Over >= 0 {
+			out |= 1 << i
+		}
+	}
+	return out
+}
+
+// triggered returns the actors that are callbacks, one bit each.
+func triggered(actors []Actor) uint32 {
+	var out uint32
+	for i, a := range actors {
+		if a.Callback != nil {
 			out |= 1 << i
 		}
 	}
@@ -207,6 +224,7 @@ func (h *hunt) runSequential() {
 				s.Step(a)
 			}
 		}
+		rest(h.s, s.Step) // callbacks that a later one armed
 		all = append(all, h.s.outcome(&h.cells))
 		for name := range h.broken() {
 			h.single[name] = true

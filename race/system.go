@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/race/order"
+	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -33,6 +34,10 @@ type system struct {
 	model     Memory
 	stores    [][]pending // of each actor, oldest first; nil if memory is sequential
 	flushed   [1]order.Touch
+	// deferring are whether there are timers or work items, freesLater is whether whoever deletes an element waits for the callback of its timer.
+	deferring, freesLater bool
+	// refuses is whether bpf_timer_cancel fails in interrupts.
+	refuses bool
 	// watch follows every instruction; nil for full speed.
 	watch *watch
 }
@@ -51,6 +56,9 @@ type progress struct {
 	step   int  // of user space
 	failed bool // that step
 	end    ending
+	// fires is the field of the timer or work item that called it back; returned means that it has only to say so.
+	fires    uint64
+	returned bool
 }
 
 // ending is how an actor ended.
@@ -92,6 +100,9 @@ func newSystem(m *machine.Machine, actors []Actor, model Memory) (*system, error
 	}
 	s.x = x
 	s.buffers, s.hashes = hasBuffers(m), hashesOf(m)
+	s.deferring = len(Callbacks(m)) > 0
+	release := since.Of(m.Linked().Target.Version)
+	s.freesLater, s.refuses = release.Has(since.TimersFreedLater), release.Has(since.TracingTimers)
 	s.begin()
 	return s, nil
 }
@@ -104,6 +115,9 @@ func (s *system) begin() {
 		if s.actors[i].User != nil {
 			s.userNext(i)
 			continue
+		}
+		if s.actors[i].Callback != nil {
+			continue // it begins when it fires
 		}
 		s.turn(i)
 		if in := s.actors[i].further; in != nil {
@@ -144,13 +158,28 @@ func (s *system) Next(i int) (order.State, []order.Touch) {
 	}
 	if s.actors[i].User != nil {
 		s.userNext(i) // elements may have come or gone
+		if p.state == order.Ready && s.awaits(i) {
+			return order.Blocked, p.next.touches
+		}
 		return p.state, p.next.touches
 	}
-	if s.fenced(i) || s.stopped(i) || p.next.kind == lock && s.taken(p.next.touches) || p.idle && s.word(p.spinAt) == p.was {
+	if s.unfired(i) {
+		return s.callbackNext(i)
+	}
+	if s.fenced(i) || s.stopped(i) || s.waits(i) && !s.interrupting(i) {
 		return order.Blocked, p.next.touches
 	}
 	return order.Ready, p.next.touches
 }
+
+// waits reports whether an actor's next access waits for another one.
+func (s *system) waits(i int) bool {
+	p := &s.now[i]
+	return s.awaits(i) || p.next.kind == lock && s.taken(p.next.touches) || p.idle && s.word(p.spinAt) == p.was
+}
+
+// interrupting reports whether an actor is about to interrupt another one, which it can although it then waits.
+func (s *system) interrupting(i int) bool { return s.actors[i].Over >= 0 && !s.now[i].begun }
 
 // stopped reports whether an actor cannot go on because of what runs on its CPU.
 func (s *system) stopped(i int) bool {
@@ -210,6 +239,20 @@ func (s *system) Step(i int) {
 		return
 	}
 	p := &s.now[i]
+	if s.unfired(i) {
+		s.fire(i)
+		return
+	}
+	if p.returned {
+		s.turn(i)
+		s.x.Fired()
+		p.state = order.Done
+		return
+	}
+	if s.interrupting(i) && s.waits(i) {
+		p.begun = true
+		return
+	}
 	p.begun = true
 	if s.actors[i].User != nil {
 		if s.watch != nil {
@@ -345,7 +388,10 @@ func (s *system) ended(i int, stop vm.Stop) {
 	}
 	p.state, p.next.touches = order.Done, p.next.touches[:0]
 	p.end = ending{ret: s.thread.Ret(), fault: s.thread.Fault(), trace: s.x.Trace()}
-	if p.end.fault == nil {
+	if s.actors[i].Callback != nil { // whoever waits for it does so until it has returned
+		p.state, p.returned = order.Ready, true
+		p.next = access{kind: otherCall, touches: append(p.next.touches[:0], order.Touch{Addr: p.fires, Size: 8, Write: true, Atomic: true})}
+	} else if p.end.fault == nil {
 		p.end.packet = bytes.Clone(s.x.Session(s.run[i]).Context().Frame())
 	}
 }

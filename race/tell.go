@@ -270,7 +270,7 @@ func orAbsent(m map[string]string, name string) string {
 // value formats the bytes of a part.
 func (h *hunt) value(p part) string {
 	switch b := p.value; {
-	case strings.HasPrefix(p.name, "end of") || strings.HasPrefix(p.name, "trace of"):
+	case p.text || strings.HasPrefix(p.name, "end of") || strings.HasPrefix(p.name, "trace of"):
 		return string(b)
 	case strings.HasPrefix(p.name, "r0 of"):
 		return number(binary.LittleEndian.Uint64(b))
@@ -342,7 +342,7 @@ func (h *hunt) stuck(o order.Order) {
 	f := Finding{Kind: finding.Deadlock, Actors: h.s.actors, Trail: slices.Clone(o.Trail), Preemptions: o.Preemptions}
 	for i := range h.s.now {
 		p := &h.s.now[i]
-		if p.state == order.Done {
+		if state, _ := h.s.Next(i); state == order.Done || p.state == order.Done {
 			continue
 		}
 		if h.s.run[i] < 0 {
@@ -418,13 +418,17 @@ func (s *system) here() spot {
 	return spot{p, s.thread.PC()}
 }
 
-// insns returns how many instructions an actor executed. The first half of a copy counts as one, so that an order can be told by counts.
+// insns returns how many instructions an actor executed. The first half of a copy counts as one, and so does the beginning of a callback, so that an order can be told by counts.
 func (s *system) insns(i int) uint64 {
 	if s.run[i] < 0 {
 		return uint64(s.now[i].step) // calls
 	}
 	s.turn(i)
-	return s.x.Session(s.run[i]).Insns() + s.now[i].copies
+	n := s.x.Session(s.run[i]).Insns() + s.now[i].copies
+	if s.actors[i].Callback != nil && s.now[i].begun {
+		n++
+	}
+	return n
 }
 
 // sortFindings puts those first that do most harm.

@@ -40,6 +40,8 @@ type access struct {
 	key uint64
 	// own means that it changes the value of its CPU alone.
 	own bool
+	// cancels is the field of the timer whose callback it waits for; frees are the bytes of an element whose timers it frees, as many as freed.
+	cancels, frees, freed uint64
 	// array is the element that bpf_map_update_elem copies to, and from where: kernels do not copy it at once.
 	array, value, size uint64
 }
@@ -171,6 +173,8 @@ func (s *system) call(f *vm.Func, args *[5]uint64, a *access) bool {
 		a.kind = lock
 	case uapi.FuncSpinUnlock:
 		a.kind = unlock
+	case uapi.FuncTimerCancel:
+		a.cancels = args[0]
 	}
 	if m != nil {
 		s.operation(h.ID, m, args, a)
@@ -223,6 +227,7 @@ func (s *system) operation(id uapi.FuncID, m maps.Map, args *[5]uint64, a *acces
 			at(cellOf(m, nil), 1, true, true)
 			if addr, errno := m.Lookup(s.thread.CPU, key()); errno == 0 && spec.Inner == nil {
 				at(addr, uint64(spec.ValueSize), true, true)
+				a.frees, a.freed = addr, uint64(spec.ValueSize)
 			}
 		}
 	case uapi.FuncMapPushElem, uapi.FuncMapPopElem:
@@ -282,6 +287,8 @@ func (s *system) update(m maps.Map, key []byte, args *[5]uint64, a *access) {
 			a.touches = append(a.touches, order.Touch{Addr: cellOf(m, nil), Size: 1, Write: true, Atomic: true})
 		} else if spec.Type.PerCPU() || flags&uapi.Lock != 0 { // in place
 			a.touches = append(a.touches, order.Touch{Addr: addr, Size: size, Write: true, Atomic: flags&uapi.Lock != 0})
+		} else if spec.Inner == nil { // the old one is freed
+			a.frees, a.freed = addr, size
 		}
 	default:
 		a.kind, a.key = change, cellOf(m, key)

@@ -81,6 +81,7 @@ func (s *system) userNext(i int) {
 		at(cellOf(u.Map, u.Key), 1, true, true)
 		at(cellOf(u.Map, nil), 1, true, true)
 		at(value, size, true, true)
+		a.frees, a.freed = value, size
 	case Read:
 		a.kind = plainRead
 		at(value+u.Off, u.Size, false, false)

@@ -18,13 +18,17 @@ type RaceDocument struct {
 	Object string  `json:"object"`
 	Target *Target `json:"target,omitempty"`
 	// Orders is how many orders were followed to their end, in all races. Complete means that all orders within the bound were.
-	Orders      int     `json:"orders"`
-	Complete    bool    `json:"complete"`
+	Orders   int  `json:"orders"`
+	Complete bool `json:"complete"`
+	// Most is how many orders there may be, 0 for a time instead.
+	Most        int     `json:"most_orders,omitempty"`
 	Preemptions int     `json:"preemptions"`
 	Seconds     float64 `json:"seconds"`
 	Races       []Race  `json:"races"`
 	// Findings are those of all races, those that do most harm first.
 	Findings []RaceFinding `json:"findings"`
+	// Unsearched is how many programs were not searched for inputs because the time was over: what was found depends on the machine's speed.
+	Unsearched int `json:"unsearched,omitempty"`
 	// Skipped is how many races were not begun before the time was over.
 	Skipped int `json:"skipped"`
 	// Interrupted means that the user ended it: the findings are those until then.
@@ -48,6 +52,10 @@ type RaceActor struct {
 	Name    string `json:"name"`
 	Program string `json:"program"`
 	CPU     int    `json:"cpu"`
+	// Callback is what calls it back: timer, work or task work; empty for a program.
+	Callback string `json:"callback,omitempty"`
+	// Function is the callback.
+	Function string `json:"function,omitempty"`
 	// Over is the actor that it interrupts, Enters how: task, interrupt or nmi.
 	Over   string `json:"over,omitempty"`
 	Enters string `json:"enters,omitempty"`
@@ -79,6 +87,8 @@ type RaceFinding struct {
 	// Before are programs that had run before, Inputs what differs from the default inputs.
 	Before []string `json:"before,omitempty"`
 	Inputs []string `json:"inputs,omitempty"`
+	// Assumes is what is not known of the kernel, and was taken to be so.
+	Assumes []string `json:"assumes,omitempty"`
 	// Preemptions is how often an actor that could go on was interrupted.
 	Preemptions int    `json:"preemptions"`
 	Scenario    string `json:"scenario,omitempty"`
@@ -115,6 +125,9 @@ func raceActors(actors []race.Actor) []RaceActor {
 	out := make([]RaceActor, len(actors))
 	for i, a := range actors {
 		out[i] = RaceActor{Name: names[i], Program: a.Program, CPU: a.Input.CPU}
+		if a.Callback != nil {
+			out[i].Callback, out[i].Function = a.Callback.Kind.String(), a.Callback.Function
+		}
 		if a.Over >= 0 {
 			out[i].Over, out[i].Enters = names[a.Over], a.Enters.Word()
 		}
@@ -132,7 +145,7 @@ func (d *RaceDocument) Add(m race.Meeting, r *race.Report) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out := RaceFinding{
-			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Insn: -1,
+			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Assumes: f.Assumes, Insn: -1,
 			Sides: []RaceSide{}, Order: []RaceTurn{}, Differs: []RaceDiffer{},
 		}
 		if out.Advice == nil {
@@ -182,12 +195,18 @@ func WriteRace(w io.Writer, d *RaceDocument, o TableOptions) error {
 			visible.Fprintf(w, "%s takes no part: %s\n", l.Program, l.Status)
 		}
 	}
+	if d.Unsearched > 0 && !o.Quiet {
+		visible.Fprintf(w, "The time to look for inputs was over before %s: on a faster machine, or with a longer --time, more may be found\n", plural(d.Unsearched, "program"))
+	}
 	how := fmt.Sprintf("all with at most %d preemptions", d.Preemptions)
 	if !d.Complete {
 		how = "not all of those with at most " + fmt.Sprint(d.Preemptions) + " preemptions"
 	}
 	if d.Skipped > 0 {
 		why := "time was over"
+		if d.Most > 0 && d.Orders >= d.Most {
+			why = "orders were over"
+		}
 		if d.Interrupted {
 			why = "interrupted"
 		}
@@ -237,9 +256,15 @@ func (f *RaceFinding) write(w io.Writer, st style) {
 	if len(f.Inputs) > 0 {
 		visible.Fprintf(w, "  With %s:\n", someOf(f.Inputs))
 	}
+	for _, text := range f.Assumes {
+		visible.Fprintf(w, "  Assumed: %s\n", text)
+	}
 	var head strings.Builder
 	for i, a := range f.Actors {
 		title := fmt.Sprintf("CPU %d: %s", a.CPU, a.Name)
+		if a.Callback != "" {
+			title = fmt.Sprintf("CPU %d: %s, callback of %s", a.CPU, a.Name, a.Callback)
+		}
 		if a.Over != "" {
 			title = fmt.Sprintf("CPU %d: %s, interrupts %s", a.CPU, a.Name, a.Over)
 		}

@@ -29,11 +29,13 @@ type RaceActor struct {
 	*Node
 	Name string
 	// Run is its program with its input, nil for user space.
-	Run    *Run
-	User   []*Node
-	Over   *Node
-	Enters race.Entry
-	cpu    bool // it says on which
+	Run  *Run
+	User []*Node
+	// Callback is the function of its program that runs, instead of the program, when what is armed with it fires.
+	Callback *Node
+	Over     *Node
+	Enters   race.Entry
+	cpu      bool // it says on which
 }
 
 // RaceTurn is a turn of a schedule.
@@ -135,7 +137,7 @@ func (f *File) decodeActor(n *Node, number int) (*RaceActor, error) {
 	if wrong.add(n.fields(raceActorForm)); n.Kind != Mapping {
 		return nil, wrong.err()
 	}
-	a := &RaceActor{Node: n, Over: n.Get("over"), Enters: race.ByInterrupt, cpu: n.Get("cpu") != nil}
+	a := &RaceActor{Node: n, Callback: n.Get("callback"), Over: n.Get("over"), Enters: race.ByInterrupt, cpu: n.Get("cpu") != nil}
 	if v := n.Get("enters"); v != nil {
 		entry, ok := race.ParseEntry(v.Text)
 		if !ok {
@@ -150,7 +152,7 @@ func (f *File) decodeActor(n *Node, number int) (*RaceActor, error) {
 		a.User, a.Name = v.Items, "user space"
 	} else {
 		own := *n
-		own.Pairs = slices.DeleteFunc(slices.Clone(n.Pairs), func(p Pair) bool { return slices.Contains([]string{"name", "over", "enters"}, p.Key.Text) })
+		own.Pairs = slices.DeleteFunc(slices.Clone(n.Pairs), func(p Pair) bool { return slices.Contains([]string{"name", "callback", "over", "enters"}, p.Key.Text) })
 		run, err := f.decodeRun(&own)
 		if !wrong.add(err) {
 			return nil, wrong.err()
@@ -158,7 +160,9 @@ func (f *File) decodeActor(n *Node, number int) (*RaceActor, error) {
 		if !a.cpu {
 			run.CPU, run.CPUNode = number, n
 		}
-		a.Run, a.Name = run, run.Prog
+		if a.Run, a.Name = run, run.Prog; a.Callback != nil {
+			a.Name = a.Callback.Text
+		}
 	}
 	if v := n.Get("name"); v != nil {
 		var err error
@@ -282,9 +286,29 @@ func (r *Runner) checkRace(run *Run) error {
 		if a.Run == nil {
 			_, err := r.userSteps(a)
 			wrong.add(err)
+			continue
+		}
+		if _, cannot := r.cannotRun(a.Run); a.Callback != nil && !cannot {
+			_, err := r.callback(a)
+			wrong.add(err)
 		}
 	}
 	return wrong.err()
+}
+
+// callback returns the callback that an actor is.
+func (r *Runner) callback(a *RaceActor) (*race.Callback, error) {
+	c, ok := race.CallbackOf(r.m, a.Run.Prog, a.Callback.Text)
+	if ok {
+		return c, nil
+	}
+	var names []string
+	for _, c := range race.Callbacks(r.m) {
+		if c.Program == a.Run.Prog {
+			names = append(names, c.Function)
+		}
+	}
+	return nil, a.Callback.unknown("callback", a.Callback.Text, names)
 }
 
 // raceActors are the actors of a run with their input.
@@ -302,6 +326,13 @@ func (r *Runner) raceActors(run *Run) ([]race.Actor, error) {
 			}
 			actor.User = steps
 		} else {
+			if a.Callback != nil {
+				c, err := r.callback(a)
+				if err != nil {
+					return nil, err
+				}
+				actor.Callback = c
+			}
 			actor.Program, actor.Input = a.Run.Prog, r.input[a.Run].in
 			if actor.Input.Current == nil && a.Over == nil && actor.Input.CPU != 0 {
 				actor.Input.Current = race.SecondTask(r.m)
@@ -356,7 +387,7 @@ func (r *Runner) raced(ctx context.Context, run *Run, res *Result, start time.Ti
 	return nil
 }
 
-// runBefore runs the programs that run before the race.
+// runBefore runs the programs that run before the race, and those whose callbacks nothing else arms.
 func (r *Runner) runBefore(ctx context.Context, run *Run, actors []race.Actor) error {
 	for _, n := range run.Race.Before {
 		inputs := race.Before(actors, n.Text)
@@ -368,6 +399,9 @@ func (r *Runner) runBefore(ctx context.Context, run *Run, actors []race.Actor) e
 				return run.failed(err)
 			}
 		}
+	}
+	if _, err := race.Arm(ctx, r.m, actors); err != nil {
+		return run.failed(err)
 	}
 	return nil
 }
@@ -384,6 +418,8 @@ func (r *Runner) stageRace(ctx context.Context, run *Run) (*Staged, error) {
 		switch {
 		case a.User != nil:
 			return nil, n.errorf("a race with user space cannot be stepped through; bpfrun test repeats its schedule")
+		case a.Callback != nil:
+			return nil, n.errorf("%s is a callback: the debugger begins programs; bpfrun test repeats the schedule", run.Race.Actors[i].Name)
 		case cpus[a.Input.CPU]:
 			return nil, n.errorf("%s is in the middle of another program on its CPU: the debugger has one program on each; bpfrun test repeats the schedule", run.Race.Actors[i].Name)
 		}

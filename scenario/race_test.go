@@ -49,6 +49,10 @@ func TestRaces(t *testing.T) {
 		{"in the middle of another program", "wrong.o", "kernel: {values: default}\nrace: [{actors: [{prog: scratch_switch}, {prog: scratch_unlink, over: scratch_switch}]}]", "changes scratch_map[0] while"},
 		{"an invariant of all runs", "lost.o", "invariants: [{name: each counts, holds: 'sum(hits) == $events'}, {holds: '$retval == XDP_PASS'}]\nrace: [{actors: [{prog: plain}, {prog: plain}]}]", "each counts: "},
 		{"an invariant that holds", "lost.o", "invariants: [{holds: 'sum(hits) == $events'}]\nrace: [{actors: [{prog: atomic}, {prog: atomic}]}]", ""},
+		{"a timer's callback", "later.o", "race: [{actors: [{prog: repeat_resets}, {prog: repeat_begins, callback: repeats}]}]", "before repeats changed it"},
+		{"a timer's callback that its program waits for", "later.o", "race: [{before: [stop_right], actors: [{prog: stopping_right}, {prog: stop_right, callback: stops_right}]}]", ""},
+		{"a worker in the middle of which a packet comes", "later.o", "kernel: {values: default}\nrace: [{before: [work_begins], actors: [{prog: work_begins, callback: work}, {prog: work_packet, over: work}]}]", "work_packet changes scratch[0] while work uses it"},
+		{"the order in which a callback fails", "later.o", "race: [{actors: [{prog: counts}, {prog: counts, callback: tick}], schedule: [counts 22, tick 7, counts 3]}]", "before tick changed it"},
 		{"after a run of it", "wrong.o", "race: [{before: [double_free], actors: [{prog: double_free}, {prog: double_free}]}]", "because of what it looked up"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,6 +81,7 @@ func TestMistakesInRaces(t *testing.T) {
 		{"race: {}", "s.yaml:1:7: race: want a list"},
 		{"race: [{actors: [{prog: plain}]}]", "want a list of two to 4 actors"},
 		{"race: [{actors: [{prog: plane}, {prog: plain}]}]", `s.yaml:1:25: unknown program "plane" (nearest: plain)`},
+		{"race: [{actors: [{prog: plain}, {prog: plain, callback: tick}]}]", `unknown callback "tick"`},
 		{"race: [{actors: [{prog: plain}, {prog: plain, over: other}]}]", `unknown actor "other"`},
 		{"race: [{actors: [{prog: plain}, {prog: plain, over: plain, enters: soon}]}]", `unknown way to interrupt "soon"`},
 		{"race: [{actors: [{prog: plain}, {name: b, prog: plain, over: b}]}]", "over: a program interrupts another one"},

@@ -14,6 +14,7 @@ var raceForm = &form{"race", "Programs, and threads of user space, that run at t
 var raceActorForm = &form{"race actor", "A program on a CPU, or a thread of user space. A program has the input of a run (args, packet, ctx, context, current, cookie).", []member{
 	{name: "name", doc: "Its name in schedules and reports (default: the program's; the second is NAME#2).", shape: text},
 	{name: "prog", doc: "The program.", shape: text},
+	{name: "callback", doc: "A function of the program that a timer, a work item or a task's work calls: it runs instead of the program, at most once, when it is armed: by a program of before, by another actor, or else by a run of the program with this input.", shape: text},
 	{name: "cpu", doc: "The CPU (default: its number among the actors; that of the actor it interrupts).", shape: integer},
 	{name: "over", doc: "The actor that it interrupts, on its CPU: it begins in the middle of that one and ends before that goes on.", shape: text},
 	{name: "enters", doc: "How it does that: task (the kernel is preemptible), interrupt (default) or nmi.", shape: text},

@@ -38,8 +38,9 @@ type Found struct {
 	Stop *Stop
 	// Plain is the coverage of the run with the given input.
 	Plain machine.Coverage
-	// Runs is how many runs were made.
+	// Runs is how many runs were made, Work the instructions of all of them, with what a run costs besides.
 	Runs int
+	Work uint64
 }
 
 // maxBranches limits the comparisons of one run that are tried.
@@ -62,7 +63,10 @@ func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.I
 	}
 	start := m.Snapshot()
 	res, err := m.Run(ctx, name, in)
-	found := &Found{Result: res, Runs: 1}
+	found := &Found{Result: res, Runs: 1, Work: runCost}
+	if res != nil {
+		found.Work += res.Insns
+	}
 	if err != nil || !res.Ran {
 		return found, err
 	}
@@ -74,6 +78,7 @@ func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.I
 	s := &searching{m: m, name: name, in: in, opt: opt, reachable: res.Coverage.Reachable}
 	best, err := s.search(ctx)
 	found.Runs += s.runs
+	found.Work += s.insns
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type raceOptions struct {
 	preemptions int
 	time        time.Duration
 	random      int
+	orders      int
 	preempt     string
 	keep        string
 	memory      string
@@ -70,6 +71,7 @@ Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a cou
 	listVar(f, &c.progs, "prog", "p", "only `PROGRAM`; repeatable")
 	f.IntVar(&c.preemptions, "preemptions", 2, "at most `N` times in one order a program that could go on is stopped for another")
 	f.DurationVar(&c.time, "time", 10*time.Second, "stop after `TIME`; if it is given, random orders follow those within --preemptions until then")
+	f.IntVar(&c.orders, "orders", 0, "stop after `N` orders instead of a time: the same on every machine, for one --seed; a --time then is the longest that it takes")
 	f.StringVar(&c.keep, "keep", "", "write a scenario file for each finding to `DIR`: bpfrun test repeats its order, bpfrun debug -s steps through it")
 	f.StringVar(&c.memory, "memory", "sc", "`MODEL` of memory between CPUs: sc (all see a store at once), x86 (later, in order), arm64 (later, those of different bytes in any order)")
 	f.StringVar(&c.preempt, "preempt", "auto", "whether the kernel switches to another task in the middle of a program: yes, no, or auto: from Linux 6.13 (CONFIG_PREEMPT_LAZY)")
@@ -88,6 +90,8 @@ func (c *raceCommand) race(path string) error {
 		return usagef("--memory %q: want sc, x86 or arm64", c.memory)
 	case c.time <= 0:
 		return usagef("--time %v: want a duration such as 10s", c.time)
+	case c.orders < 0:
+		return usagef("--orders %d: want a number of orders", c.orders)
 	case c.random < 0:
 		return usagef("--random %d: want a number of orders", c.random)
 	}
@@ -134,7 +138,7 @@ func (c *raceCommand) race(path string) error {
 	}
 	defer m.Close()
 	doc := &report.RaceDocument{
-		Schema: report.Schema, Kind: "race", Object: obj.Name, Target: report.NewTarget(target, source.Path), Complete: true, Preemptions: c.preemptions,
+		Schema: report.Schema, Kind: "race", Object: obj.Name, Target: report.NewTarget(target, source.Path), Complete: true, Preemptions: c.preemptions, Most: c.orders,
 		Races: []report.Race{}, Findings: []report.RaceFinding{}, Left: left(m, linked),
 	}
 	began := time.Now()
@@ -142,6 +146,7 @@ func (c *raceCommand) race(path string) error {
 	if err != nil {
 		return err
 	}
+	doc.Unsearched = prepared.Left
 	if err := c.meet(ctx, m, doc, memory, prepared, began); err != nil {
 		return err
 	}
@@ -173,29 +178,44 @@ func (c *raceCommand) prepare(ctx context.Context, m *machine.Machine, linked *l
 	defer other.Close()
 	race.Warm(m)
 	race.Warm(other)
-	p, err := race.Prepare(ctx, other, time.Now().Add(c.time/4))
+	var until time.Time
+	if c.clocked() {
+		until = time.Now().Add(c.time / 2)
+	}
+	p, err := race.Prepare(ctx, other, c.progs, until)
 	if err != nil {
 		return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
 	return p, nil
 }
 
+// clocked reports whether the time ends the search.
+func (c *raceCommand) clocked() bool { return c.orders == 0 || c.timed }
+
 // leastShare is what a race gets of the time at least: in less none is begun.
 const leastShare = 200 * time.Millisecond
 
-// meet runs all races of an object. Each gets an equal share of the time that is left; if that is too little for all, those that come first get enough.
+// leastOrders is the same for orders.
+const leastOrders = 64
+
+// meet runs all races of an object. Each gets an equal share of the orders or the time that is left; if that is too little for all, those that come first get enough.
 func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, memory race.Memory, prepared *race.Prepared, began time.Time) error {
 	meetings := race.Meetings(m, c.progs, c.kernel(m))
 	end := began.Add(c.time)
 	for i, meeting := range meetings {
-		if !time.Now().Before(end) {
+		if c.clocked() && !time.Now().Before(end) || c.orders > 0 && doc.Orders >= c.orders {
 			doc.Skipped, doc.Complete = len(meetings)-i, false
 			break
 		}
 		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random, Memory: memory, Prepared: prepared, Ignore: m.Ignored()}
-		left := time.Until(end)
-		cfg.Until = time.Now().Add(max(left/time.Duration(len(meetings)-i), min(left, leastShare)))
-		if c.timed {
+		if c.clocked() {
+			left := time.Until(end)
+			cfg.Until = time.Now().Add(max(left/time.Duration(len(meetings)-i), min(left, leastShare)))
+		}
+		if c.orders > 0 {
+			left := c.orders - doc.Orders
+			cfg.Most = max(left/(len(meetings)-i), min(left, leastOrders))
+		} else if c.timed {
 			cfg.Random = math.MaxInt
 		}
 		r, err := race.Explore(ctx, m, meeting, cfg)

@@ -83,6 +83,9 @@ func (c *raceCommand) scenarioOf(object string, f *report.RaceFinding) (string, 
 	b.WriteString("  actors:\n")
 	for _, a := range f.Actors {
 		visible.Fprintf(&b, "  - {prog: %s, ", quoted(a.Program))
+		if a.Callback != "" {
+			visible.Fprintf(&b, "callback: %s, ", quoted(a.Function))
+		}
 		if a.Over != "" {
 			visible.Fprintf(&b, "over: %s, enters: %s}\n", quoted(a.Over), a.Enters)
 			continue

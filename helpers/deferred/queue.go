@@ -9,6 +9,7 @@ package deferred
 import (
 	"cmp"
 	stdmaps "maps"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/helpers/guest"
 	"github.com/bpfrun/bpfrun/maps"
@@ -16,17 +17,30 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
+// Kind is what calls back.
+type Kind uint8
+
+// What calls back.
+const (
+	Timer    Kind = iota
+	Work          // a work queue's worker
+	TaskWork      // a task that returns to user space
+)
+
+// String is the kind in words: "timer".
+func (k Kind) String() string { return [...]string{"timer", "work", "task work"}[k] }
+
 // Item is a timer or work item in a map value.
 type Item struct {
+	Kind     Kind
 	Clock    uint64 // CLOCK_MONOTONIC and others
 	Callback uint64 // address of the function, 0 if not set
 	Armed    bool
 
-	m    uint64 // handle of the map
-	at   uint64 // when it fires, in nanoseconds of the monotonic clock
-	seq  uint64 // order among those that fire at the same time
-	cpu  int
-	work bool
+	m   uint64 // handle of the map
+	at  uint64 // when it fires, in nanoseconds of the monotonic clock
+	seq uint64 // order among those that fire at the same time
+	cpu int
 }
 
 // Callback is a call by the kernel itself, of a timer or work item that is due. Start the callback's code with
@@ -35,8 +49,9 @@ type Callback struct {
 	Entry uint64 // address of the function
 	Args  [5]uint64
 	CPU   int
-	What  string // "timer" or "work"
-	addr  uint64
+	Kind  Kind
+	Addr  uint64 // of the field
+	At    uint64 // when it is due, in nanoseconds of the monotonic clock
 	key   uint64
 }
 
@@ -45,8 +60,8 @@ type Queue struct {
 	guest  *guest.Memory                      `snapshot:"fixed"`
 	mapAt  func(addr uint64) (maps.Map, bool) `snapshot:"fixed"`
 	items  map[uint64]Item
-	armed  uint64 // number armed
-	firing uint64 // the timer whose callback is running
+	armed  uint64   // number armed
+	firing []uint64 // those whose callbacks are running: several only where runs are interleaved
 }
 
 // New returns an empty queue; mapAt finds maps by their handle.
@@ -61,18 +76,44 @@ func (q *Queue) Item(addr uint64) (i Item, ok bool) {
 }
 
 // Firing reports whether the callback of the item at addr is running.
-func (q *Queue) Firing(addr uint64) bool { return q.firing == addr }
+func (q *Queue) Firing(addr uint64) bool { return slices.Contains(q.firing, addr) }
+
+// Running lists the fields of the items whose callbacks are running. The slice is valid until the next change.
+func (q *Queue) Running() []uint64 { return q.firing }
+
+// Items lists the fields of all items, in the order of their addresses.
+func (q *Queue) Items() []uint64 {
+	if len(q.items) == 0 {
+		return nil
+	}
+	return slices.Sorted(stdmaps.Keys(q.items))
+}
+
+// Pending lists the fields of the armed items, the one that is due first first.
+func (q *Queue) Pending() []uint64 {
+	var out []uint64
+	for addr, i := range q.items {
+		if i.Armed {
+			out = append(out, addr)
+		}
+	}
+	slices.SortFunc(out, func(a, b uint64) int { return q.items[a].before(q.items[b]) })
+	return out
+}
+
+// before compares items by when they fire.
+func (i Item) before(j Item) int { return cmp.Or(cmp.Compare(i.at, j.at), cmp.Compare(i.seq, j.seq)) }
 
 // Init initialises a timer or work item in a field of a value of the map with that handle (__bpf_async_init): -EBUSY if
 // it is already initialised.
-func (q *Queue) Init(addr, mapAddr, clock uint64, work bool) (uapi.Errno, *vm.Action) {
+func (q *Queue) Init(addr, mapAddr, clock uint64, kind Kind) (uapi.Errno, *vm.Action) {
 	if _, f := q.guest.ReadU64(addr); f != nil {
 		return 0, f
 	}
 	if _, ok := q.items[addr]; ok {
 		return uapi.EBUSY, nil
 	}
-	return 0, q.set(addr, Item{m: mapAddr, Clock: clock, work: work})
+	return 0, q.set(addr, Item{m: mapAddr, Clock: clock, Kind: kind})
 }
 
 // set stores the state of an item. As long as there is one, the guest sees a pointer in the field.
@@ -139,7 +180,7 @@ func (q *Queue) next() uint64 {
 	var best uint64
 	var first Item
 	for addr, i := range q.items {
-		if i.Armed && (best == 0 || cmp.Or(cmp.Compare(i.at, first.at), cmp.Compare(i.seq, first.seq)) < 0) {
+		if i.Armed && (best == 0 || i.before(first) < 0) {
 			best, first = addr, i
 		}
 	}
@@ -152,7 +193,15 @@ func (q *Queue) Take(now uint64) (c Callback, ok bool) {
 	if addr == 0 || q.items[addr].at > now {
 		return Callback{}, false
 	}
+	return q.TakeAt(addr)
+}
+
+// TakeAt takes the item at a field, whenever it is due, and disarms it; ok is false if none is armed there.
+func (q *Queue) TakeAt(addr uint64) (c Callback, ok bool) {
 	i := q.items[addr]
+	if !i.Armed {
+		return Callback{}, false
+	}
 	i.Armed = false
 	q.items[addr] = i
 	m, found := q.mapAt(i.m)
@@ -160,10 +209,7 @@ func (q *Queue) Take(now uint64) (c Callback, ok bool) {
 		return Callback{}, false
 	}
 	value := q.guest.Element(addr)
-	c = Callback{Entry: i.Callback, CPU: i.cpu, What: "timer", addr: addr}
-	if i.work {
-		c.What = "work"
-	}
+	c = Callback{Entry: i.Callback, CPU: i.cpu, Kind: i.Kind, Addr: addr, At: i.at}
 	key := q.guest.Scratch(max(uint64(m.Spec().KeySize), 4), "key of "+m.Spec().Name)
 	if key == nil {
 		return Callback{}, false
@@ -175,23 +221,23 @@ func (q *Queue) Take(now uint64) (c Callback, ok bool) {
 		}
 	}
 	c.Args = [5]uint64{m.Addr(), c.key, value}
-	q.firing = addr
+	q.firing = append(slices.Clip(q.firing), addr)
 	return c, true
 }
 
-// End ends what Take began. Call it after the callback has run, whatever its result.
+// End ends what Take or TakeAt began. Call it after the callback has run, whatever its result.
 func (q *Queue) End(c Callback) {
 	q.guest.EndScratch(c.key)
-	q.firing = 0
+	q.firing = slices.DeleteFunc(slices.Clone(q.firing), func(addr uint64) bool { return addr == c.Addr })
 }
 
 // Snapshot records the queue. Fields in map values are part of the memory's snapshot.
 func (q *Queue) Snapshot() (restore func()) {
-	items, armed, firing := stdmaps.Clone(q.items), q.armed, q.firing
+	items, armed, firing := stdmaps.Clone(q.items), q.armed, slices.Clone(q.firing)
 	return func() {
 		if len(q.items)+len(items) > 0 {
 			q.items = stdmaps.Clone(items)
 		}
-		q.armed, q.firing = armed, firing
+		q.armed, q.firing = armed, slices.Clone(firing)
 	}
 }

@@ -18,7 +18,7 @@ func TestRestoreBringsBackEveryField(t *testing.T) {
 	snaptest.Check(t, &q, map[string]snaptest.Field{
 		"items":  snaptest.Map(&q.items, func(n int) uint64 { return uint64(n) }, Item{at: 1}),
 		"armed":  snaptest.Number(&q.armed),
-		"firing": snaptest.Number(&q.firing),
+		"firing": snaptest.Slice(&q.firing, func(n int) uint64 { return uint64(n) }),
 	}, q.Snapshot)
 }
 
@@ -34,10 +34,11 @@ func TestOrderOfItems(t *testing.T) {
 	q := New(&g, env.ByAddr)
 	_, ok := q.Next()
 	require.False(t, ok)
+	kind := func(work bool) Kind { return map[bool]Kind{true: Work}[work] }
 	var at [3]uint64
 	for i, due := range []uint64{300, 100, 100} {
 		at[i], _ = array.Lookup(0, []byte{byte(i), 0, 0, 0})
-		errno, f := q.Init(at[i], array.Addr(), uapi.ClockMonotonic, i == 0)
+		errno, f := q.Init(at[i], array.Addr(), uapi.ClockMonotonic, kind(i == 0))
 		require.Zero(t, errno)
 		require.Nil(t, f)
 		require.Nil(t, q.Arm(at[i], due, 0))
@@ -51,7 +52,7 @@ func TestOrderOfItems(t *testing.T) {
 		c, ok := q.Take(300)
 		require.True(t, ok)
 		assert.Equal(t, [3]uint64{array.Addr(), c.key, at[i]}, [3]uint64(c.Args[:3]))
-		assert.Equal(t, map[bool]string{true: "work", false: "timer"}[i == 0], c.What)
+		assert.Equal(t, kind(i == 0), c.Kind)
 		assert.True(t, q.Firing(at[i]))
 		q.End(c)
 		assert.False(t, q.Firing(at[i]))

@@ -22,6 +22,8 @@ type Explorer struct {
 	Interrupts uint32
 	// Buffers are the actors, one bit each, that only make visible what others did. Whether one goes next is no preemption.
 	Buffers uint32
+	// Triggered are the actors, one bit each, that others make ready and keep from beginning: what they would touch counts even if they never do.
+	Triggered uint32
 	// Pair is called for two accesses of different actors that conflict and that can come next in either order, with the first that conflicts of each. It may
 	// be nil.
 	Pair func(a, b int)
@@ -154,6 +156,7 @@ func (e *Explorer) follow(choose func(depth int, n node) int) (whole bool, used 
 	s.Begin()
 	e.past.reset()
 	e.trail = e.trail[:0]
+	e.triggered()
 	for a := range e.states {
 		if e.Interrupts>>a&1 == 0 {
 			e.goOn(a)
@@ -219,6 +222,17 @@ func (e *Explorer) step(actor int, touches []Touch) {
 	e.bytes.learn(actor, touches)
 	e.trail = append(e.trail, uint8(actor))
 	e.System.Step(actor)
+	e.triggered()
+}
+
+// triggered notes what actors would touch that others have made ready.
+func (e *Explorer) triggered() {
+	for rest := e.Triggered; rest != 0; rest &= rest - 1 {
+		a := bits.TrailingZeros32(rest)
+		if state, touches := e.System.Next(a); state == Ready {
+			e.bytes.learn(a, touches)
+		}
+	}
 }
 
 // choose follows the stack, and adds to it.

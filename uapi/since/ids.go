@@ -777,6 +777,8 @@ const (
 	RawTracepointGuard
 	// LSMUnguarded (Linux 6.2, bpf_prog_check_recur): LSM programs have no such guard.
 	LSMUnguarded
+	// TimersFreedLater (Linux 6.10, bpf_timer_cancel_and_free): whoever deletes an element does not wait for the callback of its timer, and a callback that cancels one which cancels its own gets -EDEADLK.
+	TimersFreedLater
 	// UprobeUnguarded (Linux 6.0, bpf_prog_run_array_uprobe): programs at uprobes have no guard, and can be preempted.
 	UprobeUnguarded
 	// TracepointPreemptible (Linux 7.0, __DECLARE_TRACE): programs at raw tracepoints can be preempted.

@@ -12,6 +12,8 @@ var contextRows = [...]Row{
 		"nor is a program at a raw tracepoint"},
 	{"LSMUnguarded", v6_2, nil, Memory, "bpf_prog_check_recur",
 		"LSM programs have no such guard"},
+	{"TimersFreedLater", v6_10, nil, Memory, "bpf_timer_cancel_and_free",
+		"whoever deletes an element does not wait for the callback of its timer, and a callback that cancels one which cancels its own gets -EDEADLK"},
 	{"UprobeUnguarded", v6_0, nil, Memory, "bpf_prog_run_array_uprobe",
 		"programs at uprobes have no guard, and can be preempted"},
 	{"TracepointPreemptible", v7_0, nil, Memory, "__DECLARE_TRACE",
