@@ -137,14 +137,21 @@ func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
 
 func (a *values) addOffset(d, p, off *reg) {
 	b := p.Bounds
-	b.Add(&off.Bounds, num.Rules{})
-	d.SMin, d.SMax, d.UMin, d.UMax, d.Var = b.SMin, b.SMax, b.UMin, b.UMax, b.Var
-	d.off = p.off
+	b.Add(&off.Bounds, a.pointerRules())
+	d.setOffset(p, &b)
 }
 
 func (a *values) subOffset(d, p, off *reg) {
 	b := p.Bounds
-	b.Sub(&off.Bounds, num.Rules{})
-	d.SMin, d.SMax, d.UMin, d.UMax, d.Var = b.SMin, b.SMax, b.UMin, b.UMax, b.Var
-	d.off = p.off
+	b.Sub(&off.Bounds, a.pointerRules())
+	d.setOffset(p, &b)
+}
+
+// pointerRules are the rules for sums with pointers: what releases learned for sums of scalars is not for them, but arcs.
+func (a *values) pointerRules() num.Rules { return num.Rules{Arcs: a.rules.Arcs} }
+
+// setOffset makes b the variable part of the offset of a pointer; pointers have no 32-bit ranges.
+func (r *reg) setOffset(p *reg, b *num.Bounds) {
+	r.Bounds, r.off = *b, p.off
+	r.Forget32()
 }
