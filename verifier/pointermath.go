@@ -12,6 +12,10 @@ import (
 // saneOffset checks that adding to a pointer cannot overflow.
 func (a *values) saneOffset(r *reg, t regType) {
 	v := int64(r.Var.Value)
+	if a.rules.Arcs && r.typ != scalar {
+		a.sanePlace(r, t)
+		return
+	}
 	switch {
 	case r.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff):
 		a.refuse(refusal.MathBetweenPointerNotAllowed, a.typeName(t), v)
@@ -23,6 +27,17 @@ func (a *values) saneOffset(r *reg, t regType) {
 		a.refuse(refusal.MathBetweenPointerRegisterUnboundedMin, a.typeName(t))
 	case r.SMin >= maxVarOff || r.SMin <= -maxVarOff:
 		a.refuse(refusal.ValueMakesPointerOutBounds, r.SMin, a.typeName(t))
+	}
+}
+
+// sanePlace is saneOffset for the offset of a pointer, from the release on that has it in one range.
+func (a *values) sanePlace(r *reg, t regType) {
+	at := r.place()
+	if v := int64(at.Var.Value); at.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff) {
+		a.refuse(refusal.PointerOffsetNotAllowed, a.typeName(t), v)
+	}
+	if at.SMin >= maxVarOff || at.SMin <= -maxVarOff {
+		a.refuse(refusal.PointerOffsetNotAllowed, a.typeName(t), at.SMin)
 	}
 }
 

@@ -9,7 +9,7 @@ func (b *Bounds) Div(c *Bounds, w32, signed bool, r Rules) { b.divide(c, w32, si
 func (b *Bounds) Mod(c *Bounds, w32, signed bool, r Rules) { b.divide(c, w32, signed, true, r) }
 
 func (b *Bounds) divide(c *Bounds, w32, signed, mod bool, r Rules) {
-	if r.Arcs && mod && b.below(c, w32, signed) {
+	if mod && b.below(c, w32, signed) {
 		return
 	}
 	if r.Arcs {
