@@ -284,26 +284,26 @@ func (a *values) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed 
 	case opXor:
 		b.Xor(c, a.rules)
 	case opDiv:
-		b.Div(c, !alu64, signed)
+		b.Div(c, !alu64, signed, a.rules)
 	case opMod:
-		b.Mod(c, !alu64, signed)
+		b.Mod(c, !alu64, signed, a.rules)
 	case opLsh:
 		if alu64 {
 			b.Lsh(c, a.rules)
 		} else {
-			b.Lsh32(c)
+			b.Lsh32(c, a.rules)
 		}
 	case opRsh:
 		if alu64 {
-			b.Rsh(c)
+			b.Rsh(c, a.rules)
 		} else {
-			b.Rsh32(c)
+			b.Rsh32(c, a.rules)
 		}
 	case opArsh:
 		if alu64 {
-			b.Arsh(c)
+			b.Arsh(c, a.rules)
 		} else {
-			b.Arsh32(c)
+			b.Arsh32(c, a.rules)
 		}
 	}
 	if !alu64 {

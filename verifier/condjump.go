@@ -202,10 +202,10 @@ func (c *conditions) refine(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 	if d.typ != scalar || s.typ != scalar {
 		return
 	}
-	num.Refine(&d.Bounds, &s.Bounds, op.Not(), w32)
+	num.Refine(&d.Bounds, &s.Bounds, op.Not(), w32, c.rules)
 	d.Sync(c.rules)
 	s.Sync(c.rules)
-	num.Refine(&od.Bounds, &os.Bounds, op, w32)
+	num.Refine(&od.Bounds, &os.Bounds, op, w32, c.rules)
 	od.Sync(c.rules)
 	os.Sync(c.rules)
 	for _, r := range []*reg{od, os, d, s} {
@@ -352,6 +352,9 @@ func markEnd(s *state, n uint8, beyond bool) {
 // (find_good_pkt_pointers).
 func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	n := int64(p.off)
+	if c.rules.Arcs {
+		*p, n = reg{value: value{typ: p.typ, Bounds: p.place()}, id: p.id}, 0
+	}
 	if c.has(since.OffsetInBounds) {
 		// The added offset counts as well: all pointers with this identity include it.
 		if p.SMin+n < 0 || p.UMax > maxPacketOff {

@@ -93,7 +93,7 @@ func (p *checkpoints) safe(o, c *reg, x exactness) bool {
 	case scalar:
 		return p.safeScalar(o, c, x)
 	case ptrMapKey, ptrMapValue, ptrMem, ptrBuf, ptrTPBuffer:
-		return sameBeforeBounds(o, c) && o.Within(&c.Bounds) && o.Var.Contains(c.Var) && p.idmap.same(o.id, c.id) && p.idmap.same(o.ref, c.ref)
+		return p.pointerWithin(o, c) && p.idmap.same(o.id, c.id) && p.idmap.same(o.ref, c.ref)
 	case ptrPacketMeta, ptrPacket:
 		if o.rng < 0 || c.rng < 0 {
 			if o.rng != c.rng {
@@ -102,13 +102,13 @@ func (p *checkpoints) safe(o, c *reg, x exactness) bool {
 		} else if o.rng > c.rng {
 			return false
 		}
-		return o.off == c.off && p.idmap.same(o.id, c.id) && o.Within(&c.Bounds) && o.Var.Contains(c.Var)
+		return p.idmap.same(o.id, c.id) && p.offsetWithin(o, c)
 	case ptrStack:
 		return p.exactRegs(o, c) && o.frame == c.frame
 	case ptrArena:
 		return true
 	case ptrInsn:
-		return sameBeforeBounds(o, c) && o.Within(&c.Bounds) && o.Var.Contains(c.Var)
+		return p.pointerWithin(o, c)
 	}
 	return p.exactRegs(o, c)
 }
@@ -135,6 +135,28 @@ func (p *checkpoints) safeScalar(o, c *reg, x exactness) bool {
 		return false
 	}
 	return o.Within(&c.Bounds) && o.Var.Contains(c.Var)
+}
+
+// pointerWithin reports whether a pointer is like an old one, with an offset that the old one may have too.
+func (p *checkpoints) pointerWithin(o, c *reg) bool {
+	v := o.value
+	if p.rules.Arcs {
+		v.off = c.off // part of the offset
+	}
+	v.Bounds = c.Bounds
+	return v == c.value && p.offsetWithin(o, c)
+}
+
+// offsetWithin compares offsets of pointers.
+func (p *checkpoints) offsetWithin(o, c *reg) bool {
+	if o.off == c.off {
+		return o.Within(&c.Bounds) && o.Var.Contains(c.Var)
+	}
+	if !p.rules.Arcs {
+		return false
+	}
+	x, y := o.place(), c.place()
+	return x.Within(&y) && x.Var.Contains(y.Var)
 }
 
 // sameBeforeBounds compares everything in a value except its bounds.

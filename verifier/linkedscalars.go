@@ -88,6 +88,7 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 		if r.typ != scalar || r == known || r.id&^addConst != known.id&^addConst {
 			continue
 		}
+		c.touchLinked(l)
 		if r.id&addConst == 0 && known.id&addConst == 0 || r.off == known.off && (!c.r.linkedNeg || r.id&addConst == known.id&addConst) {
 			r.copyFrom(known)
 			continue
@@ -107,5 +108,14 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 		if c.has(since.LinkedDeduced) {
 			r.Sync(c.rules)
 		}
+	}
+}
+
+// touchLinked logs a register or slot that was narrowed with another one, even if nothing reads it any more.
+func (c *conditions) touchLinked(l linkedReg) {
+	if l.isReg {
+		c.log.touch(int(l.index))
+	} else {
+		c.log.touchSlot(int(l.frame), int(l.index))
 	}
 }

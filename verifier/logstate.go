@@ -170,7 +170,10 @@ func regParts(e *position, r *reg) []string {
 		}
 		add("ks=%d,vs=%d", m.KeySize, m.ValueSize)
 	}
-	if r.typ != scalar && r.off != 0 {
+	if r.typ != scalar && r.off != 0 && e.rules.Arcs {
+		r = &reg{value: value{typ: r.typ, rng: r.rng, mem: r.mem, dtype: r.dtype, Bounds: r.place()}}
+		r.Sync(e.rules)
+	} else if r.typ != scalar && r.off != 0 {
 		add("off=%s", signedText(int64(r.off)))
 	}
 	if r.typ.isPacket() {

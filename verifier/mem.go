@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/verifier/num"
 	"github.com/bpfrun/bpfrun/verifier/refusal"
 )
 
@@ -86,7 +87,7 @@ func inRegion(off int64, size int, limit uint32, zeroOK bool) bool {
 // checkRegion checks that an access, at any offset the register may have, lies within an object
 // (check_mem_region_access).
 func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
-	r := a.reg(n)
+	r := a.offsets(a.reg(n), &off)
 	sum := r.SMin + int64(off)
 	if r.SMin < 0 && (r.SMin == math.MinInt64 || sum != int64(int32(sum)) || sum < 0) {
 		a.refuse(refusal.MinValueNegativeEitherUseUnsigned, n)
@@ -102,6 +103,16 @@ func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
 		a.regionError(n, hi, size, limit)
 		a.refuse(refusal.MaxValueOutsideAllowedMemoryRange, n)
 	}
+}
+
+// offsets returns the range of a pointer's variable offset. Where that is an arc, it has the constant part in it, which is
+// taken from off then.
+func (a *memory) offsets(r *reg, off *int) num.Bounds {
+	if !a.rules.Arcs || r.off == 0 {
+		return r.Bounds
+	}
+	*off -= int(r.off)
+	return r.place()
 }
 
 // checkOffset checks that a pointer has no offset (check_ptr_off_reg).
@@ -146,10 +157,12 @@ func (a *memory) checkMapAccess(n, off, size int, zeroOK bool, src accessSource)
 		limit = m.MaxEntries * 8
 	}
 	a.checkRegion(n, off, size, limit, zeroOK)
+	rest := off
+	b := a.offsets(r, &rest)
 	for i := range m.rec.fields {
 		f := &m.rec.fields[i]
 		p := int64(f.off)
-		if r.SMin+int64(off) >= p+int64(f.size) || p >= int64(r.UMax)+int64(off)+int64(size) {
+		if b.SMin+int64(rest) >= p+int64(f.size) || p >= int64(b.UMax)+int64(rest)+int64(size) {
 			continue
 		}
 		switch f.kind {

@@ -12,6 +12,10 @@ import (
 // saneOffset checks that adding to a pointer cannot overflow.
 func (a *values) saneOffset(r *reg, t regType) {
 	v := int64(r.Var.Value)
+	if a.rules.Arcs && r.typ != scalar {
+		a.sanePlace(r, t)
+		return
+	}
 	switch {
 	case r.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff):
 		a.refuse(refusal.MathBetweenPointerNotAllowed, a.typeName(t), v)
@@ -23,6 +27,17 @@ func (a *values) saneOffset(r *reg, t regType) {
 		a.refuse(refusal.MathBetweenPointerRegisterUnboundedMin, a.typeName(t))
 	case r.SMin >= maxVarOff || r.SMin <= -maxVarOff:
 		a.refuse(refusal.ValueMakesPointerOutBounds, r.SMin, a.typeName(t))
+	}
+}
+
+// sanePlace is saneOffset for the offset of a pointer, from the release on that has it in one range.
+func (a *values) sanePlace(r *reg, t regType) {
+	at := r.place()
+	if v := int64(at.Var.Value); at.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff) {
+		a.refuse(refusal.PointerOffsetNotAllowed, a.typeName(t), v)
+	}
+	if at.SMin >= maxVarOff || at.SMin <= -maxVarOff {
+		a.refuse(refusal.PointerOffsetNotAllowed, a.typeName(t), at.SMin)
 	}
 }
 
@@ -137,14 +152,21 @@ func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
 
 func (a *values) addOffset(d, p, off *reg) {
 	b := p.Bounds
-	b.Add(&off.Bounds, num.Rules{})
-	d.SMin, d.SMax, d.UMin, d.UMax, d.Var = b.SMin, b.SMax, b.UMin, b.UMax, b.Var
-	d.off = p.off
+	b.Add(&off.Bounds, a.pointerRules())
+	d.setOffset(p, &b)
 }
 
 func (a *values) subOffset(d, p, off *reg) {
 	b := p.Bounds
-	b.Sub(&off.Bounds, num.Rules{})
-	d.SMin, d.SMax, d.UMin, d.UMax, d.Var = b.SMin, b.SMax, b.UMin, b.UMax, b.Var
-	d.off = p.off
+	b.Sub(&off.Bounds, a.pointerRules())
+	d.setOffset(p, &b)
+}
+
+// pointerRules are the rules for sums with pointers: what releases learned for sums of scalars is not for them, but arcs.
+func (a *values) pointerRules() num.Rules { return num.Rules{Arcs: a.rules.Arcs} }
+
+// setOffset makes b the variable part of the offset of a pointer; pointers have no 32-bit ranges.
+func (r *reg) setOffset(p *reg, b *num.Bounds) {
+	r.Bounds, r.off = *b, p.off
+	r.Forget32()
 }

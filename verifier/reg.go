@@ -118,6 +118,14 @@ func (r *reg) unbounded() bool {
 		r.SMin32 == math.MinInt32 && r.SMax32 == math.MaxInt32 && r.UMin32 == 0 && r.UMax32 == math.MaxUint32
 }
 
+// place is the range of a pointer's whole offset, its constant part included. Only arcs can be moved without losing
+// anything; other releases with separate parts add the constant to the ends.
+func (r *reg) place() num.Bounds {
+	b := r.Bounds
+	b.Move(int64(r.off))
+	return b
+}
+
 func (r *reg) isNull() bool  { return r.typ == scalar && r.Var.Equals(0) }
 func (r *reg) isConst() bool { return r.typ == scalar && r.Var.IsConst() }
 func (r *reg) clearID()      { r.id, r.off = 0, 0 }

@@ -64,7 +64,7 @@ func GeneratedVerdicts(_ context.Context, l *verdicts.Line, cfg VerdictConfig) e
 }
 
 func generatedMap(m verdicts.Map, types int) (int, error) {
-	a := mapAttr{typ: m.Type, key: m.Key, value: m.Value, entries: m.Entries, flags: m.Flags, name: objectName("generated")}
+	a := mapAttr{typ: m.Type, key: m.Key, value: m.Value, entries: m.Entries, flags: m.Flags, name: objectName(verdicts.MapName)}
 	if m.ValueType != 0 && types >= 0 {
 		a.btf, a.keyType, a.valueType = uint32(types), m.KeyType, m.ValueType
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
+// MapName is the name of every map of a generated program.
+const MapName = "generated"
+
 // Program is a program without an object file.
 type Program struct {
 	// Code holds the instructions in hex, little-endian. The immediate of a map reference is an index into Maps.
@@ -89,7 +92,7 @@ func (p *Program) verifierProgram(l *Line) (*verifier.Program, error) {
 	maps := make([]*verifier.Map, len(p.Maps))
 	for i, m := range p.Maps {
 		maps[i] = &verifier.Map{
-			Name: fmt.Sprintf("m%d", i), Type: uapi.MapType(m.Type), KeySize: m.Key, ValueSize: m.Value, MaxEntries: m.Entries, Flags: m.Flags,
+			Name: MapName, Type: uapi.MapType(m.Type), KeySize: m.Key, ValueSize: m.Value, MaxEntries: m.Entries, Flags: m.Flags,
 			KeyType: btf.ID(m.KeyType), ValueType: btf.ID(m.ValueType), Frozen: m.Frozen,
 		}
 		if m.ValueType != 0 {

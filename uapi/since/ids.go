@@ -37,6 +37,8 @@ const (
 	EqRange
 	// ConstLeft (Linux 6.4, is_branch_taken): a constant in the destination register decides a comparison as one in the source does.
 	ConstLeft
+	// CircularRanges (Linux 7.2, cnum64_intersect): a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided.
+	CircularRanges
 	// SameRegister (Linux 7.0, is_scalar_branch_taken): comparing a register with itself decides the branch.
 	SameRegister
 	// TwoRegisterRanges (Linux 6.8, reg_set_min_max): a comparison of two registers narrows both.

@@ -29,6 +29,8 @@ var numbersRows = [...]Row{
 		"a constant outside a value's range is not equal to it"},
 	{"ConstLeft", v6_4, nil, Memory, "is_branch_taken",
 		"a constant in the destination register decides a comparison as one in the source does"},
+	{"CircularRanges", v7_2, nil, Recorded, "cnum64_intersect",
+		"a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided"},
 	{"SameRegister", v7_0, nil, Memory, "is_scalar_branch_taken",
 		"comparing a register with itself decides the branch"},
 	{"TwoRegisterRanges", v6_8, nil, Memory, "reg_set_min_max",

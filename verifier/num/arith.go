@@ -43,6 +43,10 @@ func (b *Bounds) Add(c *Bounds, r Rules) {
 
 // AddRanges adds the ranges of c and leaves the bits unchanged.
 func (b *Bounds) AddRanges(c *Bounds, r Rules) {
+	if r.Arcs {
+		b.addArcs(c)
+		return
+	}
 	addRange(&b.SMin32, &b.SMax32, &b.UMin32, &b.UMax32, c.SMin32, c.SMax32, c.UMin32, c.UMax32, math.MinInt32, math.MaxInt32, math.MaxUint32, r.WrapBoth)
 	addRange(&b.SMin, &b.SMax, &b.UMin, &b.UMax, c.SMin, c.SMax, c.UMin, c.UMax, math.MinInt64, math.MaxInt64, math.MaxUint64, r.WrapBoth)
 }
@@ -69,6 +73,10 @@ func (b *Bounds) Sub(c *Bounds, r Rules) {
 }
 
 func (b *Bounds) subRanges(c *Bounds, r Rules) {
+	if r.Arcs {
+		b.subArcs(c)
+		return
+	}
 	subRange(&b.SMin32, &b.SMax32, &b.UMin32, &b.UMax32, c.SMin32, c.SMax32, c.UMin32, c.UMax32, math.MinInt32, math.MaxInt32, math.MaxUint32, r.WrapBoth)
 	subRange(&b.SMin, &b.SMax, &b.UMin, &b.UMax, c.SMin, c.SMax, c.UMin, c.UMax, math.MinInt64, math.MaxInt64, math.MaxUint64, r.WrapBoth)
 }
@@ -86,6 +94,9 @@ func (b *Bounds) Mul(c *Bounds, r Rules) {
 	b.Var = b.Var.Mul(c.Var, r.Mul)
 	if r.MulSigned {
 		b.mulSigned(c)
+		if r.Arcs {
+			b.settle()
+		}
 		return
 	}
 	b.mulPositive32(c)

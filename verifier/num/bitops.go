@@ -5,24 +5,44 @@ import "math"
 // And, Or and Xor combine the bits first; ranges follow from the bits and from whether the operation can only decrease
 // or increase values (scalar_min_max_and and others).
 
+// limits computes the unsigned range of a result from that of its bits and from those of both operands.
+type limits func(lo, hi, a, c, amax, cmax uint64) (uint64, uint64)
+
+func andLimits(lo, _, _, _, amax, cmax uint64) (uint64, uint64) { return lo, min(amax, cmax) }
+func orLimits(_, hi, a, c, _, _ uint64) (uint64, uint64)        { return max(a, c), hi }
+func xorLimits(lo, hi, _, _, _, _ uint64) (uint64, uint64)      { return lo, hi }
+
 // And replaces b with the bitwise AND of b and c.
 func (b *Bounds) And(c *Bounds, r Rules) {
-	b.bitop(c, r, b.Var.And(c.Var), func(lo, hi uint64, a, c uint64, amax, cmax uint64) (uint64, uint64) { return lo, min(amax, cmax) })
+	if r.Arcs {
+		b.bitopArcs(c, b.Var.And(c.Var), andLimits)
+		b.fromBitsArcs()
+		return
+	}
+	b.bitop(c, r, b.Var.And(c.Var), andLimits)
 }
 
 // Or replaces b with the bitwise OR of b and c.
 func (b *Bounds) Or(c *Bounds, r Rules) {
-	b.bitop(c, r, b.Var.Or(c.Var), func(lo, hi uint64, a, c uint64, amax, cmax uint64) (uint64, uint64) { return max(a, c), hi })
+	if r.Arcs {
+		b.bitopArcs(c, b.Var.Or(c.Var), orLimits)
+		b.fromBitsArcs()
+		return
+	}
+	b.bitop(c, r, b.Var.Or(c.Var), orLimits)
 }
 
 // Xor replaces b with the bitwise exclusive OR of b and c.
 func (b *Bounds) Xor(c *Bounds, r Rules) {
-	b.bitop(c, r, b.Var.Xor(c.Var), func(lo, hi uint64, a, c uint64, amax, cmax uint64) (uint64, uint64) { return lo, hi })
+	if r.Arcs {
+		b.bitopArcs(c, b.Var.Xor(c.Var), xorLimits)
+		return
+	}
+	b.bitop(c, r, b.Var.Xor(c.Var), xorLimits)
 }
 
-// bitop sets the bits to t. lim computes the unsigned range from the range that the bits allow and from the ranges of
-// both operands.
-func (b *Bounds) bitop(c *Bounds, r Rules, t Tnum, lim func(lo, hi, a, c, amax, cmax uint64) (uint64, uint64)) {
+// bitop sets the bits to t, and the ranges by lim.
+func (b *Bounds) bitop(c *Bounds, r Rules, t Tnum, lim limits) {
 	b.Var = t
 	t32 := t.Sub32()
 	signed32, signed := true, true
@@ -64,7 +84,11 @@ func (b *Bounds) lshRange32(lo, hi uint64) {
 }
 
 // Lsh32 shifts the low half left by c, a constant below 32.
-func (b *Bounds) Lsh32(c *Bounds) {
+func (b *Bounds) Lsh32(c *Bounds, r Rules) {
+	if r.Arcs {
+		b.lsh32Arcs(uint64(c.UMin32))
+		return
+	}
 	low := b.Var.Sub32()
 	b.lshRange32(uint64(c.UMin32), uint64(c.UMax32))
 	b.Var = low.Lsh(uint8(c.UMin32)).Sub32()
@@ -74,6 +98,10 @@ func (b *Bounds) Lsh32(c *Bounds) {
 
 // Lsh shifts left by c, a constant below 64.
 func (b *Bounds) Lsh(c *Bounds, r Rules) {
+	if r.Arcs {
+		b.lshArcs(c.UMin)
+		return
+	}
 	lo, hi := c.UMin, c.UMax
 	if lo == 32 && hi == 32 && (r.Lsh32 || b.SMax32 >= 0) {
 		b.SMax = int64(b.SMax32) << 32
@@ -97,7 +125,11 @@ func (b *Bounds) Lsh(c *Bounds, r Rules) {
 }
 
 // Rsh32 shifts the low half right by c, zero-extending.
-func (b *Bounds) Rsh32(c *Bounds) {
+func (b *Bounds) Rsh32(c *Bounds, r Rules) {
+	if r.Arcs {
+		b.rsh32Arcs(uint64(c.UMin32))
+		return
+	}
 	low := b.Var.Sub32()
 	b.SMin32, b.SMax32 = math.MinInt32, math.MaxInt32
 	b.Var = low.Rsh(uint8(c.UMin32))
@@ -108,7 +140,11 @@ func (b *Bounds) Rsh32(c *Bounds) {
 }
 
 // Rsh shifts right by c, zero-extending.
-func (b *Bounds) Rsh(c *Bounds) {
+func (b *Bounds) Rsh(c *Bounds, r Rules) {
+	if r.Arcs {
+		b.rshArcs(c.UMin)
+		return
+	}
 	b.SMin, b.SMax = math.MinInt64, math.MaxInt64
 	b.Var = b.Var.Rsh(uint8(c.UMin))
 	b.UMin >>= c.UMax
@@ -118,7 +154,11 @@ func (b *Bounds) Rsh(c *Bounds) {
 }
 
 // Arsh32 shifts the low half right by c, sign-extending.
-func (b *Bounds) Arsh32(c *Bounds) {
+func (b *Bounds) Arsh32(c *Bounds, r Rules) {
+	if r.Arcs {
+		b.arsh32Arcs(uint64(c.UMin32))
+		return
+	}
 	n := c.UMin32
 	b.SMin32 >>= n
 	b.SMax32 >>= n
@@ -129,7 +169,11 @@ func (b *Bounds) Arsh32(c *Bounds) {
 }
 
 // Arsh shifts right by c, sign-extending.
-func (b *Bounds) Arsh(c *Bounds) {
+func (b *Bounds) Arsh(c *Bounds, r Rules) {
+	if r.Arcs {
+		b.arshArcs(c.UMin)
+		return
+	}
 	n := c.UMin
 	b.SMin >>= n
 	b.SMax >>= n

@@ -11,14 +11,27 @@ type Bounds struct {
 	SMax32     int32
 	UMin32     uint32
 	UMax32     uint32
+
+	// Releases with circular ranges: the ranges if the views do not say everything about them, else 0.
+	wide   arc[uint64]
+	narrow arc[uint32]
 }
 
 // Unbounded allows any number.
-var Unbounded = Bounds{Unknown, math.MinInt64, math.MaxInt64, 0, math.MaxUint64, math.MinInt32, math.MaxInt32, 0, math.MaxUint32}
+var Unbounded = unbounded()
+
+func unbounded() (b Bounds) {
+	b.Var = Unknown
+	b.Forget()
+	return b
+}
 
 // Exactly returns the Bounds of one number.
 func Exactly(v uint64) Bounds {
-	return Bounds{Const(v), int64(v), int64(v), v, v, int32(v), int32(v), uint32(v), uint32(v)}
+	return Bounds{
+		Var: Const(v), SMin: int64(v), SMax: int64(v), UMin: v, UMax: v,
+		SMin32: int32(v), SMax32: int32(v), UMin32: uint32(v), UMax32: uint32(v),
+	}
 }
 
 // Set sets b to one number.
@@ -28,6 +41,7 @@ func (b *Bounds) Set(v uint64) { *b = Exactly(v) }
 func (b *Bounds) Set32(v uint32) {
 	b.Var = b.Var.Const32(v)
 	b.SMin32, b.SMax32, b.UMin32, b.UMax32 = int32(v), int32(v), v, v
+	b.narrow = arc[uint32]{}
 }
 
 // Forget drops the ranges and keeps the bits.
@@ -36,11 +50,13 @@ func (b *Bounds) Forget() { b.Forget64(); b.Forget32() }
 // Forget64 drops the 64-bit ranges.
 func (b *Bounds) Forget64() {
 	b.SMin, b.SMax, b.UMin, b.UMax = math.MinInt64, math.MaxInt64, 0, math.MaxUint64
+	b.wide = arc[uint64]{}
 }
 
 // Forget32 drops the 32-bit ranges.
 func (b *Bounds) Forget32() {
 	b.SMin32, b.SMax32, b.UMin32, b.UMax32 = math.MinInt32, math.MaxInt32, 0, math.MaxUint32
+	b.narrow = arc[uint32]{}
 }
 
 // fromBits32 narrows the 32-bit ranges by the known bits.
@@ -72,6 +88,10 @@ func (b *Bounds) toBits() {
 
 // Sync derives each view from the others, as far as the release does (reg_bounds_sync).
 func (b *Bounds) Sync(r Rules) {
+	if r.Arcs {
+		b.syncArcs()
+		return
+	}
 	b.fromBits()
 	if r.Deduce == DeduceSign {
 		b.deduceSign()
@@ -89,7 +109,7 @@ func (b *Bounds) Sync(r Rules) {
 // Broken names a contradiction, or returns "" if there is none (reg_bounds_sanity_check).
 func (b *Bounds) Broken() string {
 	switch {
-	case b.UMin > b.UMax || b.SMin > b.SMax || b.UMin32 > b.UMax32 || b.SMin32 > b.SMax32:
+	case b.nothing(), b.UMin > b.UMax || b.SMin > b.SMax || b.UMin32 > b.UMax32 || b.SMin32 > b.SMax32:
 		return "range bounds violation"
 	case b.Var.IsConst() && (b.UMin != b.Var.Value || b.UMax != b.Var.Value || b.SMin != int64(b.Var.Value) || b.SMax != int64(b.Var.Value)):
 		return "const tnum out of sync with range bounds"
@@ -102,6 +122,9 @@ func (b *Bounds) Broken() string {
 
 // Within reports whether all ranges of c lie within those of b.
 func (b *Bounds) Within(c *Bounds) bool {
+	if b.wide != (arc[uint64]{}) || c.wide != (arc[uint64]{}) || b.narrow != (arc[uint32]{}) || c.narrow != (arc[uint32]{}) {
+		return b.arc64().holds(c.arc64()) && b.arc32().holds(c.arc32())
+	}
 	return b.UMin <= c.UMin && b.UMax >= c.UMax && b.SMin <= c.SMin && b.SMax >= c.SMax &&
 		b.UMin32 <= c.UMin32 && b.UMax32 >= c.UMax32 && b.SMin32 <= c.SMin32 && b.SMax32 >= c.SMax32
 }
@@ -109,6 +132,7 @@ func (b *Bounds) Within(c *Bounds) bool {
 // Zext zeroes the high half and sets the 64-bit ranges to those of the low half.
 func (b *Bounds) Zext() {
 	b.Var = b.Var.Sub32()
+	b.wide = arc[uint64]{}
 	b.UMin, b.UMax = uint64(b.UMin32), uint64(b.UMax32)
 	if b.SMin32 >= 0 && b.SMax32 >= 0 {
 		b.SMin, b.SMax = int64(b.SMin32), int64(b.SMax32)
@@ -123,6 +147,9 @@ func (b *Bounds) Width() int { return bitLen(b.UMax) }
 // Holds reports whether v is a possible value.
 func (b *Bounds) Holds(v uint64) bool {
 	s, u32 := int64(v), uint32(v)
+	if b.wide != (arc[uint64]{}) && !b.wide.has(v) || b.narrow != (arc[uint32]{}) && !b.narrow.has(u32) {
+		return false
+	}
 	return b.Var.Contains(Const(v)) && b.SMin <= s && s <= b.SMax && b.UMin <= v && v <= b.UMax &&
 		b.SMin32 <= int32(u32) && int32(u32) <= b.SMax32 && b.UMin32 <= u32 && u32 <= b.UMax32
 }

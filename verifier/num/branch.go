@@ -118,6 +118,14 @@ func disjoint(a, b view) bool {
 
 // Taken reports whether b and c compare as op requires: Maybe, Never or Sure (is_scalar_branch_taken).
 func Taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
+	decided := taken(b, c, op, w32, r)
+	if decided == Maybe && r.Arcs && (op != Set || b.IsConst(w32) || c.IsConst(w32)) {
+		return deadSide(b, c, op, w32, r)
+	}
+	return decided
+}
+
+func taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 	x, y := b.view(w32), c.view(w32)
 	if r.Deduce == DeduceSign && !y.t.IsConst() {
 		// Older releases compare with constants only, and before 6.4 only with constants on the right.
@@ -199,7 +207,7 @@ func decide(sure, never bool) int {
 }
 
 // Refine narrows b and c given that they compare as op requires (regs_refine_cond_op). Call Sync afterwards.
-func Refine(b, c *Bounds, op Cond, w32 bool) {
+func Refine(b, c *Bounds, op Cond, w32 bool, r Rules) {
 	switch op {
 	case Ge, Gt, SGe, SGt:
 		op = op.Flip()
@@ -209,19 +217,24 @@ func Refine(b, c *Bounds, op Cond, w32 bool) {
 			b, c = c, b
 		}
 		if c.IsConst(w32) {
-			refineConst(b, c.Const(w32), op, w32)
+			refineConst(b, c.Const(w32), op, w32, r)
 		}
 		return
 	}
-	if w32 {
+	switch {
+	case r.Arcs:
+		refineArcs(b, c, op, w32)
+	case w32:
 		refine32(b, c, op)
-	} else {
+	default:
 		refine64(b, c, op)
 	}
 }
 
-func refineConst(b *Bounds, v uint64, op Cond, w32 bool) {
+func refineConst(b *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 	switch {
+	case op == Ne && r.Arcs:
+		b.notArcs(v, w32)
 	case op == Ne && w32:
 		if b.UMin32 == uint32(v) {
 			b.UMin32++
@@ -340,9 +353,9 @@ func RefineConst(yes, no *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 		}
 	default:
 		d := c
-		Refine(yes, &d, op, w32)
+		Refine(yes, &d, op, w32, r)
 		d = c
-		Refine(no, &d, op.Not(), w32)
+		Refine(no, &d, op.Not(), w32, r)
 	}
 	for _, b := range []*Bounds{no, yes} {
 		if w32 {

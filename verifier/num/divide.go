@@ -3,12 +3,18 @@ package num
 import "math"
 
 // Div replaces b with the quotient of b and the constant c, in the low half if w32 (7.0 and later).
-func (b *Bounds) Div(c *Bounds, w32, signed bool) { b.divide(c, w32, signed, false) }
+func (b *Bounds) Div(c *Bounds, w32, signed bool, r Rules) { b.divide(c, w32, signed, false, r) }
 
 // Mod replaces b with the remainder of b and the constant c.
-func (b *Bounds) Mod(c *Bounds, w32, signed bool) { b.divide(c, w32, signed, true) }
+func (b *Bounds) Mod(c *Bounds, w32, signed bool, r Rules) { b.divide(c, w32, signed, true, r) }
 
-func (b *Bounds) divide(c *Bounds, w32, signed, mod bool) {
+func (b *Bounds) divide(c *Bounds, w32, signed, mod bool, r Rules) {
+	if mod && b.below(c, w32, signed) {
+		return
+	}
+	if r.Arcs {
+		defer b.settle()
+	}
 	if w32 {
 		lo, hi := int64(b.SMin32), int64(b.SMax32)
 		ulo, uhi := uint64(b.UMin32), uint64(b.UMax32)
@@ -71,14 +77,7 @@ func divS(lo, hi, d int64, mod bool, least int64) (int64, int64, bool) {
 		x, y := lo/d, hi/d
 		return min(x, y), max(x, y), true
 	}
-	m := d
-	if m < 0 {
-		m = -m
-	}
-	if m < 0 {
-		return 0, 0, false
-	}
-	m--
+	m := int64(uint64(abs(d)) - 1)
 	switch {
 	case lo > -d && hi < d && d > 0, lo >= -m && hi <= m:
 		return lo, hi, true
@@ -89,3 +88,18 @@ func divS(lo, hi, d int64, mod bool, least int64) (int64, int64, bool) {
 	}
 	return -m, m, true
 }
+
+// below reports whether a remainder is the dividend because that is always nearer to 0 than the divisor, or that is 0.
+func (b *Bounds) below(c *Bounds, w32, signed bool) bool {
+	x, d := b.view(w32), int64(c.Var.Value)
+	if w32 {
+		d = int64(int32(d))
+	}
+	if !signed {
+		return c.Const(w32)-1 >= x.umax // all numbers are below 0 - 1
+	}
+	m := uint64(abs(d)) - 1 // the least 64-bit number has no counterpart, and any number is at most one away from it
+	return d == 0 || x.smin >= -int64(m) && x.smax <= int64(m)
+}
+
+func abs(v int64) int64 { return max(v, -v) }

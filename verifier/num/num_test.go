@@ -14,6 +14,7 @@ var allRules = []Rules{
 	{},
 	{Mul: MulShiftAdd, Deduce: DeduceMixed, EqHalves: true, Lsh32: true},
 	{Mul: MulUnion, Deduce: DeduceMixed, EqHalves: true, EqBits: true, Lsh32: true, SplitSign: true, SplitSign32: true, WrapBoth: true, MulSigned: true, Div: true, Neg: true, Bswap: true},
+	{Mul: MulUnion, Deduce: DeduceMixed, EqHalves: true, EqBits: true, WrapBoth: true, MulSigned: true, Div: true, Neg: true, Bswap: true, Arcs: true},
 }
 
 // interesting is a number near a border.
@@ -42,13 +43,24 @@ func holding(r *rand.Rand, v uint64, rules Rules) Bounds {
 		if !holds(v, x, op, w32) {
 			op = op.Not()
 		}
-		yes, no := b, b
-		RefineConst(&yes, &no, x, op, w32, rules)
-		b = yes
+		b = refined(b, x, op, w32, rules)
 	}
 	if r.UintN(8) == 0 {
 		b = Exactly(v)
 	}
+	return b
+}
+
+// refined narrows bounds by a comparison with a constant that holds.
+func refined(b Bounds, x uint64, op Cond, w32 bool, rules Rules) Bounds {
+	if rules.Arcs {
+		c := Exactly(x)
+		Refine(&b, &c, op, w32, rules)
+		b.Sync(rules)
+		return b
+	}
+	no := b
+	RefineConst(&b, &no, x, op, w32, rules)
 	return b
 }
 
@@ -63,7 +75,7 @@ func holds(a, b uint64, op Cond, w32 bool) bool {
 }
 
 func contains(b *Bounds, v uint64) bool {
-	return v&^b.Var.Mask == b.Var.Value && int64(v) >= b.SMin && int64(v) <= b.SMax && v >= b.UMin && v <= b.UMax &&
+	return b.Holds(v) && v&^b.Var.Mask == b.Var.Value && int64(v) >= b.SMin && int64(v) <= b.SMax && v >= b.UMin && v <= b.UMax &&
 		int32(v) >= b.SMin32 && int32(v) <= b.SMax32 && uint32(v) >= b.UMin32 && uint32(v) <= b.UMax32
 }
 
@@ -126,12 +138,88 @@ func TestBranchesHoldTheirValues(t *testing.T) {
 				return
 			}
 		}
-		yes, no := a, a
-		RefineConst(&yes, &no, y, op, w32, rules)
+		way := op
 		if !is {
-			yes = no
+			way = op.Not()
 		}
+		yes := refined(a, y, way, w32, rules)
 		if !assert.True(t, contains(&yes, x), "%#x in %+v after %v %#x (%v): %+v", x, a, op, y, is, yes) {
+			return
+		}
+	}
+}
+
+// Operations with constants hold their results too: shifts, divisions, and loads of parts.
+func TestConstantsHoldTheirResults(t *testing.T) {
+	type operation struct {
+		name  string
+		op    decode.Op
+		limit uint64 // constants are below
+		do    func(a, c *Bounds, r Rules)
+	}
+	low := func(f func(a, c *Bounds, r Rules)) func(a, c *Bounds, r Rules) {
+		return func(a, c *Bounds, r Rules) {
+			f(a, c, r)
+			a.Zext()
+		}
+	}
+	all := []operation{
+		{"lsh64", decode.OpLsh64Reg, 64, (*Bounds).Lsh},
+		{"rsh64", decode.OpRsh64Reg, 64, (*Bounds).Rsh},
+		{"arsh64", decode.OpArsh64Reg, 64, (*Bounds).Arsh},
+		{"lsh32", decode.OpLsh32Reg, 32, low((*Bounds).Lsh32)},
+		{"rsh32", decode.OpRsh32Reg, 32, low((*Bounds).Rsh32)},
+		{"arsh32", decode.OpArsh32Reg, 32, low((*Bounds).Arsh32)},
+	}
+	for _, d := range []struct {
+		name        string
+		op          decode.Op
+		w32, signed bool
+		mod         bool
+	}{
+		{"div64", decode.OpDiv64Reg, false, false, false}, {"div32", decode.OpDiv32Reg, true, false, false},
+		{"sdiv64", decode.OpSDiv64Reg, false, true, false}, {"sdiv32", decode.OpSDiv32Reg, true, true, false},
+		{"mod64", decode.OpMod64Reg, false, false, true}, {"mod32", decode.OpMod32Reg, true, false, true},
+		{"smod64", decode.OpSMod64Reg, false, true, true}, {"smod32", decode.OpSMod32Reg, true, true, true},
+	} {
+		all = append(all, operation{d.name, d.op, 0, func(a, c *Bounds, r Rules) {
+			if d.mod {
+				a.Mod(c, d.w32, d.signed, r)
+			} else {
+				a.Div(c, d.w32, d.signed, r)
+			}
+			if d.w32 {
+				a.Zext()
+			}
+		}})
+	}
+	r := rand.New(rand.NewPCG(11, 12))
+	for i := range 100_000 {
+		rules := allRules[i%len(allRules)]
+		o := all[r.UintN(uint(len(all)))]
+		if o.limit == 0 && !rules.Div {
+			continue
+		}
+		x, y := interesting(r), interesting(r)
+		if o.limit != 0 {
+			y %= o.limit
+		}
+		a, c := holding(r, x, rules), Exactly(y)
+		got := a
+		o.do(&got, &c, rules)
+		got.Sync(rules)
+		if !assert.True(t, contains(&got, computed(o.op)(x, y)), "%s of %#x in %+v by %#x: %+v", o.name, x, a, y, got) {
+			return
+		}
+		size := 1 << r.UintN(3)
+		got = a
+		got.Truncate(size, rules)
+		if !assert.True(t, contains(&got, x&(1<<(8*size)-1)), "%d bytes of %#x in %+v: %+v", size, x, a, got) {
+			return
+		}
+		got = a
+		got.SignExtend(size)
+		if !assert.True(t, contains(&got, uint64(signExtend(x, size))), "%d signed bytes of %#x in %+v: %+v", size, x, a, got) {
 			return
 		}
 	}

@@ -23,6 +23,8 @@ type Rules struct {
 	EqBits, EqHalves bool
 	// ConstLeft: a constant on the left decides a comparison as one on the right does.
 	ConstLeft bool
+	// Arcs: ranges are arcs on the circle of numbers; a comparison with an outcome that leaves no number is decided.
+	Arcs bool
 	// EqRange: a constant outside a value's range is not equal to it.
 	EqRange bool
 }

@@ -16,6 +16,7 @@ func (b *Bounds) Truncate(size int, r Rules) {
 		b.UMin, b.UMax = 0, mask
 	}
 	b.SMin, b.SMax = int64(b.UMin), int64(b.UMax)
+	b.wide = arc[uint64]{}
 	if r.Deduce == DeduceSign {
 		// Releases before 6.8 derive the 32-bit ranges anew unless the value was truncated to 32 bits.
 		if size < 4 {
@@ -55,16 +56,19 @@ func (b *Bounds) SignExtend(size int) {
 		if (hi >= 0) == (lo >= 0) {
 			b.SMin, b.SMax, b.UMin, b.UMax = lo, hi, uint64(lo), uint64(hi)
 			b.SMin32, b.SMax32, b.UMin32, b.UMax32 = int32(lo), int32(hi), uint32(lo), uint32(hi)
+			b.wide, b.narrow = arc[uint64]{}, arc[uint32]{}
 			b.Var = Range(uint64(lo), uint64(hi))
 			return
 		}
 	}
 	lo, hi := int64(-1)<<(n-1), int64(1)<<(n-1)-1
-	*b = Bounds{Unknown, lo, hi, 0, math.MaxUint64, int32(lo), int32(hi), 0, math.MaxUint32}
+	*b = Unbounded
+	b.SMin, b.SMax, b.SMin32, b.SMax32 = lo, hi, int32(lo), int32(hi)
 }
 
 // SignExtend32 sign-extends the low size bytes (1 or 2) to the low half (coerce_subreg_to_size_sx).
 func (b *Bounds) SignExtend32(size int) {
+	b.narrow = arc[uint32]{}
 	if b.Var.IsConst() {
 		v := int32(signExtend(b.Var.Value, size))
 		b.Var = Const(uint64(int64(v)))
