@@ -476,7 +476,7 @@ func (f *Fuzzer) learnOther(s *side, rec *record) (fresh bool) {
 func (f *Fuzzer) keep(in *Input, fresh []edge, insns uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(in.Maps)+len(in.Globals)+len(in.Fields)+len(in.Texts) > 0 {
+	if len(in.Maps)+len(in.Globals)+len(in.Fields)+len(in.Texts)+len(in.Links) > 0 {
 		f.stateful.Store(true)
 	}
 	f.corpus = append(f.corpus, &entry{in: in, edges: fresh, insns: insns})

@@ -29,7 +29,9 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 			return err
 		}
 		var b bytes.Buffer
-		if err := scenario.Skeleton(ctx, &b, linked, filepath.Base(f.opt.ObjectPath), f.opt.Programs, f.opt.Scenario); err != nil {
+		opt := f.opt.Scenario
+		opt.NameArgs = true
+		if err := scenario.Skeleton(ctx, &b, linked, filepath.Base(f.opt.ObjectPath), f.opt.Programs, opt); err != nil {
 			return err
 		}
 		text, path = b.Bytes(), "seeds.yaml"
@@ -96,6 +98,8 @@ type runSpace struct {
 	args        []argument // numbers among the arguments
 	slow        []string   // arguments that are set only when a context is made
 	helpers     []string   // whose results are input
+	pointers    []string   // arguments that lead to kernel objects
+	user        []Buffer   // what is behind those that lead to user memory
 }
 
 // findSpace finds out what is input.
@@ -270,12 +274,16 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 	if takes.Has(progtype.TakesPacket) {
 		sp.packet = slices.Clone(c.FrameIn())
 	}
+	sp.user = userBuffers(s.fast.Machine().Kernel(), c)
 	for _, name := range c.ArgNames() {
 		v, pointer := uint64(0), false
 		if a := c.Arg(name); a != nil {
 			v, pointer = a.Value, isPointer(s.fast.Machine(), a)
 		}
 		if pointer {
+			if !slices.ContainsFunc(sp.user, func(b Buffer) bool { return b.Name == name }) {
+				sp.pointers = append(sp.pointers, name)
+			}
 			continue
 		}
 		errno := name == "ret" && progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.LSMHook

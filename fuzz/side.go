@@ -215,6 +215,14 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 			return quick{}, nil
 		}
 	}
+	if !s.linkArgs(s.fast, e, l.SetArg) {
+		return quick{}, nil
+	}
+	for i := range e.User {
+		if !l.SetArg(e.User[i].Name, e.User[i].place(m.Kernel())) {
+			return quick{}, nil
+		}
+	}
 	if e.Ctx != nil && copy(l.Context().Bytes(), e.Ctx) != len(e.Ctx) {
 		return quick{}, nil
 	}
@@ -293,6 +301,7 @@ func (s *side) state(r *scenario.Runner, in *Input) {
 			_ = o.Set(path, t.Value)
 		}
 	}
+	s.link(r, in.Links) // fields may be those of an object that a link made
 	for _, n := range in.Fields {
 		if o, path := s.field(r, n.Name); o != nil {
 			_ = o.SetUint(path, n.Value)
@@ -394,7 +403,7 @@ func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace ma
 		mi.CPU = (e.CPU - 1) % m.Kernel().CPUs()
 	}
 	mi.Overrides = overrides(mi.Overrides, e.Helpers)
-	mi.Args = s.slowArgs(mi.Args, e)
+	mi.Args = s.slowArgs(r, mi.Args, e)
 	mi.Trace = trace
 	w := &s.watch
 	w.prepare = func(c *kernel.Context) {
@@ -424,21 +433,30 @@ func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace ma
 const usualPacket = 1514
 
 // slowArgs adds the arguments that a context is made with.
-func (s *side) slowArgs(base map[string]any, e *Event) map[string]any {
-	var out map[string]any
-	for _, a := range e.Args {
-		if sp := s.f.space.runs[e.Run]; sp == nil || !slices.Contains(sp.slow, a.Name) {
-			continue
-		}
-		if out == nil {
-			if out = stdmaps.Clone(base); out == nil {
-				out = map[string]any{}
-			}
-		}
-		out[a.Name] = a.Value
-	}
-	if out == nil {
+func (s *side) slowArgs(r *scenario.Runner, base map[string]any, e *Event) map[string]any {
+	sp := s.f.space.runs[e.Run]
+	if sp == nil || len(e.Args)+len(e.Links)+len(e.User) == 0 {
 		return base
+	}
+	out := stdmaps.Clone(base)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for _, a := range e.Args {
+		if slices.Contains(sp.slow, a.Name) {
+			out[a.Name] = a.Value
+		}
+	}
+	for _, l := range e.Links {
+		switch to, ok := s.target(r, l); {
+		case ok && to == nil:
+			out[l.Name] = nil
+		case ok:
+			out[l.Name] = to
+		}
+	}
+	for i := range e.User {
+		out[e.User[i].Name] = kernel.Pointer(e.User[i].place(r.Machine().Kernel()))
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func (f *Fuzzer) writeSuite(ctx context.Context) error {
 	at := map[string]*group{}
 	for _, e := range f.covering() {
 		prog := f.first.runs[e.in.Events[len(e.in.Events)-1].Run].Prog
-		key := prog + "\x00" + string((&Input{Maps: e.in.Maps, Globals: e.in.Globals, Fields: e.in.Fields, Texts: e.in.Texts}).encode())
+		key := prog + "\x00" + string((&Input{Maps: e.in.Maps, Globals: e.in.Globals, Fields: e.in.Fields, Texts: e.in.Texts, Links: e.in.Links}).encode())
 		if len(e.in.Events) > 1 {
 			key += string(e.in.encode())
 		}

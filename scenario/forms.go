@@ -213,7 +213,7 @@ var tags = []struct{ name, doc string }{
 	{"!bprm", "a linux_binprm with default content: {path} and any field"},
 	{"!pt_regs", "a struct pt_regs set up as for a call: {args: [values], ret, ip, sp} and any field"},
 	{"!inode", "a struct inode with default content"},
-	{"!user", "user memory with a string or bytes; the value is its address"},
+	{"!user", "user memory with a string or bytes, or with an array of pointers to several, which ends with null, for a list of them ([ls, -l]); the value is its address"},
 	{"!list", "a list_head: {via: member, of: [$a, $b]}"},
 	{"!percpu", "a list of values, one for each CPU"},
 	{"!sum", "in expectations: the sum over all CPUs"},

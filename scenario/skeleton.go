@@ -31,7 +31,7 @@ func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, p
 		return err
 	}
 	defer m.Close()
-	s := &skeleton{m: m, path: path, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}, reach: opt.Reach}
+	s := &skeleton{m: m, path: path, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}, reach: opt.Reach, all: opt.NameArgs}
 	base := m.Snapshot()
 	together := base // the state after the entry and return programs run so far
 	names := slices.DeleteFunc(m.Names(), func(name string) bool { return len(progs) > 0 && !slices.Contains(progs, name) })
@@ -75,6 +75,7 @@ type skeleton struct {
 	reach bool
 	given reachedInput
 	keys  keyWords // of the last run
+	all   bool     // arguments that are not read are named too
 	// sequence holds the runs of entry and return programs, which share a machine.
 	sequence []string
 }
@@ -161,7 +162,7 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, ch
 		case a.Object == nil:
 		case slices.Contains(keys, a.Object.Addr()) || s.keys.has(a.Object.Addr()):
 			s.g.sameKey(a.Object, prog)
-		case read[a.Object]:
+		case read[a.Object] || s.all && s.unset(a.Object):
 			s.g.object(a.Object, prog)
 		}
 	}
@@ -181,6 +182,15 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, ch
 	if s.g.byObject[cur] != nil && res.Helpers["bpf_get_current_uid_gid"] > 0 {
 		s.g.note(cur, "cred", prog)
 	}
+}
+
+// unset reports whether an object has no content of its own, so that nothing is lost if a file makes it.
+func (s *skeleton) unset(o *kernel.Object) bool {
+	if o.Spec() == nil || o.Type() == 0 {
+		return false
+	}
+	size, err := o.Spec().Sizeof(o.Type())
+	return err == nil && !s.m.Kernel().AnyKnown(o.Addr(), uint64(size))
 }
 
 // keyAddresses returns the addresses among the keys of the map elements that a run changed, or that were changed for it.
