@@ -163,6 +163,42 @@ func TestFindsWhatIsBehindPointers(t *testing.T) {
 	}
 }
 
+// TestFindsMapsThatFillUp: a return that does not delete what its entry stored, if nothing else deletes it and there are as many keys as threads; and
+// limits that a run reaches. Correct programs that look like that have no finding.
+func TestFindsMapsThatFillUp(t *testing.T) {
+	object := inDir(t, "../testdata/objects/clang-14/limits.o")
+	keep := filepath.Join(filepath.Dir(object), "found")
+	r := search(t, object, fuzz.Options{Runs: 3_000, Seed: 1, Keep: keep})
+	found := map[string]finding.Kind{}
+	for _, f := range r.Findings {
+		found[f.Program] = f.Kind
+	}
+	want := map[string]finding.Kind{"around": finding.Limit, "flood": finding.Limit, "rmdir_return": finding.Full, "mkdir_return": finding.Full}
+	assert.Equal(t, want, found)
+	assert.Zero(t, r.Unconfirmed)
+	lists := failures(t, object, keep+"/full-*.yaml")
+	assert.Len(t, lists, 2)
+	for file, list := range lists {
+		require.Len(t, list, 1, file)
+		assert.Regexp(t, `want count\((calls|sent)\) == 0, got count\((calls|sent)\) is 1`, list[0])
+	}
+	for _, name := range []string{"balanced", "leakfree", "tails", "fields", "calledback"} {
+		r := search(t, "../testdata/objects/clang-14/"+name+".o", fuzz.Options{Runs: 3_000, Seed: 1})
+		assert.Empty(t, r.Findings, name)
+	}
+}
+
+// TestVariesWhatTheScenarioSays: contents of a map that programs write come from events, unless the scenario says that they are input.
+func TestVariesWhatTheScenarioSays(t *testing.T) {
+	vary, err := fuzz.Varied([]string{"maps"}, nil)
+	require.NoError(t, err)
+	for text, want := range map[string]int{"": 0, "vary: [table]\n": 1} {
+		text = "object: searched.o\n" + text + "runs:\n- {prog: later}\n"
+		r := search(t, searchedOld, fuzz.Options{Text: []byte(text), Path: "vary.yaml", Runs: 1_000, Seed: 1, Vary: vary})
+		assert.Len(t, r.Findings, want, text)
+	}
+}
+
 const (
 	searchedOld = "../testdata/objects/clang-14/searched_old.o"
 	searchedNew = "../testdata/objects/clang-14/searched_new.o"

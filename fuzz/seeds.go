@@ -57,6 +57,9 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, n := range f.file.Varied {
+		f.varies[n.Text] = true
+	}
 	for _, i := range f.file.Ignored {
 		f.opt.Ignore = append(f.opt.Ignore, i.Ignore)
 	}
@@ -108,7 +111,7 @@ func (f *Fuzzer) findSpace(s *side) space {
 	l := m.Linked()
 	sp := space{writers: findWriters(l, f.without()), values: constants(l), runs: map[string]*runSpace{}, shares: sharing(s, f.order)}
 	for _, def := range l.Maps {
-		if b, ok := m.Map(def); ok && def.DataKind == loader.DataNone && settable(b.Spec().Type) && !sp.writers.maps[def.Name] {
+		if b, ok := m.Map(def); ok && def.DataKind == loader.DataNone && settable(b.Spec().Type) && (f.varies[def.Name] || !sp.writers.maps[def.Name]) {
 			sp.maps = append(sp.maps, def)
 		}
 		if def.DataKind == loader.DataNone || def.DataKind == loader.DataKconfig || def.DataKind == loader.DataArena {
@@ -116,7 +119,7 @@ func (f *Fuzzer) findSpace(s *side) space {
 		}
 		for _, v := range def.Vars {
 			b, err := m.ReadVariable(v.Name)
-			if err != nil || strings.Contains(v.Name, ".") || sp.writers.vars[v.Name] || len(b) == 0 || len(b) > 64 {
+			if err != nil || strings.Contains(v.Name, ".") || sp.writers.vars[v.Name] && !f.varies[v.Name] || len(b) == 0 || len(b) > 64 {
 				continue
 			}
 			if _, ok := s.fast.VariableNode(v.Name, b); ok {
@@ -331,11 +334,11 @@ func limits(lp *loader.LinkedProgram) (least, most int) {
 	return least, most
 }
 
-// isInput reports whether user space alone writes a map or a variable, as far as is known.
+// isInput reports whether user space alone writes a map or a variable, as far as is known, or the scenario says that its contents are input.
 func (f *Fuzzer) isInput(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.written[name] && !f.space.writers.maps[name] && !f.space.writers.vars[name]
+	return f.varies[name] || !f.written[name] && !f.space.writers.maps[name] && !f.space.writers.vars[name]
 }
 
 // valueOf returns the bytes of an element as an input has it, or as it is before the events.

@@ -336,6 +336,9 @@ type problem struct {
 	invariant string
 	// other is what the other side did, for differences.
 	other *machine.Result
+	// fault means that the run did not end; full is a map that keeps elements.
+	fault bool
+	full  string
 }
 
 // examine makes all runs of an input and returns everything about them. trace, if not nil, follows the event of that number.
@@ -368,6 +371,7 @@ func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tra
 		}
 	}
 	rec.problems = append(rec.problems, s.watch.problems...)
+	rec.problems = append(rec.problems, s.unbalanced(in, rec.results)...)
 	rec.edges = s.cover.edges
 	return rec, nil
 }
@@ -476,7 +480,7 @@ func problemsOf(res *machine.Result, c *kernel.Context) []problem {
 		if f.Kind == vm.BudgetExceeded {
 			kind = finding.Limit
 		}
-		out = append(out, problem{Finding: finding.Finding{Kind: kind, Program: res.Program, Insn: f.Insn, Source: f.Source, Line: f.Line, Text: f.Error()}})
+		out = append(out, problem{Finding: finding.Finding{Kind: kind, Program: res.Program, Insn: f.Insn, Source: f.Source, Line: f.Line, Text: f.Error()}, fault: true})
 	}
 	return out
 }

@@ -105,12 +105,12 @@ func (f *Fuzzer) covering() []*entry {
 // allInput reports whether only user space writes the maps and variables that an input sets.
 func (f *Fuzzer) allInput(in *Input) bool {
 	for _, e := range in.Maps {
-		if f.written[e.Map] {
+		if f.written[e.Map] && !f.varies[e.Map] {
 			return false
 		}
 	}
 	for _, g := range in.Globals {
-		if f.written[g.Name] {
+		if f.written[g.Name] && !f.varies[g.Name] {
 			return false
 		}
 	}

@@ -41,6 +41,12 @@ func (w *worker) explore(ctx context.Context, e *entry) error {
 	if err != nil {
 		return nil //nolint:nilerr // it has been run before
 	}
+	if !e.paired {
+		e.paired = true
+		if err := w.balance(ctx, in); err != nil {
+			return err
+		}
+	}
 	for at := range in.Events {
 		cut := in.clone()
 		cut.Events = cut.Events[:at+1]

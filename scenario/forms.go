@@ -82,6 +82,7 @@ var fileForm = &form{"scenario", "A scenario file: kernel objects, maps and runs
 	{name: "race", doc: "Programs that run at the same time, each item a run of its own. A file with races needs no runs.", shape: listOf(formOf(raceForm))},
 	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
 	{name: "invariants", doc: "What holds after every run of a program, as expressions in the debugger's language.", shape: listOf(formOf(invariantForm))},
+	{name: "vary", doc: "Maps and global variables that programs write, and whose contents are input of bpfrun fuzz all the same. Without it they get their contents by events only.", shape: listOf(text)},
 	{name: "ignore", doc: "Findings that are no mistakes, each with the reason. They are neither reported nor counted.", shape: listOf(formOf(ignoreForm))},
 }}
 

@@ -307,6 +307,7 @@ func (r *Runner) setUp() error {
 	wrong.add(r.prepare())
 	wrong.add(r.setInvariants())
 	wrong.add(r.setIgnored())
+	wrong.add(r.checkVaried())
 	r.base = r.m.Snapshot()
 	wrong.add(r.checkAll())
 	return wrong.final()
