@@ -203,7 +203,7 @@ func (f *Fuzzer) expectNot(p *problem) *scenario.Node {
 	case p.fault:
 		n.Put("fault", scenario.Word("false"))
 	case p.Kind == finding.Differs && p.other != nil:
-		if e, err := f.first.whole.Observed(p.other); err == nil {
+		if e, err := f.observed(p.own, p.other); err == nil {
 			return e
 		}
 	case p.Kind == finding.Invariant || p.full != "": // the file has it
@@ -211,6 +211,31 @@ func (f *Fuzzer) expectNot(p *problem) *scenario.Node {
 		n.Put("findings", scenario.Word("none"))
 	}
 	return n
+}
+
+// observed is what the other side did as expectations, with what only the object itself did: records that the other side does not send, elements and
+// variables that it leaves as they were.
+func (f *Fuzzer) observed(own, other *machine.Result) (*scenario.Node, error) {
+	as := *other
+	as.Changes = slices.Clone(as.Changes)
+	for _, c := range own.Changes {
+		if !slices.ContainsFunc(other.Changes, func(o machine.Change) bool { return o.Map == c.Map && o.CPU == c.CPU && bytes.Equal(o.Key, c.Key) }) {
+			c.Old, c.New = c.New, c.Old
+			as.Changes = append(as.Changes, c)
+		}
+	}
+	slices.SortStableFunc(as.Changes, func(a, b machine.Change) int { return strings.Compare(a.Map, b.Map) })
+	e, err := f.first.whole.Observed(&as)
+	if err != nil {
+		return nil, err
+	}
+	for _, ev := range own.Events {
+		if ev.Kind != "ringbuf" && ev.Kind != "perf" || slices.ContainsFunc(other.Events, func(o machine.Event) bool { return o.Map == ev.Map }) {
+			continue
+		}
+		e.Child(ev.Kind).Put(ev.Map, scenario.Word("0"))
+	}
+	return e, nil
 }
 
 // replay runs the text of a scenario. Mistakes in it are an error: this package wrote it.

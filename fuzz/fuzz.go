@@ -395,6 +395,9 @@ func (w *worker) sow(ctx context.Context, s seed) error {
 		w.f.defaults[e] = true
 	}
 	w.f.mu.Unlock()
+	if err := w.compare(ctx, s.in, rec, list); err != nil {
+		return err
+	}
 	return w.judge(ctx, s.in, rec)
 }
 

@@ -41,7 +41,7 @@ func (w *worker) change(in *Input) {
 	if vary[Args] && len(sp.args) > 0 {
 		options = append(options, option{6, func() {
 			a := sp.args[r.IntN(len(sp.args))]
-			e.Args = setNumber(e.Args, a.Name, a.fit(number(r, valueIn(e.Args, a.Name, a.Value), f.space.values)))
+			e.setArg(a.Name, a.fit(number(r, valueIn(e.Args, a.Name, a.Value), f.space.values)))
 		}})
 	}
 	if vary[User] && len(sp.user) > 0 {

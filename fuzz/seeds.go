@@ -283,10 +283,10 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 		if a := c.Arg(name); a != nil {
 			v, pointer = a.Value, isPointer(s.fast.Machine(), a)
 		}
-		if pointer {
-			if !slices.ContainsFunc(sp.user, func(b Buffer) bool { return b.Name == name }) {
-				sp.pointers = append(sp.pointers, name)
-			}
+		switch user := slices.ContainsFunc(sp.user, func(b Buffer) bool { return b.Name == name }); {
+		case user: // what is there, and any other number
+		case pointer:
+			sp.pointers = append(sp.pointers, name)
 			continue
 		}
 		errno := name == "ret" && progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.LSMHook

@@ -334,8 +334,8 @@ type problem struct {
 	finding.Finding
 	event     int
 	invariant string
-	// other is what the other side did, for differences.
-	other *machine.Result
+	// own and other are what the object and the other side did, for differences.
+	own, other *machine.Result
 	// fault means that the run did not end; full is a map that keeps elements.
 	fault bool
 	full  string

@@ -154,8 +154,15 @@ func (f *Fuzzer) bufferOf(e *Event, name string) (Buffer, bool) {
 	return Buffer{}, false
 }
 
+// setArg makes an argument a number, which leads nowhere.
+func (e *Event) setArg(name string, v uint64) {
+	e.User = slices.DeleteFunc(e.User, func(b Buffer) bool { return b.Name == name })
+	e.Args = setNumber(e.Args, name, v)
+}
+
 // setBuffer sets what is behind an argument.
 func (e *Event) setBuffer(b Buffer) {
+	e.Args = slices.DeleteFunc(e.Args, func(n Number) bool { return n.Name == b.Name })
 	for i := range e.User {
 		if e.User[i].Name == b.Name {
 			e.User[i] = b

@@ -634,7 +634,7 @@ func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
 		if a := find(f.space.runs[e.Run].args, sp.name); a != nil {
 			v = a.fit(v)
 		}
-		e.Args = setNumber(e.Args, sp.name, v)
+		e.setArg(sp.name, v)
 	case Helpers:
 		e.setAnswer(Answer{Helper: sp.name, Returns: []uint64{w.Value}})
 	case Time: // it passes before the event, and never goes back

@@ -397,7 +397,7 @@ func (w *worker) compare(ctx context.Context, in *Input, rec *record, sides []*s
 			if text := differ.Between(differ.Run{Result: rec.results[i], Linked: sides[0].linked()}, differ.Run{Result: other.results[i], Linked: o.linked()}); text != "" {
 				rec.problems = append(rec.problems, problem{
 					Finding: finding.Finding{Kind: finding.Differs, Program: rec.results[i].Program, Insn: -1, Text: text + " with " + o.name},
-					event:   i, other: other.results[i],
+					event:   i, own: rec.results[i], other: other.results[i],
 				})
 				break
 			}
