@@ -282,6 +282,8 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 		v, pointer := uint64(0), false
 		if a := c.Arg(name); a != nil {
 			v, pointer = a.Value, isPointer(s.fast.Machine(), a)
+		} else if was, size, ok := c.ArgValue(name); ok && size == s.fast.Machine().Memory().PointerSize() {
+			pointer = s.fast.Machine().Kernel().ObjectAt(was) != nil
 		}
 		switch user := slices.ContainsFunc(sp.user, func(b Buffer) bool { return b.Name == name }); {
 		case user: // what is there, and any other number

@@ -448,8 +448,10 @@ func (s *side) inContext(in *Input, w search.Wish) (spot, bool) {
 	switch sp := s.f.space.runs[in.Events[len(in.Events)-1].Run]; {
 	case slices.Contains(sp.pointers, name) && off == 0 && w.Size == m.Memory().PointerSize():
 		at := spot{part: Args, name: name, text: name, pointer: true}
-		if a := c.Arg(name); a.Object != nil {
-			at.typ = a.Object.TypeName()
+		if v, ok := argValue(c, name); ok {
+			if o := m.Kernel().ObjectAt(v); o != nil {
+				at.typ = o.TypeName()
+			}
 		}
 		return at, true
 	case find(sp.args, name) != nil:

@@ -151,26 +151,27 @@ func (w *worker) sides(in *Input) ([]*side, error) {
 			f.mu.Unlock()
 		}()
 	}
-	own, err := f.open("", f.obj, f.target, file)
-	if err != nil {
-		return nil, err
+	var err error
+	own := w.main
+	if key != "" || own == nil {
+		if own, err = f.open("", f.obj, f.target, file); err != nil {
+			return nil, err
+		}
 	}
 	list := []*side{own}
 	for _, o := range f.opt.Others {
 		s, err := f.open(o.Name, o.Object, o.Target, file)
 		if err != nil {
 			for _, s := range list {
-				s.close()
+				if s != w.main {
+					s.close()
+				}
 			}
 			return nil, err
 		}
 		list = append(list, s)
 	}
 	if key == "" {
-		if w.main != nil {
-			own.close()
-			list[0] = w.main
-		}
 		w.main, w.others = list[0], list[1:]
 		return list, nil
 	}
