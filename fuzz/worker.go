@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine/differ"
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -397,7 +398,7 @@ func (w *worker) compare(ctx context.Context, in *Input, rec *record, sides []*s
 		for i := range min(len(rec.results), len(other.results)) {
 			if text := differ.Between(differ.Run{Result: rec.results[i], Linked: sides[0].linked()}, differ.Run{Result: other.results[i], Linked: o.linked()}); text != "" {
 				rec.problems = append(rec.problems, problem{
-					Finding: finding.Finding{Kind: finding.Differs, Program: rec.results[i].Program, Insn: -1, Text: text + " with " + o.name},
+					Finding: finding.Finding{Kind: finding.Differs, Program: rec.results[i].Program, Insn: -1, Text: text + " with " + o.name + o.alone(in)},
 					event:   i, own: rec.results[i], other: other.results[i],
 				})
 				break
@@ -405,6 +406,17 @@ func (w *worker) compare(ctx context.Context, in *Input, rec *record, sides []*s
 		}
 	}
 	return nil
+}
+
+// alone names the variables of an input that only the other build has: no scenario of the object can set them.
+func (s *side) alone(in *Input) (text string) {
+	obj := s.f.first.linked().Object
+	for _, g := range in.Globals {
+		if _, _, ok := loader.FindVariable(obj.Maps, g.Name, (*loader.Map).Settable); !ok {
+			text += fmt.Sprintf(", whose own %s is %x", g.Name, []byte(g.Value))
+		}
+	}
+	return text
 }
 
 func since(t time.Time) float64 { return time.Since(t).Seconds() }
