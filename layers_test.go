@@ -119,7 +119,7 @@ var layers = []struct {
 	{"scenario/invariant", []string{"uapi", "progtype", "packet", "loader", "maps", "kernel", "machine", "debug/expr"}},
 	{"scenario", []string{"internal/visible", "machine/finding", "internal/lazyre", "internal/endian", "internal/usdt", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "race", "replay", "internal/nearest", "uapi", "decode", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario/invariant", "search"}},
 	{"internal/project", []string{"internal/nearest", "scenario"}},
-	{"fuzz", []string{"internal/lazyre", "uapi", "progtype", "decode", "btf", "packet", "loader", "vm", "maps", "kernel", "machine/finding", "machine", "machine/differ", "search", "scenario/invariant", "scenario"}},
+	{"fuzz", []string{"internal/endian", "internal/lazyre", "uapi", "progtype", "decode", "btf", "packet", "loader", "vm", "maps", "kernel", "machine/finding", "machine", "machine/differ", "search", "scenario/invariant", "scenario"}},
 	{"builds", []string{"uapi", "decode", "loader", "verifier", "needs", "machine", "machine/differ", "scenario"}},
 	{"bpftest", []string{"fuzz", "internal/endian", "internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario", "verifier"}},
 	{"bpftest/ebpfspec", []string{"internal/elfbuild", "bpftest"}},

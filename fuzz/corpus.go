@@ -91,6 +91,9 @@ func (f *Fuzzer) check(in *Input) error {
 		if e.Packet != nil && (sp.packet == nil || len(e.Packet) < sp.least || len(e.Packet) > sp.most) {
 			return fmt.Errorf("run %q takes no packet of %d bytes", e.Run, len(e.Packet))
 		}
+		if err := f.checkUser(&e); err != nil {
+			return err
+		}
 		for _, h := range e.Helpers {
 			if !slices.Contains(sp.helpers, h.Helper) && !slices.Contains(m.Calls(f.first.runs[e.Run].Prog), h.Helper) {
 				return fmt.Errorf("run %q does not call %q", e.Run, h.Helper)
@@ -111,7 +114,7 @@ func (f *Fuzzer) check(in *Input) error {
 			return fmt.Errorf("there is no variable %q of %d bytes", g.Name, len(g.Value))
 		}
 	}
-	return nil
+	return f.checkLinks(in)
 }
 
 // saveCorpus writes the inputs that reached something first, each under the hash of its content, and removes those that others made superfluous

@@ -95,6 +95,18 @@ func (w *worker) report(ctx context.Context, in *Input, rec *record, p *problem)
 	if known {
 		return nil
 	}
+	if p.full != "" {
+		list, err := w.sides(in)
+		if err != nil {
+			return nil //nolint:nilerr // it has been run
+		}
+		if fills, err := w.fills(ctx, list[0], in, p); !fills || err != nil {
+			f.mu.Lock()
+			delete(f.seen, key) // another input may show it
+			f.mu.Unlock()
+			return err
+		}
+	}
 	out := &Finding{Finding: p.Finding, Invariant: p.invariant, key: key, AfterRuns: f.runs.Load(), AfterSeconds: since(f.start)}
 	small, problem, err := w.minimise(ctx, in, p, key)
 	if err != nil {
@@ -149,6 +161,9 @@ func (w *worker) minimise(ctx context.Context, in *Input, p *problem, key string
 // confirm makes the scenario of a finding and runs it on both engines. It is false if it does not fail on either.
 func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, error) {
 	d := f.newDraft(f.keepDir(), out.in)
+	if p.full != "" {
+		d.expectBalance(p)
+	}
 	for i := range out.in.Events {
 		e := &out.in.Events[i]
 		n := d.event(e)
@@ -185,17 +200,42 @@ func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, e
 func (f *Fuzzer) expectNot(p *problem) *scenario.Node {
 	n := &scenario.Node{Kind: scenario.Mapping}
 	switch {
-	case p.Kind == finding.Fault || p.Kind == finding.Limit && p.Insn >= 0:
+	case p.fault:
 		n.Put("fault", scenario.Word("false"))
 	case p.Kind == finding.Differs && p.other != nil:
-		if e, err := f.first.whole.Observed(p.other); err == nil {
+		if e, err := f.observed(p.own, p.other); err == nil {
 			return e
 		}
-	case p.Kind == finding.Invariant: // the file has it
+	case p.Kind == finding.Invariant || p.full != "": // the file has it
 	default:
 		n.Put("findings", scenario.Word("none"))
 	}
 	return n
+}
+
+// observed is what the other side did as expectations, with what only the object itself did: records that the other side does not send, elements and
+// variables that it leaves as they were.
+func (f *Fuzzer) observed(own, other *machine.Result) (*scenario.Node, error) {
+	as := *other
+	as.Changes = slices.Clone(as.Changes)
+	for _, c := range own.Changes {
+		if !slices.ContainsFunc(other.Changes, func(o machine.Change) bool { return o.Map == c.Map && o.CPU == c.CPU && bytes.Equal(o.Key, c.Key) }) {
+			c.Old, c.New = c.New, c.Old
+			as.Changes = append(as.Changes, c)
+		}
+	}
+	slices.SortStableFunc(as.Changes, func(a, b machine.Change) int { return strings.Compare(a.Map, b.Map) })
+	e, err := f.first.whole.Observed(&as)
+	if err != nil {
+		return nil, err
+	}
+	for _, ev := range own.Events {
+		if ev.Kind != "ringbuf" && ev.Kind != "perf" || slices.ContainsFunc(other.Events, func(o machine.Event) bool { return o.Map == ev.Map }) {
+			continue
+		}
+		e.Child(ev.Kind).Put(ev.Map, scenario.Word("0"))
+	}
+	return e, nil
 }
 
 // replay runs the text of a scenario. Mistakes in it are an error: this package wrote it.

@@ -81,9 +81,11 @@ type Fuzzer struct {
 	digest [sha256.Size]byte // of the object's file
 	order  []string          // runs that are searched
 	skip   []Skipped
+	varies map[string]bool // maps and variables that are input although programs write them
 	frozen map[string]bool // variables of .rodata, which need machines of their own
 	space  space
 	jumps  map[string][]jump
+	pairs  []pairing
 
 	runs atomic.Uint64
 	// stateful means that the corpus has inputs with a state before the events.
@@ -122,12 +124,14 @@ type entry struct {
 	// asks means that it looks for an element that events before it may make; asked is how large the corpus was when they were looked for.
 	asks  bool
 	asked int
+	// paired means that whole calls were made of it.
+	paired bool
 }
 
 // New prepares a search: it makes the seeds and finds out what is input. Close releases the machines.
 func New(ctx context.Context, obj *loader.Object, target *loader.Target, opt Options) (*Fuzzer, error) {
 	f := &Fuzzer{
-		opt: opt, obj: obj, target: target, frozen: map[string]bool{}, reached: map[edge]bool{}, defaults: map[edge]bool{}, hashes: map[string]bool{}, needs: map[edge]string{},
+		opt: opt, obj: obj, target: target, varies: map[string]bool{}, frozen: map[string]bool{}, reached: map[edge]bool{}, defaults: map[edge]bool{}, hashes: map[string]bool{}, needs: map[edge]string{},
 		seen: map[string]bool{}, written: map[string]bool{}, progRuns: map[string]uint64{},
 	}
 	if f.opt.Workers == 0 {
@@ -196,6 +200,7 @@ func (f *Fuzzer) choose() error {
 		}
 	}
 	f.jumps = jumpsOf(m)
+	f.pairs = f.pairings(m.Linked())
 	f.space = f.findSpace(s)
 	return nil
 }
@@ -390,6 +395,9 @@ func (w *worker) sow(ctx context.Context, s seed) error {
 		w.f.defaults[e] = true
 	}
 	w.f.mu.Unlock()
+	if err := w.compare(ctx, s.in, rec, list); err != nil {
+		return err
+	}
 	return w.judge(ctx, s.in, rec)
 }
 
@@ -476,7 +484,7 @@ func (f *Fuzzer) learnOther(s *side, rec *record) (fresh bool) {
 func (f *Fuzzer) keep(in *Input, fresh []edge, insns uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(in.Maps)+len(in.Globals)+len(in.Fields)+len(in.Texts) > 0 {
+	if len(in.Maps)+len(in.Globals)+len(in.Fields)+len(in.Texts)+len(in.Links) > 0 {
 		f.stateful.Store(true)
 	}
 	f.corpus = append(f.corpus, &entry{in: in, edges: fresh, insns: insns})

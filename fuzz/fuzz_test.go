@@ -131,6 +131,74 @@ func TestFindsWhatTracingToolsAreBehind(t *testing.T) {
 	assert.Zero(t, r.Unconfirmed)
 }
 
+// TestFindsWhatIsBehindPointers: which object a pointer leads to, whether it is null, and what is in user memory behind an argument. Each program but
+// one sends a record with a hole once it gets there; the suite and the findings are what the file says, not what the machine had.
+func TestFindsWhatIsBehindPointers(t *testing.T) {
+	object := inDir(t, "../testdata/objects/clang-14/pointers.o")
+	keep := filepath.Join(filepath.Dir(object), "found")
+	r := search(t, object, fuzz.Options{Runs: 8_000, Seed: 1, Keep: keep, Corpus: keep + "/corpus"})
+	programs := map[string]bool{}
+	for _, f := range r.Findings {
+		assert.Equal(t, finding.Leak, f.Kind)
+		programs[f.Program] = true
+	}
+	want := map[string]bool{"same": true, "bound": true, "orphan": true, "payload": true, "word": true, "vector": true, "leader": true}
+	assert.Equal(t, want, programs, "and nothing in right")
+	assert.Zero(t, r.Unconfirmed)
+	for file, list := range failures(t, object, keep+"/*.yaml") {
+		require.Len(t, list, 1, file)
+		assert.Contains(t, list[0], "that this run never wrote", file)
+	}
+	for file, list := range failures(t, object, keep+"/suite/*.yaml") {
+		assert.Empty(t, list, file)
+	}
+	again := search(t, object, fuzz.Options{Runs: 1, Seed: 1, Corpus: keep + "/corpus"})
+	assert.Len(t, again.Findings, len(r.Findings), "the corpus keeps pointers and user memory")
+
+	all, err := fuzz.Varied(nil, []string{"kernel", "user", "helpers"})
+	require.NoError(t, err)
+	r = search(t, object, fuzz.Options{Runs: 3_000, Seed: 1, Vary: all})
+	for _, f := range r.Findings {
+		assert.NotContains(t, []string{"orphan", "payload", "word", "vector", "leader"}, f.Program, "what is fixed stays")
+	}
+}
+
+// TestFindsMapsThatFillUp: a return that does not delete what its entry stored, if nothing else deletes it and there are as many keys as threads; and
+// limits that a run reaches. Correct programs that look like that have no finding.
+func TestFindsMapsThatFillUp(t *testing.T) {
+	object := inDir(t, "../testdata/objects/clang-14/limits.o")
+	keep := filepath.Join(filepath.Dir(object), "found")
+	r := search(t, object, fuzz.Options{Runs: 3_000, Seed: 1, Keep: keep})
+	found := map[string]finding.Kind{}
+	for _, f := range r.Findings {
+		found[f.Program] = f.Kind
+	}
+	want := map[string]finding.Kind{"around": finding.Limit, "flood": finding.Limit, "rmdir_return": finding.Full, "mkdir_return": finding.Full}
+	assert.Equal(t, want, found)
+	assert.Zero(t, r.Unconfirmed)
+	lists := failures(t, object, keep+"/full-*.yaml")
+	assert.Len(t, lists, 2)
+	for file, list := range lists {
+		require.Len(t, list, 1, file)
+		assert.Regexp(t, `want count\((calls|sent)\) == 0, got count\((calls|sent)\) is 1`, list[0])
+	}
+	for _, name := range []string{"balanced", "leakfree", "tails", "fields", "calledback"} {
+		r := search(t, "../testdata/objects/clang-14/"+name+".o", fuzz.Options{Runs: 3_000, Seed: 1})
+		assert.Empty(t, r.Findings, name)
+	}
+}
+
+// TestVariesWhatTheScenarioSays: contents of a map that programs write come from events, unless the scenario says that they are input.
+func TestVariesWhatTheScenarioSays(t *testing.T) {
+	vary, err := fuzz.Varied([]string{"maps"}, nil)
+	require.NoError(t, err)
+	for text, want := range map[string]int{"": 0, "vary: [table]\n": 1} {
+		text = "object: searched.o\n" + text + "runs:\n- {prog: later}\n"
+		r := search(t, searchedOld, fuzz.Options{Text: []byte(text), Path: "vary.yaml", Runs: 1_000, Seed: 1, Vary: vary})
+		assert.Len(t, r.Findings, want, text)
+	}
+}
+
 const (
 	searchedOld = "../testdata/objects/clang-14/searched_old.o"
 	searchedNew = "../testdata/objects/clang-14/searched_new.o"

@@ -33,7 +33,9 @@ type Input struct {
 	// Fields are those of kernel objects, as OBJECT.path.
 	Fields []Number `json:"fields,omitempty"`
 	// Texts are strings of kernel objects, as OBJECT.path: names of tasks, files and devices.
-	Texts  []Text  `json:"texts,omitempty"`
+	Texts []Text `json:"texts,omitempty"`
+	// Links are pointers among the fields of kernel objects.
+	Links  []Link  `json:"links,omitempty"`
 	Events []Event `json:"events"`
 }
 
@@ -77,10 +79,13 @@ type Event struct {
 	// After is the time since the event before.
 	After time.Duration `json:"after,omitempty"`
 	// CPU is the CPU plus one; 0 for that of the scenario.
-	CPU     int      `json:"cpu,omitempty"`
-	Packet  Bytes    `json:"packet,omitempty"`
-	Ctx     Bytes    `json:"ctx,omitempty"`
-	Args    []Number `json:"args,omitempty"`
+	CPU    int      `json:"cpu,omitempty"`
+	Packet Bytes    `json:"packet,omitempty"`
+	Ctx    Bytes    `json:"ctx,omitempty"`
+	Args   []Number `json:"args,omitempty"`
+	// Links are pointers among the arguments, User what is in user memory behind arguments.
+	Links   []Link   `json:"links,omitempty"`
+	User    []Buffer `json:"user,omitempty"`
 	Helpers []Answer `json:"helpers,omitempty"`
 }
 
@@ -96,13 +101,20 @@ const (
 
 // clone returns a copy that shares nothing that is changed in place.
 func (in *Input) clone() *Input {
-	out := &Input{Maps: slices.Clone(in.Maps), Globals: slices.Clone(in.Globals), Fields: slices.Clone(in.Fields), Texts: slices.Clone(in.Texts), Events: slices.Clone(in.Events)}
+	out := &Input{
+		Maps: slices.Clone(in.Maps), Globals: slices.Clone(in.Globals), Fields: slices.Clone(in.Fields), Texts: slices.Clone(in.Texts),
+		Links: slices.Clone(in.Links), Events: slices.Clone(in.Events),
+	}
 	for i := range out.Maps {
 		out.Maps[i].Value = slices.Clone(out.Maps[i].Value)
 	}
 	for i := range out.Events {
 		e := &out.Events[i]
 		e.Packet, e.Ctx, e.Args, e.Helpers = slices.Clone(e.Packet), slices.Clone(e.Ctx), slices.Clone(e.Args), slices.Clone(e.Helpers)
+		e.Links, e.User = slices.Clone(e.Links), slices.Clone(e.User)
+		for j := range e.User {
+			e.User[j] = e.User[j].clone()
+		}
 	}
 	return out
 }
@@ -137,7 +149,7 @@ func (in *Input) bounded() error {
 		return fmt.Errorf("no events")
 	case len(in.Events) > maxEvents:
 		return fmt.Errorf("%d events, the limit is %d", len(in.Events), maxEvents)
-	case len(in.Maps) > maxElements || len(in.Globals) > maxNumbers || len(in.Fields) > maxNumbers || len(in.Texts) > maxNumbers:
+	case len(in.Maps) > maxElements || len(in.Globals) > maxNumbers || len(in.Fields) > maxNumbers || len(in.Texts) > maxNumbers || len(in.Links) > maxNumbers:
 		return fmt.Errorf("more than %d elements, variables or fields", maxElements)
 	}
 	for _, t := range in.Texts {
@@ -150,10 +162,15 @@ func (in *Input) bounded() error {
 		switch {
 		case len(e.Packet) > maxPacket || len(e.Ctx) > maxPacket:
 			return fmt.Errorf("event %d: more than %d bytes", i, maxPacket)
-		case len(e.Args) > maxNumbers || len(e.Helpers) > maxNumbers:
+		case len(e.Args) > maxNumbers || len(e.Helpers) > maxNumbers || len(e.Links) > maxNumbers || len(e.User) > maxNumbers:
 			return fmt.Errorf("event %d: more than %d arguments or helpers", i, maxNumbers)
 		case e.After < 0 || e.After > maxAfter || e.CPU < 0:
 			return fmt.Errorf("event %d: a time or CPU out of range", i)
+		}
+		for _, b := range e.User {
+			if len(b.Data) > maxBuffer || len(b.List) > maxVector {
+				return fmt.Errorf("event %d: more than %d bytes or %d strings of user memory", i, maxBuffer, maxVector)
+			}
 		}
 		for _, h := range e.Helpers {
 			if len(h.Returns) == 0 || len(h.Returns) > maxNumbers || h.At < 0 {
@@ -189,6 +206,11 @@ func (in *Input) adopt(from *Input) {
 	for _, t := range from.Texts {
 		if !slices.ContainsFunc(in.Texts, func(o Text) bool { return o.Name == t.Name }) && len(in.Texts) < maxNumbers {
 			in.Texts = append(in.Texts, t)
+		}
+	}
+	for _, l := range from.Links {
+		if !slices.ContainsFunc(in.Links, func(o Link) bool { return o.Name == l.Name }) && len(in.Links) < maxNumbers {
+			in.Links = append(in.Links, l)
 		}
 	}
 	for _, n := range from.Fields {

@@ -41,7 +41,14 @@ func (w *worker) change(in *Input) {
 	if vary[Args] && len(sp.args) > 0 {
 		options = append(options, option{6, func() {
 			a := sp.args[r.IntN(len(sp.args))]
-			e.Args = setNumber(e.Args, a.Name, a.fit(number(r, valueIn(e.Args, a.Name, a.Value), f.space.values)))
+			e.setArg(a.Name, a.fit(number(r, valueIn(e.Args, a.Name, a.Value), f.space.values)))
+		}})
+	}
+	if vary[User] && len(sp.user) > 0 {
+		options = append(options, option{4, func() {
+			b, _ := f.bufferOf(e, sp.user[r.IntN(len(sp.user))].Name)
+			mutateBuffer(r, &b, f.space.values)
+			e.setBuffer(b)
 		}})
 	}
 	if vary[Ctx] && len(sp.ctx) > 0 {
@@ -277,7 +284,16 @@ func (w *worker) events(in *Input) {
 func (w *worker) drop(in *Input) {
 	r := w.rnd
 	e := &in.Events[r.IntN(len(in.Events))]
-	switch n := r.IntN(6); {
+	switch n := r.IntN(8); {
+	case n == 7 && len(e.User) > 0:
+		i := r.IntN(len(e.User))
+		e.User = slices.Delete(e.User, i, i+1)
+	case n == 6 && len(in.Links) > 0:
+		i := r.IntN(len(in.Links))
+		in.Links = slices.Delete(in.Links, i, i+1)
+	case n == 6 && len(e.Links) > 0:
+		i := r.IntN(len(e.Links))
+		e.Links = slices.Delete(e.Links, i, i+1)
 	case n == 5 && len(in.Texts) > 0:
 		i := r.IntN(len(in.Texts))
 		in.Texts = slices.Delete(in.Texts, i, i+1)

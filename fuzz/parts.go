@@ -22,6 +22,9 @@ const (
 	Time    Part = "time"
 )
 
+// nowhere is the part of what no input changes: reports name it.
+const nowhere Part = ""
+
 // AllParts are all parts of inputs.
 var AllParts = []Part{Packet, Maps, Ctx, Args, Kernel, User, Globals, Helpers, Time}
 

@@ -44,11 +44,14 @@ func (r *reducer) reduce() {
 	})
 	r.without(len(r.best.Fields), func(in *Input, i int) { in.Fields = slices.Delete(in.Fields, i, i+1) })
 	r.without(len(r.best.Texts), func(in *Input, i int) { in.Texts = slices.Delete(in.Texts, i, i+1) })
+	r.without(len(r.best.Links), func(in *Input, i int) { in.Links = slices.Delete(in.Links, i, i+1) })
 	for n := range r.best.Events {
 		r.attempt(func(in *Input) { in.Events[n].Packet = nil })
 		r.attempt(func(in *Input) { in.Events[n].Ctx = nil })
 		r.attempt(func(in *Input) { in.Events[n].CPU, in.Events[n].After = 0, 0 })
 		r.without(len(r.best.Events[n].Args), func(in *Input, i int) { in.Events[n].Args = slices.Delete(in.Events[n].Args, i, i+1) })
+		r.without(len(r.best.Events[n].Links), func(in *Input, i int) { in.Events[n].Links = slices.Delete(in.Events[n].Links, i, i+1) })
+		r.without(len(r.best.Events[n].User), func(in *Input, i int) { in.Events[n].User = slices.Delete(in.Events[n].User, i, i+1) })
 		r.without(len(r.best.Events[n].Helpers), func(in *Input, i int) { in.Events[n].Helpers = slices.Delete(in.Events[n].Helpers, i, i+1) })
 		for _, p := range seedPackets() {
 			was := r.best

@@ -29,7 +29,9 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 			return err
 		}
 		var b bytes.Buffer
-		if err := scenario.Skeleton(ctx, &b, linked, filepath.Base(f.opt.ObjectPath), f.opt.Programs, f.opt.Scenario); err != nil {
+		opt := f.opt.Scenario
+		opt.NameArgs = true
+		if err := scenario.Skeleton(ctx, &b, linked, filepath.Base(f.opt.ObjectPath), f.opt.Programs, opt); err != nil {
 			return err
 		}
 		text, path = b.Bytes(), "seeds.yaml"
@@ -54,6 +56,9 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 		if f.file, err = scenario.Parse(path, root.Print()); err != nil {
 			return err
 		}
+	}
+	for _, n := range f.file.Varied {
+		f.varies[n.Text] = true
 	}
 	for _, i := range f.file.Ignored {
 		f.opt.Ignore = append(f.opt.Ignore, i.Ignore)
@@ -96,6 +101,8 @@ type runSpace struct {
 	args        []argument // numbers among the arguments
 	slow        []string   // arguments that are set only when a context is made
 	helpers     []string   // whose results are input
+	pointers    []string   // arguments that lead to kernel objects
+	user        []Buffer   // what is behind those that lead to user memory
 }
 
 // findSpace finds out what is input.
@@ -104,7 +111,7 @@ func (f *Fuzzer) findSpace(s *side) space {
 	l := m.Linked()
 	sp := space{writers: findWriters(l, f.without()), values: constants(l), runs: map[string]*runSpace{}, shares: sharing(s, f.order)}
 	for _, def := range l.Maps {
-		if b, ok := m.Map(def); ok && def.DataKind == loader.DataNone && settable(b.Spec().Type) && !sp.writers.maps[def.Name] {
+		if b, ok := m.Map(def); ok && def.DataKind == loader.DataNone && settable(b.Spec().Type) && (f.varies[def.Name] || !sp.writers.maps[def.Name]) {
 			sp.maps = append(sp.maps, def)
 		}
 		if def.DataKind == loader.DataNone || def.DataKind == loader.DataKconfig || def.DataKind == loader.DataArena {
@@ -112,7 +119,7 @@ func (f *Fuzzer) findSpace(s *side) space {
 		}
 		for _, v := range def.Vars {
 			b, err := m.ReadVariable(v.Name)
-			if err != nil || strings.Contains(v.Name, ".") || sp.writers.vars[v.Name] || len(b) == 0 || len(b) > 64 {
+			if err != nil || strings.Contains(v.Name, ".") || sp.writers.vars[v.Name] && !f.varies[v.Name] || len(b) == 0 || len(b) > 64 {
 				continue
 			}
 			if _, ok := s.fast.VariableNode(v.Name, b); ok {
@@ -270,12 +277,18 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 	if takes.Has(progtype.TakesPacket) {
 		sp.packet = slices.Clone(c.FrameIn())
 	}
+	sp.user = userBuffers(s.fast.Machine().Kernel(), c)
 	for _, name := range c.ArgNames() {
 		v, pointer := uint64(0), false
 		if a := c.Arg(name); a != nil {
 			v, pointer = a.Value, isPointer(s.fast.Machine(), a)
+		} else if was, size, ok := c.ArgValue(name); ok && size == s.fast.Machine().Memory().PointerSize() {
+			pointer = s.fast.Machine().Kernel().ObjectAt(was) != nil
 		}
-		if pointer {
+		switch user := slices.ContainsFunc(sp.user, func(b Buffer) bool { return b.Name == name }); {
+		case user: // what is there, and any other number
+		case pointer:
+			sp.pointers = append(sp.pointers, name)
 			continue
 		}
 		errno := name == "ret" && progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.LSMHook
@@ -323,11 +336,11 @@ func limits(lp *loader.LinkedProgram) (least, most int) {
 	return least, most
 }
 
-// isInput reports whether user space alone writes a map or a variable, as far as is known.
+// isInput reports whether user space alone writes a map or a variable, as far as is known, or the scenario says that its contents are input.
 func (f *Fuzzer) isInput(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.written[name] && !f.space.writers.maps[name] && !f.space.writers.vars[name]
+	return f.varies[name] || !f.written[name] && !f.space.writers.maps[name] && !f.space.writers.vars[name]
 }
 
 // valueOf returns the bytes of an element as an input has it, or as it is before the events.

@@ -215,6 +215,14 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 			return quick{}, nil
 		}
 	}
+	if !s.linkArgs(s.fast, e, l.SetArg) {
+		return quick{}, nil
+	}
+	for i := range e.User {
+		if !l.SetArg(e.User[i].Name, e.User[i].place(m.Kernel())) {
+			return quick{}, nil
+		}
+	}
 	if e.Ctx != nil && copy(l.Context().Bytes(), e.Ctx) != len(e.Ctx) {
 		return quick{}, nil
 	}
@@ -293,6 +301,7 @@ func (s *side) state(r *scenario.Runner, in *Input) {
 			_ = o.Set(path, t.Value)
 		}
 	}
+	s.link(r, in.Links) // fields may be those of an object that a link made
 	for _, n := range in.Fields {
 		if o, path := s.field(r, n.Name); o != nil {
 			_ = o.SetUint(path, n.Value)
@@ -325,8 +334,11 @@ type problem struct {
 	finding.Finding
 	event     int
 	invariant string
-	// other is what the other side did, for differences.
-	other *machine.Result
+	// own and other are what the object and the other side did, for differences.
+	own, other *machine.Result
+	// fault means that the run did not end; full is a map that keeps elements.
+	fault bool
+	full  string
 }
 
 // examine makes all runs of an input and returns everything about them. trace, if not nil, follows the event of that number.
@@ -359,6 +371,7 @@ func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tra
 		}
 	}
 	rec.problems = append(rec.problems, s.watch.problems...)
+	rec.problems = append(rec.problems, s.unbalanced(in, rec.results)...)
 	rec.edges = s.cover.edges
 	return rec, nil
 }
@@ -394,7 +407,7 @@ func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace ma
 		mi.CPU = (e.CPU - 1) % m.Kernel().CPUs()
 	}
 	mi.Overrides = overrides(mi.Overrides, e.Helpers)
-	mi.Args = s.slowArgs(mi.Args, e)
+	mi.Args = s.slowArgs(r, mi.Args, e)
 	mi.Trace = trace
 	w := &s.watch
 	w.prepare = func(c *kernel.Context) {
@@ -424,21 +437,30 @@ func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace ma
 const usualPacket = 1514
 
 // slowArgs adds the arguments that a context is made with.
-func (s *side) slowArgs(base map[string]any, e *Event) map[string]any {
-	var out map[string]any
-	for _, a := range e.Args {
-		if sp := s.f.space.runs[e.Run]; sp == nil || !slices.Contains(sp.slow, a.Name) {
-			continue
-		}
-		if out == nil {
-			if out = stdmaps.Clone(base); out == nil {
-				out = map[string]any{}
-			}
-		}
-		out[a.Name] = a.Value
-	}
-	if out == nil {
+func (s *side) slowArgs(r *scenario.Runner, base map[string]any, e *Event) map[string]any {
+	sp := s.f.space.runs[e.Run]
+	if sp == nil || len(e.Args)+len(e.Links)+len(e.User) == 0 {
 		return base
+	}
+	out := stdmaps.Clone(base)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for _, a := range e.Args {
+		if slices.Contains(sp.slow, a.Name) {
+			out[a.Name] = a.Value
+		}
+	}
+	for _, l := range e.Links {
+		switch to, ok := s.target(r, l); {
+		case ok && to == nil:
+			out[l.Name] = nil
+		case ok:
+			out[l.Name] = to
+		}
+	}
+	for i := range e.User {
+		out[e.User[i].Name] = kernel.Pointer(e.User[i].place(r.Machine().Kernel()))
 	}
 	return out
 }
@@ -458,7 +480,7 @@ func problemsOf(res *machine.Result, c *kernel.Context) []problem {
 		if f.Kind == vm.BudgetExceeded {
 			kind = finding.Limit
 		}
-		out = append(out, problem{Finding: finding.Finding{Kind: kind, Program: res.Program, Insn: f.Insn, Source: f.Source, Line: f.Line, Text: f.Error()}})
+		out = append(out, problem{Finding: finding.Finding{Kind: kind, Program: res.Program, Insn: f.Insn, Source: f.Source, Line: f.Line, Text: f.Error()}, fault: true})
 	}
 	return out
 }

@@ -15,7 +15,10 @@ type writers struct {
 	vars map[string]bool
 	// makers are the programs that make elements, by map.
 	makers map[string][]string
-	prog   string // that is walked over
+	// deleters are the programs that delete elements, by map; deletes means that some program deletes from a map that the walk does not know.
+	deleters map[string][]string
+	deletes  bool
+	prog     string // that is walked over
 }
 
 // origin is what a register holds as far as a walk in the order of the code tells: the handle of a map, or an address in its values.
@@ -29,7 +32,7 @@ type origin struct {
 // findWriters walks over the code of all programs but those in without. It does not follow jumps: a register that holds a map's value on any path
 // from the line above does, so that it finds too many writers rather than too few. What it misses is found by runs (see [Fuzzer.wrote]).
 func findWriters(l *loader.Linked, without []string) *writers {
-	w := &writers{maps: map[string]bool{}, vars: map[string]bool{}, makers: map[string][]string{}}
+	w := &writers{maps: map[string]bool{}, vars: map[string]bool{}, makers: map[string][]string{}, deleters: map[string][]string{}}
 	for _, lp := range l.Programs {
 		if !slices.Contains(without, lp.Name) {
 			w.prog = lp.Name
@@ -82,6 +85,13 @@ var changes = []uapi.FuncID{uapi.FuncMapUpdateElem, uapi.FuncMapDeleteElem, uapi
 func (w *writers) call(id uapi.FuncID, regs *[11]origin) {
 	r1 := regs[1]
 	isMap := r1.def != nil && !r1.value
+	if id == uapi.FuncMapDeleteElem || id == uapi.FuncForEachMapElem { // callbacks of the latter may delete
+		if !isMap {
+			w.deletes = true
+		} else if list := w.deleters[r1.def.Name]; !slices.Contains(list, w.prog) {
+			w.deleters[r1.def.Name] = append(list, w.prog)
+		}
+	}
 	switch {
 	case isMap && slices.Contains(changes, id):
 		w.maps[r1.def.Name] = true

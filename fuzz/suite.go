@@ -33,7 +33,7 @@ func (f *Fuzzer) writeSuite(ctx context.Context) error {
 	at := map[string]*group{}
 	for _, e := range f.covering() {
 		prog := f.first.runs[e.in.Events[len(e.in.Events)-1].Run].Prog
-		key := prog + "\x00" + string((&Input{Maps: e.in.Maps, Globals: e.in.Globals, Fields: e.in.Fields, Texts: e.in.Texts}).encode())
+		key := prog + "\x00" + string((&Input{Maps: e.in.Maps, Globals: e.in.Globals, Fields: e.in.Fields, Texts: e.in.Texts, Links: e.in.Links}).encode())
 		if len(e.in.Events) > 1 {
 			key += string(e.in.encode())
 		}
@@ -105,12 +105,12 @@ func (f *Fuzzer) covering() []*entry {
 // allInput reports whether only user space writes the maps and variables that an input sets.
 func (f *Fuzzer) allInput(in *Input) bool {
 	for _, e := range in.Maps {
-		if f.written[e.Map] {
+		if f.written[e.Map] && !f.varies[e.Map] {
 			return false
 		}
 	}
 	for _, g := range in.Globals {
-		if f.written[g.Name] {
+		if f.written[g.Name] && !f.varies[g.Name] {
 			return false
 		}
 	}

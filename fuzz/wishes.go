@@ -28,6 +28,10 @@ type spot struct {
 	length bool
 	fixed  bool // text says everything
 	add    int
+	// pointer means that it is where a pointer to an object of the type typ leads.
+	pointer bool
+	typ     string
+	vector  bool // off counts strings of an array in user memory
 }
 
 // explore runs an input once more, one instruction after the other, and tries inputs with which its comparisons go the other way.
@@ -36,6 +40,12 @@ func (w *worker) explore(ctx context.Context, e *entry) error {
 	list, err := w.sides(in)
 	if err != nil {
 		return nil //nolint:nilerr // it has been run before
+	}
+	if !e.paired {
+		e.paired = true
+		if err := w.balance(ctx, in); err != nil {
+			return err
+		}
 	}
 	for at := range in.Events {
 		cut := in.clone()
@@ -193,6 +203,13 @@ func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []c
 			if !f.varied(sp) {
 				continue
 			}
+			if sp.pointer {
+				if to, ok := s.relinked(cmp, sp, wish); ok {
+					needs = append(needs, needLink(sp, to))
+					out = append(out, change{sets, func(_ *side, in *Input) { in.grantLink(sp, to) }})
+				}
+				continue
+			}
 			needs = append(needs, need(cmp, sp, wish, true))
 			out = append(out, change{sets, func(s *side, in *Input) { f.grant(s, in, sp, wish) }})
 		}
@@ -329,11 +346,14 @@ func (f *Fuzzer) varied(sp spot) bool {
 	case Maps, Globals:
 		return f.opt.Vary[sp.part] && f.isInput(sp.name)
 	}
-	return sp.part != User && f.opt.Vary[sp.part]
+	return f.opt.Vary[sp.part]
 }
 
 // clocks are the helpers that tell the time, which all advance together.
 var clocks = map[string]bool{"bpf_ktime_get_ns": true, "bpf_ktime_get_boot_ns": true, "bpf_ktime_get_coarse_ns": true, "bpf_ktime_get_tai_ns": true}
+
+// compares are the helpers whose result follows from memory, which is the input.
+var compares = map[string]bool{"bpf_strncmp": true}
 
 // locate finds the input that a comparison's operand came from. The machine is as the run left it.
 func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
@@ -342,6 +362,9 @@ func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 	case search.Result:
 		if w.Map != 0 {
 			return s.found(w)
+		}
+		if compares[w.Helper] {
+			return spot{part: nowhere, text: "other strings in " + w.Helper + "()"}, true
 		}
 		if clocks[w.Helper] {
 			return spot{part: Time, name: w.Helper, text: w.Helper + "()"}, true
@@ -365,18 +388,14 @@ func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 			}
 		}
 	}
-	if o, _, path, ok := m.Kernel().Resolve(w.Addr); ok && path != "" {
-		path, _, _ = strings.Cut(path, ",")
-		for _, p := range s.f.file.Objects {
-			if s.whole.Object(p.Key.Text) == o {
-				name := p.Key.Text + "." + path
-				return spot{part: Kernel, name: name, text: name}, true
-			}
-		}
-		return spot{part: User, text: o.Role() + "." + path}, true
+	if sp, ok := s.inObject(w); ok {
+		return sp, true
+	}
+	if sp, ok := s.inUser(in, w); ok {
+		return sp, true
 	}
 	if n, ok := m.NameAddr(w.Addr); ok {
-		return spot{part: User, text: n.Text}, true // not changed: the report names it
+		return spot{part: nowhere, text: n.Text}, true
 	}
 	return spot{}, false
 }
@@ -387,9 +406,9 @@ func (s *side) found(w search.Wish) (spot, bool) {
 	for _, def := range m.Linked().Maps {
 		if b, ok := m.Map(def); ok && b.Addr() == w.Map {
 			if isArray(b.Spec().Type) && !targets(b.Spec().Type) {
-				return spot{part: User, fixed: true, text: "an element that " + def.Name + " lacks, and arrays have all below their size"}, true
+				return spot{part: nowhere, fixed: true, text: "an element that " + def.Name + " lacks, and arrays have all below their size"}, true
 			}
-			return spot{part: User, fixed: true, text: "no element with that key in " + def.Name}, true
+			return spot{part: nowhere, fixed: true, text: "no element with that key in " + def.Name}, true
 		}
 	}
 	return spot{}, false
@@ -397,7 +416,7 @@ func (s *side) found(w search.Wish) (spot, bool) {
 
 // inContext finds an operand in the packet or in the context of the last run.
 func (s *side) inContext(in *Input, w search.Wish) (spot, bool) {
-	c := s.watch.ctx
+	c, m := s.watch.ctx, s.whole.Machine()
 	if c == nil {
 		return spot{}, false
 	}
@@ -425,8 +444,16 @@ func (s *side) inContext(in *Input, w search.Wish) (spot, bool) {
 	case p != nil && name == "protocol" && len(p) >= 14:
 		return spot{part: Packet, off: 12, text: "eth.type"}, true
 	}
-	part := User // not changed: the report names it
+	part := nowhere
 	switch sp := s.f.space.runs[in.Events[len(in.Events)-1].Run]; {
+	case slices.Contains(sp.pointers, name) && off == 0 && w.Size == m.Memory().PointerSize():
+		at := spot{part: Args, name: name, text: name, pointer: true}
+		if v, ok := argValue(c, name); ok {
+			if o := m.Kernel().ObjectAt(v); o != nil {
+				at.typ = o.TypeName()
+			}
+		}
+		return at, true
 	case find(sp.args, name) != nil:
 		part = Args
 	case slices.Contains(sp.fields, name):
@@ -609,13 +636,15 @@ func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
 		if a := find(f.space.runs[e.Run].args, sp.name); a != nil {
 			v = a.fit(v)
 		}
-		e.Args = setNumber(e.Args, sp.name, v)
+		e.setArg(sp.name, v)
 	case Helpers:
 		e.setAnswer(Answer{Helper: sp.name, Returns: []uint64{w.Value}})
 	case Time: // it passes before the event, and never goes back
 		if d, was := time.Duration(w.Value-w.Was), s.after(e); d > 0 && d <= maxAfter-was {
 			e.After = was + d
 		}
+	case User:
+		f.grantUser(e, sp, bytes)
 	case Kernel:
 		in.Fields = setNumber(in.Fields, sp.name, w.Value)
 	case Maps:

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine/differ"
 	"github.com/bpfrun/bpfrun/machine/finding"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -151,26 +152,27 @@ func (w *worker) sides(in *Input) ([]*side, error) {
 			f.mu.Unlock()
 		}()
 	}
-	own, err := f.open("", f.obj, f.target, file)
-	if err != nil {
-		return nil, err
+	var err error
+	own := w.main
+	if key != "" || own == nil {
+		if own, err = f.open("", f.obj, f.target, file); err != nil {
+			return nil, err
+		}
 	}
 	list := []*side{own}
 	for _, o := range f.opt.Others {
 		s, err := f.open(o.Name, o.Object, o.Target, file)
 		if err != nil {
 			for _, s := range list {
-				s.close()
+				if s != w.main {
+					s.close()
+				}
 			}
 			return nil, err
 		}
 		list = append(list, s)
 	}
 	if key == "" {
-		if w.main != nil {
-			own.close()
-			list[0] = w.main
-		}
 		w.main, w.others = list[0], list[1:]
 		return list, nil
 	}
@@ -396,14 +398,25 @@ func (w *worker) compare(ctx context.Context, in *Input, rec *record, sides []*s
 		for i := range min(len(rec.results), len(other.results)) {
 			if text := differ.Between(differ.Run{Result: rec.results[i], Linked: sides[0].linked()}, differ.Run{Result: other.results[i], Linked: o.linked()}); text != "" {
 				rec.problems = append(rec.problems, problem{
-					Finding: finding.Finding{Kind: finding.Differs, Program: rec.results[i].Program, Insn: -1, Text: text + " with " + o.name},
-					event:   i, other: other.results[i],
+					Finding: finding.Finding{Kind: finding.Differs, Program: rec.results[i].Program, Insn: -1, Text: text + " with " + o.name + o.alone(in)},
+					event:   i, own: rec.results[i], other: other.results[i],
 				})
 				break
 			}
 		}
 	}
 	return nil
+}
+
+// alone names the variables of an input that only the other build has: no scenario of the object can set them.
+func (s *side) alone(in *Input) (text string) {
+	obj := s.f.first.linked().Object
+	for _, g := range in.Globals {
+		if _, _, ok := loader.FindVariable(obj.Maps, g.Name, (*loader.Map).Settable); !ok {
+			text += fmt.Sprintf(", whose own %s is %x", g.Name, []byte(g.Value))
+		}
+	}
+	return text
 }
 
 func since(t time.Time) float64 { return time.Since(t).Seconds() }

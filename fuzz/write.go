@@ -43,6 +43,9 @@ func (f *Fuzzer) newDraft(dir string, in *Input) *draft {
 	for _, t := range in.Texts {
 		d.field(t.Name, scenario.Quote(t.Value))
 	}
+	for _, l := range in.Links { // before the fields of the objects that they make
+		d.field(l.Name, l.node())
+	}
 	for _, n := range in.Fields {
 		d.field(n.Name, scenario.Word(fmt.Sprint(n.Value)))
 	}
@@ -109,6 +112,12 @@ func (d *draft) event(e *Event) *scenario.Node {
 	}
 	for _, a := range e.Args {
 		n.Child("args").Put(a.Name, scenario.Word(signed(a.Value)))
+	}
+	for _, l := range e.Links {
+		n.Child("args").Put(l.Name, l.node())
+	}
+	for i := range e.User {
+		n.Child("args").Put(e.User[i].Name, e.User[i].node())
 	}
 	for _, h := range e.Helpers {
 		n.Child("helpers").Put(h.Helper, answerNode(h))

@@ -75,7 +75,8 @@ func (e *Engine) mayTail(c *code, t *vm.Thread) {
 	if len(e.links.all) == 0 {
 		return
 	}
-	if st.Tails = uint64(t.TailCallsLeft()); t.Depth() == 0 {
+	st.Tails = uint64(t.TailCallsLeft())
+	if img, _ := t.TailRefused(); t.Depth() == 0 && img != nil { // the first one beyond the limit is the thread's, which notes it
 		st.Over = 1
 	}
 	for _, l := range e.links.all { // what stays the same until code exits

@@ -22,6 +22,7 @@ type recorder struct {
 	events *EventTypes
 
 	scratches scratches
+	rings     rings
 
 	run   *runState // nil between runs
 	quiet bool      // see Quietly

@@ -186,6 +186,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]e
 	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())
 	m.endLeaks(p, c)
 	res.Findings = append(res.Findings, brokenPacket(p, res)...)
+	res.Findings = append(res.Findings, m.limits(p)...)
 	res.Findings = finding.Without(res.Findings, m.cfg.Ignore)
 	if !m.cfg.Uncovered {
 		res.Coverage = m.coverage.of(p)

@@ -267,6 +267,9 @@ func (r *ringbuf) Records() []Record {
 // Lost counts records that were larger than the buffer, too.
 func (r *ringbuf) Lost() uint64 { return r.lost }
 
+// Shared reports whether a process reads the buffer, at its own pace, so that what is lost is not the program's fault alone.
+func (r *ringbuf) Shared() bool { return r.sink != nil }
+
 // TakeRecords reads everything that is complete and forgets it.
 func (r *ringbuf) TakeRecords() []Record {
 	r.Consume()

@@ -159,6 +159,29 @@ func TestRegistersAndExecutions(t *testing.T) {
 	assert.Equal(t, "nc", last)
 }
 
+// TestUserVectors: a list in user memory is an array of pointers to strings that ends with null.
+func TestUserVectors(t *testing.T) {
+	o, k := objectsIn(t, "  regs: !pt_regs {args: [!user [ls, \"-l\", 0x4142], !user []]}\n")
+	at := number64(t, o["regs"], "di")
+	var got []string
+	for word := make([]byte, 8); ; at += 8 {
+		require.NoError(t, k.UserRead(at, word))
+		p := k.Mem().ByteOrder().Uint64(word)
+		if p == 0 {
+			break
+		}
+		text := make([]byte, 2)
+		require.NoError(t, k.UserRead(p, text))
+		got = append(got, string(text))
+	}
+	assert.Equal(t, []string{"ls", "-l", "AB"}, got)
+	word := []byte{1, 1, 1, 1, 1, 1, 1, 1}
+	require.NoError(t, k.UserRead(number64(t, o["regs"], "si"), word))
+	assert.Equal(t, make([]byte, 8), word)
+	_, err := openText(t, "exec", "objects:\n  regs: !pt_regs {args: [!user [{a: 1}]]}\nruns: []\n")
+	assert.ErrorContains(t, err, "want a string, 0x and hex digits, or a list of these")
+}
+
 func TestMistakesOfBuilders(t *testing.T) {
 	for _, tt := range []struct{ name, objects, want string }{
 		{"a child of another type", "  f: !file {path: /x}\n  t: !task {children: [$f]}\n", "s.yaml:3:23: children: $f is a file, want a task_struct"},

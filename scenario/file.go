@@ -44,6 +44,8 @@ type File struct {
 	Invariants []*Invariant
 	// Ignored are the findings that are no mistakes.
 	Ignored []Ignored
+	// Varied are names of maps and variables that are input of a search although programs write them.
+	Varied []*Node
 
 	text  [sha256.Size]byte // digest of a file that names no others; else 0
 	names bool              // it may name files with bytes
@@ -473,6 +475,7 @@ func (f *File) decodeTables(root *Node) error {
 		func() (err error) { f.Attach, err = root.Get("attach").pairs("attach"); return err },
 		func() error { return f.decodeInvariants(root.Get("invariants")) },
 		func() error { return f.decodeIgnored(root.Get("ignore")) },
+		func() error { return f.decodeVaried(root.Get("vary")) },
 	)
 }
 

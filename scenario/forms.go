@@ -82,6 +82,7 @@ var fileForm = &form{"scenario", "A scenario file: kernel objects, maps and runs
 	{name: "race", doc: "Programs that run at the same time, each item a run of its own. A file with races needs no runs.", shape: listOf(formOf(raceForm))},
 	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
 	{name: "invariants", doc: "What holds after every run of a program, as expressions in the debugger's language.", shape: listOf(formOf(invariantForm))},
+	{name: "vary", doc: "Maps and global variables that programs write, and whose contents are input of bpfrun fuzz all the same. Without it they get their contents by events only.", shape: listOf(text)},
 	{name: "ignore", doc: "Findings that are no mistakes, each with the reason. They are neither reported nor counted.", shape: listOf(formOf(ignoreForm))},
 }}
 
@@ -213,7 +214,7 @@ var tags = []struct{ name, doc string }{
 	{"!bprm", "a linux_binprm with default content: {path} and any field"},
 	{"!pt_regs", "a struct pt_regs set up as for a call: {args: [values], ret, ip, sp} and any field"},
 	{"!inode", "a struct inode with default content"},
-	{"!user", "user memory with a string or bytes; the value is its address"},
+	{"!user", "user memory with a string or bytes, or with an array of pointers to several, which ends with null, for a list of them ([ls, -l]); the value is its address"},
 	{"!list", "a list_head: {via: member, of: [$a, $b]}"},
 	{"!percpu", "a list of values, one for each CPU"},
 	{"!sum", "in expectations: the sum over all CPUs"},

@@ -26,6 +26,8 @@ func TestMistakesInIgnored(t *testing.T) {
 		{"another kind", "ignore: [{kind: leek, reason: x}]\n", "nearest: leak"},
 		{"a program in the kind", "ignore: [{kind: 'leak:on_exec', reason: x}]\n", `unknown kind of finding "leak:on_exec"`},
 		{"another program", "ignore: [{kind: leak, prog: on_exce, reason: x}]\n", "nearest: on_exec"},
+		{"no list of names", "vary: counts\n", "vary: want a list of maps and variables, got"},
+		{"no map", "vary: [no_such_map]\n", `unknown map or variable "no_such_map"`},
 		{"right", "ignore: [{kind: leak, prog: on_exec, reason: x}, {kind: data-race, reason: y}]\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,6 +28,8 @@ type Options struct {
 	Verify func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
 	// Reach makes [Skeleton] write the runs that get furthest with changed inputs, in place of default runs.
 	Reach bool
+	// NameArgs makes [Skeleton] name the kernel objects behind all arguments of the hooks, also those that the runs do not read.
+	NameArgs bool
 }
 
 // Runner is a file that was checked against an object and a target and is ready to run. It has a machine of its own and is not safe for
@@ -305,6 +307,7 @@ func (r *Runner) setUp() error {
 	wrong.add(r.prepare())
 	wrong.add(r.setInvariants())
 	wrong.add(r.setIgnored())
+	wrong.add(r.checkVaried())
 	r.base = r.m.Snapshot()
 	wrong.add(r.checkAll())
 	return wrong.final()

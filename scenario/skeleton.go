@@ -31,7 +31,7 @@ func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, p
 		return err
 	}
 	defer m.Close()
-	s := &skeleton{m: m, path: path, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}, reach: opt.Reach}
+	s := &skeleton{m: m, path: path, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}, reach: opt.Reach, all: opt.NameArgs}
 	base := m.Snapshot()
 	together := base // the state after the entry and return programs run so far
 	names := slices.DeleteFunc(m.Names(), func(name string) bool { return len(progs) > 0 && !slices.Contains(progs, name) })
@@ -75,6 +75,8 @@ type skeleton struct {
 	reach bool
 	given reachedInput
 	keys  keyWords // of the last run
+	all   bool     // arguments that are not read are named too
+	links []recordLink
 	// sequence holds the runs of entry and return programs, which share a machine.
 	sequence []string
 }
@@ -125,6 +127,7 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 		args = nil // they are those of each element
 	}
 	fields := recordFields(c)
+	s.links = recordLinks(c)
 	if _, target, _ := strings.Cut(lp.AttachTo, "/"); strings.HasPrefix(target, "sys_enter_") && len(args) > 0 {
 		fields = s.callArgs(args)
 	}
@@ -161,8 +164,13 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, ch
 		case a.Object == nil:
 		case slices.Contains(keys, a.Object.Addr()) || s.keys.has(a.Object.Addr()):
 			s.g.sameKey(a.Object, prog)
-		case read[a.Object]:
+		case read[a.Object] || s.all && s.unset(a.Object):
 			s.g.object(a.Object, prog)
+		}
+	}
+	for _, l := range s.links {
+		if read[l.to] || s.all && s.unset(l.to) {
+			s.g.object(l.to, prog)
 		}
 	}
 	s.g.reads(prog, res)
@@ -181,6 +189,15 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, ch
 	if s.g.byObject[cur] != nil && res.Helpers["bpf_get_current_uid_gid"] > 0 {
 		s.g.note(cur, "cred", prog)
 	}
+}
+
+// unset reports whether an object has no content of its own, so that nothing is lost if a file makes it.
+func (s *skeleton) unset(o *kernel.Object) bool {
+	if o.Spec() == nil || o.Type() == 0 {
+		return false
+	}
+	size, err := o.Spec().Sizeof(o.Type())
+	return err == nil && !s.m.Kernel().AnyKnown(o.Addr(), uint64(size))
 }
 
 // keyAddresses returns the addresses among the keys of the map elements that a run changed, or that were changed for it.
@@ -258,6 +275,29 @@ func recordFields(c *kernel.Context) []string {
 	return out
 }
 
+// recordLink is a field of a tracepoint's record that leads to a kernel object.
+type recordLink struct {
+	field string
+	to    *kernel.Object
+}
+
+// recordLinks returns those of a record.
+func recordLinks(c *kernel.Context) (out []recordLink) {
+	o := c.Record
+	if o == nil || o.Spec() == nil {
+		return nil
+	}
+	for _, m := range o.Spec().SkipMods(o.Type()).Members {
+		if m.Name == "" || o.Spec().SkipMods(m.Type).Kind != btf.KindPtr {
+			continue
+		}
+		if to, err := o.Pointee(m.Name); err == nil && to != nil && to != o {
+			out = append(out, recordLink{m.Name, to})
+		}
+	}
+	return out
+}
+
 // callArgs returns the arguments of a system call by name in readable form: strings in user memory, addresses in hex, small negative numbers
 // with their sign.
 func (s *skeleton) callArgs(args []kernel.Arg) []string {
@@ -320,6 +360,11 @@ func (s *skeleton) run(lp *loader.LinkedProgram, found *search.Found, args []ker
 			continue
 		}
 		rest = append(rest, a.Name+" ("+typ+")")
+	}
+	for _, l := range s.links {
+		if o := s.g.byObject[l.to]; o != nil {
+			given = append(given, yamlKey(l.field)+": $"+o.name)
+		}
 	}
 	if len(rest) > 0 {
 		fmt.Fprintf(b, "  # more arguments of the hook: %s\n", strings.Join(rest, ", "))

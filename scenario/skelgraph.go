@@ -267,6 +267,9 @@ func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
 			text, err := o.String(path)
 			return yamlString(text), err == nil
 		}
+		if text, err := o.String(path); err == nil && text != "" && o.LeadsToBytes(path) && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
+			return yamlString(text), true // such as the name in a dentry, which is of unsigned characters
+		}
 		return "", false // a pointer into the middle of an object
 	}
 	s := g.object(to, prog)

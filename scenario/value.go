@@ -124,12 +124,15 @@ func (v *values) network(n *Node) (uint64, bool) {
 	return x, ok
 }
 
-// user places a string or bytes in user memory.
+// user places a string, bytes, or an array of pointers to these in user memory.
 func (v *values) user(n *Node) (any, error) {
-	if n.Kind != Scalar {
-		return nil, n.errorf("!user: want a string, or 0x and hex digits, got %s", n.describe())
-	}
 	var addr uint64
+	if n.Kind == Sequence {
+		return v.userList(n)
+	}
+	if n.Kind != Scalar {
+		return nil, n.errorf("!user: want a string, 0x and hex digits, or a list of these, got %s", n.describe())
+	}
 	if !n.Quoted && strings.HasPrefix(n.Text, "0x") {
 		b, err := n.hex("!user")
 		if err != nil {
@@ -139,6 +142,27 @@ func (v *values) user(n *Node) (any, error) {
 	} else {
 		addr = v.k.UserString(n.Text)
 	}
+	if addr == 0 {
+		return nil, n.errorf("user memory is exhausted")
+	}
+	return kernel.Pointer(addr), nil
+}
+
+// userList places an array of pointers, which ends with null, as the arguments of a process do.
+func (v *values) userList(n *Node) (any, error) {
+	size := v.k.Mem().PointerSize()
+	b := make([]byte, (len(n.Items)+1)*size)
+	for i, item := range n.Items {
+		if item.Kind == Null {
+			continue
+		}
+		p, err := v.user(item)
+		if err != nil {
+			return nil, err
+		}
+		endian.PutUint(v.k.Mem().ByteOrder(), b[i*size:(i+1)*size], uint64(p.(kernel.Pointer)))
+	}
+	addr := v.k.UserAlloc(b)
 	if addr == 0 {
 		return nil, n.errorf("user memory is exhausted")
 	}

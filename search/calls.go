@@ -54,9 +54,38 @@ func (t *Trace) call(in decode.Insn, before, after *[11]uint64) {
 		t.copied(before[3], t.data+uint64(uint32(before[2])), before[4]&0xffffffff)
 	case finds(id):
 		t.missed(id, before, after)
+	case id == uapi.FuncStrncmp:
+		t.regs[0] = &Value{From: &Source{Kind: Result, Helper: id.String(), matches: t.strings(before)}, Was: after[0]}
 	case results[id]:
 		t.regs[0] = &Value{From: &Source{Kind: Result, Helper: id.String()}, Was: after[0]}
 	}
+}
+
+// strings lists the changes with which bpf_strncmp finds a string equal to its constant one.
+func (t *Trace) strings(before *[11]uint64) [][]Wish {
+	const most = 256
+	n := before[2] & 0xffffffff
+	if !t.matching || n == 0 || n > most {
+		return nil
+	}
+	have, want := make([]byte, n), make([]byte, n)
+	if t.m.Memory().Read(before[1], have) != nil {
+		return nil
+	}
+	for i := range want {
+		c := want[i : i+1]
+		if t.m.Memory().Read(before[3]+uint64(i), c) != nil {
+			return nil
+		}
+		if c[0] == 0 { // what is after it is not compared
+			want, have = want[:i+1], have[:i+1]
+			break
+		}
+	}
+	if list, ok := t.match(before[1], have, want); ok && len(list) > 0 {
+		return [][]Wish{list}
+	}
+	return nil
 }
 
 func (t *Trace) copied(to, from, n uint64) {

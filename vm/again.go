@@ -27,4 +27,4 @@ func (t *Thread) Again(img *Image, n int, limit uint64, args ...uint64) (ended i
 }
 
 // Restart tells the thread that an engine whose run has ended in another program starts img again.
-func (t *Thread) Restart(img *Image) { t.img, t.tailCalls = img, 0 }
+func (t *Thread) Restart(img *Image) { t.img, t.tailCalls, t.refused = img, 0, nil }

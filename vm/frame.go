@@ -178,6 +178,9 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 		copy(t.regs[1:6], args[:])
 		return exitGo
 	case ActTailCall:
+		if t.tailCalls >= MaxTailCalls && t.refused == nil {
+			t.refused, t.refusedAt = t.img, t.pc
+		}
 		if t.tailCalls >= MaxTailCalls || a.Image == nil || a.Image.Len() == 0 {
 			t.regs[0] = r0
 			t.pc++

@@ -15,6 +15,8 @@ type Snapshot struct {
 	below     []level
 	under     int
 	tailCalls int
+	refused   *Image
+	refusedAt int
 	arena     [2]uint64
 	cpu       int
 	altered   bool
@@ -28,7 +30,7 @@ type Snapshot struct {
 func (t *Thread) Snapshot() *Snapshot {
 	return &Snapshot{
 		regs: [11]uint64(t.regs[:11]), img: t.img, pc: t.pc, depth: t.depth, insns: t.insns, status: t.status,
-		frames: t.frames, below: cloneLevels(t.below), under: t.under, tailCalls: t.tailCalls, arena: [2]uint64{t.arenaKern, t.arenaUser}, cpu: t.CPU, altered: t.altered, track: t.track,
+		frames: t.frames, below: cloneLevels(t.below), under: t.under, tailCalls: t.tailCalls, refused: t.refused, refusedAt: t.refusedAt, arena: [2]uint64{t.arenaKern, t.arenaUser}, cpu: t.CPU, altered: t.altered, track: t.track,
 		fault: t.fault, reason: t.reason, brokeAt: t.brokeAt,
 	}
 }
@@ -40,7 +42,7 @@ func (t *Thread) Restore(s *Snapshot) {
 		t.track == s.track && !s.altered && t.img == s.img && t.sameStacks(s)
 	copy(t.regs[:11], s.regs[:])
 	t.img, t.pc, t.depth, t.insns, t.status = s.img, s.pc, s.depth, s.insns, s.status
-	t.tailCalls = s.tailCalls
+	t.tailCalls, t.refused, t.refusedAt = s.tailCalls, s.refused, s.refusedAt
 	if !prepared || t.deep {
 		t.frames = s.frames
 	} else {

@@ -97,6 +97,8 @@ type Thread struct {
 	below     []level // callers of functions that tail called, see descend; the last are the running program's
 	under     int     // how many these are
 	tailCalls int
+	refused   *Image // that made the first tail call beyond the limit, at refusedAt
+	refusedAt int
 	garbage   [StackSize]byte // see ThreadConfig
 
 	// See SetContext.
@@ -187,6 +189,7 @@ func (t *Thread) start(img *Image, pc int, wipe bool, args []uint64) {
 	}
 	t.starts++
 	t.pc, t.insns, t.tailCalls, t.brokeAt, t.depth = pc, 0, 0, 0, 0
+	t.refused = nil
 	t.suspend, t.altered, t.left, t.status = false, false, leftNothing, Budget
 	if !img.begins(pc) {
 		t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("no function of the program begins at slot %d", pc)})
@@ -329,6 +332,9 @@ func (t *Thread) StopReason() string { return t.reason }
 
 // TailCalls returns the number of tail calls since Start.
 func (t *Thread) TailCalls() int { return t.tailCalls }
+
+// TailRefused returns where the run made its first tail call beyond [MaxTailCalls], after which the program went on; img is nil if there was none.
+func (t *Thread) TailRefused() (img *Image, pc int) { return t.refused, t.refusedAt }
 
 // Suspend makes Run return Stopped after the current instruction. Only code that the
 // thread itself called (helpers, views, watch hooks) may call it.

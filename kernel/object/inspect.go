@@ -1,6 +1,10 @@
 package object
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
 
 // NewDefault creates an object of a struct by name, with the default content that its type has in a default run, in
 // every [Mode]: a sk_buff with a packet, a linux_binprm with a file. Types without a builder are the same as from
@@ -49,6 +53,16 @@ func (o *Object) LeadsToText(path string) bool {
 	}
 	to := Target(f.Spec, f.Type)
 	return to.Type != nil && isChar(f.Spec, to.Type.ID)
+}
+
+// LeadsToBytes reports whether a field is a pointer to integers of one byte, which may be characters.
+func (o *Object) LeadsToBytes(path string) bool {
+	f, _, err := o.Peek(path)
+	if err != nil || f.Spec == nil {
+		return false
+	}
+	to := Target(f.Spec, f.Type)
+	return to.Type != nil && to.Type.Kind == btf.KindInt && to.Type.Size == 1
 }
 
 // FieldAddr returns the address of a field, creating objects for pointers on the path that are not set.

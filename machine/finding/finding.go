@@ -26,6 +26,8 @@ const (
 	Packet Kind = "packet"
 	// Fault: a program that the verifier accepts is stopped.
 	Fault Kind = "fault"
+	// Full: a map keeps an element of each pair of events that the program should balance, so that it fills up.
+	Full Kind = "full"
 	// Limit: a limit of the kernel is reached.
 	Limit Kind = "limit"
 	// Engine: native code and the interpreter differ.
@@ -62,7 +64,8 @@ var Kinds = []Row{
 	{WrongField, "a load of kernel memory is not of the field that the source names, or of a field at an offset that no relocation adjusts; reported with the CO-RE validation of a run"},
 	{Packet, "a checksum or length of an IP, TCP, UDP, ICMP or SCTP header was right before the run and is wrong in a packet that is passed on, sent back or redirected"},
 	{Fault, "a program that the verifier accepts is stopped by a fault: a bug of the kernel's verifier, or of bpfrun"},
-	{Limit, "a run reaches the limit of instructions"},
+	{Full, "a map that is not an LRU keeps an element of each call of a function whose return should delete it, so that it fills up and updates fail (fuzz only)"},
+	{Limit, "a run reaches a limit of the kernel: that of instructions or of tail calls, or a ring buffer that was empty has no room for what it sends"},
 	{Engine, "native code and the interpreter do not do the same: a bug of bpfrun"},
 	{Invariant, "an invariant of the scenario does not hold after a run"},
 	{Differs, "another build of the object, or another kernel, does something else with the same input (fuzz --against, fuzz with --btf twice)"},
