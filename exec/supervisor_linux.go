@@ -9,6 +9,7 @@ import (
 	osexec "os/exec"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,6 +72,7 @@ type supervisor struct {
 	lives    lives
 	step     int // index of the next step of the events
 	progress progress
+	unheard  unheard
 	timedOut bool // Config.Timeout has passed
 	notes    int
 }
@@ -93,6 +95,11 @@ func Run(cfg Config) (int, error) {
 		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
 		mountTables: map[mountKey]*mountTable{}, tables: map[uint32]threadTable{}, workDirIDs: map[workDir]int{},
 		listener: -1, inotify: -1, quit: -1,
+	}
+	if cfg.Events != nil { // lines are replaced by what they stand for
+		ev := *cfg.Events
+		ev.Steps = slices.Clone(ev.Steps)
+		s.cfg.Events = &ev
 	}
 	defer s.close()
 	if err := unreachable(); err != nil {
@@ -239,6 +246,7 @@ func (s *supervisor) run(path string) (int, error) {
 	}
 	s.ended()
 	s.sayLosses()
+	s.sayUnheard()
 	if told {
 		if status.Signaled() {
 			return 128 + int(status.Signal()), nil

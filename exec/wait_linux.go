@@ -323,7 +323,7 @@ func (c *call) sleep() {
 func (s *supervisor) advance(now time.Time) {
 	ev, q := s.cfg.Events, &s.quiet
 	more := s.step < len(ev.Steps)
-	if more && s.step == 0 && !s.polled && !ev.Clock && len(s.sys.Hooks()) == 0 {
+	if more && s.step == 0 && (!s.polled && !ev.Clock || ev.invents()) && len(s.sys.Hooks()) == 0 {
 		grace := alone
 		if q.last.shortest > 0 {
 			grace = aloneSoon

@@ -27,6 +27,9 @@ type execOptions struct {
 	timeout             time.Duration
 }
 
+// autoEvents is the value of --events that invents them; ./auto is a file of that name.
+const autoEvents = "auto"
+
 // realClock is the value of --clock with which simulated time is the host's.
 const realClock = "real"
 
@@ -68,7 +71,7 @@ Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false)
-	f.StringVar(&c.events, "events", "", "`FILE` with events for the simulated kernel, - for standard input")
+	f.StringVar(&c.events, "events", "", "`FILE` with events for the simulated kernel, - for standard input, auto to invent one for each hook that the tool attaches")
 	f.BoolVar(&c.keep, "keep", false, "leave the tool running after the last event")
 	f.DurationVar(&c.timeout, "timeout", 0, "end the tool this `TIME` after the last event, or after its start without events, even if it does not wait (such as 5s)")
 	f.BoolVar(&c.noWait, "no-wait", false, "fire all events of a step at once: buffers overflow if the tool does not read fast enough")
@@ -109,7 +112,11 @@ func (c *execCommand) exec(args []string) error {
 		cfg.Notes = c.stderr
 	}
 	cfg.Release, cfg.Version = kernels.Uname(target, sources[0].Path)
-	if c.events != "" {
+	switch c.events {
+	case "":
+	case autoEvents:
+		cfg.Events = bpfexec.AutoEvents()
+	default:
 		if cfg.Events, err = readEvents(c.events); err != nil {
 			return err
 		}
