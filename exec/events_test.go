@@ -69,7 +69,7 @@ task web pid=80 tgid=79 comm=nginx
 repeat 3 every 1ms
   syscall/openat filename=$dir/page$i ret=${i+3} task=@web
   repeat 2 as j
-    hook a=$i b=$j c=${port+1} price=$$5
+    hook a=$i b=$j c=${port+1} price=$$5 prompt=bash$
   end
 end
 sched_switch prev=@web next.pid=7 task=@web task.comm=worker
@@ -85,7 +85,7 @@ auto
 	assert.Equal(t, bpfsys.Event{Hook: "syscall/openat", Args: map[string]any{"filename": "/srv/www/page2", "ret": int64(5)}, Task: web}, l.Event)
 	l, err = step[3].bind([]running{{loop: step[0].Loop, times: 2}, {loop: step[2].Loop, times: 1}})
 	require.NoError(t, err)
-	assert.Equal(t, map[string]any{"a": int64(2), "b": int64(1), "c": int64(8001), "price": "$5"}, l.Event.Args)
+	assert.Equal(t, map[string]any{"a": int64(2), "b": int64(1), "c": int64(8001), "price": "$5", "prompt": "bash$"}, l.Event.Args)
 	assert.True(t, step[4].End && step[5].End)
 	assert.Equal(t, map[string]map[string]any{"prev": web, "next": {"pid": int64(7)}}, step[6].Event.Tasks)
 	assert.Equal(t, map[string]any{"pid": int64(80), "tgid": int64(79), "comm": "worker"}, step[6].Event.Task)
@@ -106,7 +106,6 @@ func TestMistakesInDeclarationsAreRefusedWithTheirLine(t *testing.T) {
 		"repeat 2\n---\nend":                 "line 2: a step cannot end in a loop",
 		"repeat 2\nauto\nend":                "line 2: auto cannot stand in a loop",
 		"hook a=$x":                          "line 1: there is no variable x",
-		"hook a=$":                           "line 1: $ without a name",
 		"hook a=${x":                         "line 1: ${ without }",
 		"let x=1\nhook a=${x/0}":             "line 2: ${x/0} divides by zero",
 		"let x=a\nhook a=${x+1}":             `line 2: x is "a", not a number`,

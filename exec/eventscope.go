@@ -271,7 +271,7 @@ func expand(word string, lookup func(name string) (string, bool)) (string, error
 	})
 }
 
-// replace replaces $NAME, ${NAME}, ${NAME OP NUMBER} and $$ in a word. value gets the name, "$" for $$, and the text of the whole.
+// replace replaces $NAME, ${NAME}, ${NAME OP NUMBER} and $$ in a word; a $ before anything else stays. value gets the name, "$" for $$, and the text of the whole.
 func replace(word string, value func(name, all string) (string, error)) (string, error) {
 	var out strings.Builder
 	for word != "" {
@@ -297,8 +297,10 @@ func replace(word string, value func(name, all string) (string, error)) (string,
 			}
 		default:
 			n := nameLength(after)
-			if n == 0 {
-				return "", errors.New("$ without a name: write $$ for a dollar sign")
+			if n == 0 { // a dollar sign that names nothing
+				out.WriteByte('$')
+				word = after
+				continue
 			}
 			name, rest = after[:n], after[n:]
 		}
