@@ -151,7 +151,7 @@ func parseWords(text string, words []string, s *scope) (Line, error) {
 			return l, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return l, nil
+	return l, l.userData()
 }
 
 func duration(text string) (time.Duration, error) {
