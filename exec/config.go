@@ -41,6 +41,8 @@ type Config struct {
 	Log io.Writer
 	// Notes gets messages for the user: what is not simulated, events whose hook has no program.
 	Notes io.Writer
+	// Fired, if set, is called with the programs that an event ran, by one goroutine at a time.
+	Fired func(hook string, ran []bpfsys.Fired)
 	// Stdin, Stdout and Stderr are those of the tool.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

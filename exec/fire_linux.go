@@ -161,6 +161,9 @@ func (s *supervisor) once(l Line) (int, error) {
 		s.note("event " + err.Error())
 		return 0, err
 	}
+	if s.cfg.Fired != nil {
+		s.cfg.Fired(l.Event.Hook, fired)
+	}
 	for _, f := range fired {
 		s.logf("event %s: program %s returned %d", l.Event.Hook, f.Program, int64(f.Ret))
 		if f.Err != nil {

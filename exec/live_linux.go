@@ -109,6 +109,9 @@ func (c *call) live() {
 		}
 		return
 	}
+	if s.cfg.Fired != nil {
+		s.cfg.Fired("syscall/"+name, fired)
+	}
 	s.note("--live: what a system call returns is not known before it runs: hooks at its exit see a simulated value. Of a process's memory, programs see only strings that are arguments")
 	for _, f := range fired {
 		if f.Err != nil {

@@ -241,6 +241,9 @@ func (s *supervisor) fireLife(l bpfsys.Life) {
 	if err != nil {
 		s.note("--live: " + err.Error())
 	}
+	if s.cfg.Fired != nil {
+		s.cfg.Fired(l.Hook(), fired)
+	}
 	s.note("--live: tracepoints sched_process_fork, sched_process_exec and sched_process_exit see the ids and names of real tasks, the parent of a forked process, the path of " +
 		"an exec and the exit status; all else is simulated. Tasks that a signal ends, or another thread's exec, fire no sched_process_exit")
 	for _, f := range fired {
