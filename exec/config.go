@@ -37,6 +37,8 @@ type Config struct {
 	Root bool
 	// Live makes the real system calls of the tool's processes fire the hooks of system calls.
 	Live bool
+	// Run is a command of the shell that is started beside the tool when the tool first waits, under the same supervisor; empty means none.
+	Run string
 	// Log gets a line for each served call; nil means none.
 	Log io.Writer
 	// Notes gets messages for the user: what is not simulated, events whose hook has no program.

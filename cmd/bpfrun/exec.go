@@ -22,6 +22,7 @@ import (
 
 type execOptions struct {
 	events, log, socket string
+	run                 string
 	keep, root, live    bool
 	noWait              bool
 	timeout             time.Duration
@@ -58,6 +59,9 @@ The lines of --events fire hooks, one step whenever the tool waits ("---" ends a
   do_unlinkat ret=-2 repeat=3                 a function, entry and return, three times
   xdp packet=ffffffffffff0200000000010800     a packet, in hex digits
   pass 10ms                                   advance time; timers that fall due run
+  repeat 9 every 1ms ... end                  do the lines in between nine times; $i counts
+  let NAME=VALUE, task NAME pid=9 comm=sh     what later lines name as $NAME, and as task=@NAME
+  auto                                        one invented event for each hook that the tool attached
   clock                                       simulate the tool's sleeps
 
 Programs see the host's time, as the tool does, unless the events simulate sleeps; --clock TIME simulates it.
@@ -65,7 +69,7 @@ Programs see the host's time, as the tool does, unless the events simulate sleep
 When the tool waits again after the last step, it gets SIGINT; --keep leaves it running. See docs/exec.md.
 
 Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
-		Example: "  bpfrun exec --btf 6.12 --events open.events -- opensnoop\n  bpfrun exec --btf 6.1 -- bpftool prog\n  go test -exec 'bpfrun exec --btf 6.12 --' ./...",
+		Example: "  bpfrun exec --btf 6.12 --events open.events -- opensnoop\n  bpfrun exec --btf 6.12 --events auto -- tcpconnect\n  bpfrun exec --btf 6.12 --live --run 'make test' -- execsnoop\n  bpfrun exec --btf 6.1 -- bpftool prog\n  go test -exec 'bpfrun exec --btf 6.12 --' ./...",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.exec(args) },
 	}
@@ -77,6 +81,7 @@ Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
 	f.BoolVar(&c.noWait, "no-wait", false, "fire all events of a step at once: buffers overflow if the tool does not read fast enough")
 	f.BoolVar(&c.root, "fake-root", false, "make the tool believe that it runs as root")
 	f.BoolVar(&c.live, "live", false, "let the real system calls of the tool and its children fire the hooks of system calls, forks, execs and exits")
+	f.StringVar(&c.run, "run", "", "start this shell `COMMAND` beside the tool when it first waits; with --live, the tool sees what the command does")
 	f.StringVar(&c.log, "log", "", "log each simulated system call to `FILE`")
 	f.StringVar(&c.socket, "socket", "", "listen for bpfrun fire on this `PATH`")
 	return cmd
@@ -105,7 +110,7 @@ func (c *execCommand) exec(args []string) error {
 	}
 	simulated.Uncovered, simulated.Unwatched = true, true
 	cfg := bpfexec.Config{
-		Args: args, Keep: c.keep, NoWait: c.noWait, Timeout: c.timeout, Root: c.root, Live: c.live, Socket: c.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Args: args, Keep: c.keep, NoWait: c.noWait, Timeout: c.timeout, Root: c.root, Live: c.live, Run: c.run, Socket: c.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		System: bpfsys.Config{Target: target, Machine: simulated},
 	}
 	if !c.quiet {
