@@ -19,6 +19,14 @@ import (
 
 var everything = Redaction{true, true, true, true}
 
+// inputs returns the path of text in a format, written by hand.
+func inputs(format string) string {
+	if format == "strace" {
+		return "../examples/exec/trace.strace"
+	}
+	return "testdata/" + format + ".txt"
+}
+
 func recorded(t *testing.T, text, format string, opt Options) (string, Summary) {
 	t.Helper()
 	var out bytes.Buffer
@@ -37,7 +45,7 @@ func recorded(t *testing.T, text, format string, opt Options) (string, Summary) 
 func TestTracesBecomeEvents(t *testing.T) {
 	for _, format := range []string{"strace", "perf", "ftrace", "bpftrace"} {
 		t.Run(format, func(t *testing.T) {
-			text, err := os.ReadFile("testdata/" + format + ".txt")
+			text, err := os.ReadFile(inputs(format))
 			require.NoError(t, err)
 			for suffix, opt := range map[string]Options{"": {}, ".redacted": {Redact: everything}} {
 				got, _ := recorded(t, string(text), "", opt)
@@ -55,7 +63,7 @@ func TestTracesBecomeEvents(t *testing.T) {
 
 // TestPrivateDataIsReplaced: no private word of an input is in a redacted file, and the data of read is in none.
 func TestPrivateDataIsReplaced(t *testing.T) {
-	text, err := os.ReadFile("testdata/strace.txt")
+	text, err := os.ReadFile(inputs("strace"))
 	require.NoError(t, err)
 	plain, sum := recorded(t, string(text), "strace", Options{})
 	assert.NotContains(t, plain, "secret")
@@ -197,7 +205,7 @@ func TestMemoryDoesNotFollowTheInput(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, format := range Formats {
-		text, err := os.ReadFile("testdata/" + format + ".txt")
+		text, err := os.ReadFile(inputs(format))
 		if err != nil {
 			text = []byte(pcap("aaaaaabbbbbb\x08\x00x"))
 		}
