@@ -18,7 +18,7 @@ type scope struct {
 type openLoop struct {
 	Loop
 	line  int
-	times int // how often its lines happen, with the loops around it
+	times int64 // how often its lines happen, with the loops around it
 }
 
 // Limits of what a file declares.
@@ -100,7 +100,7 @@ func (s *scope) line(text string, number int) ([]Line, error) {
 		if open {
 			l.open = words
 		}
-		times := l.Repeat
+		times := int64(l.Repeat)
 		if n := len(s.loops); n > 0 {
 			times *= s.loops[n-1].times // both are at most a million
 		}
@@ -125,7 +125,7 @@ func (s *scope) begin(words []string, line int) (*Loop, error) {
 	if err != nil || n < 1 || n > maxEventRepeat {
 		return nil, fmt.Errorf("repeat %s: want 1 to %d", words[0], maxEventRepeat)
 	}
-	l := openLoop{Loop: Loop{Count: n, Var: "i"}, line: line, times: n}
+	l := openLoop{Loop: Loop{Count: n, Var: "i"}, line: line, times: int64(n)}
 	for i := 1; i < len(words); i += 2 {
 		switch words[i] {
 		case "as":
