@@ -114,6 +114,7 @@ var layers = []struct {
 	{"bpfsys/network", []string{"uapi", "uapi/since"}},
 	{"bpfsys", []string{"internal/ordered", "internal/lazyre", "bpfsys/network", "uapi", "uapi/bpfattr", "uapi/bpfinfo", "progtype", "decode", "btf", "btf/check", "corerelo", "loader", "verifier", "maps", "kernel", "machine/finding", "machine", "uapi/since"}},
 	{"exec", []string{"internal/visible", "internal/worded", "uapi", "kernel/hook", "bpfsys/network", "bpfsys", "uapi/since", "btf"}},
+	{"record", []string{"uapi", "packet", "kernel/hook"}},
 	{"replay", []string{"packet", "machine"}},
 	{"debug/expr", []string{"internal/endian", "internal/nearest", "uapi", "btf", "packet", "loader", "mem", "maps", "kernel", "machine"}},
 	{"scenario/invariant", []string{"uapi", "progtype", "packet", "loader", "maps", "kernel", "machine", "debug/expr"}},

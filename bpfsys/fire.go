@@ -31,7 +31,19 @@ type Event struct {
 	// Packet is the input of programs that process packets; nil means the default packet.
 	Packet []byte
 	CPU    int
+	// Side is the part of a system call that happens.
+	Side Side
 }
+
+// Side is a part of a system call: it may be known only later what a call returns.
+type Side uint8
+
+// Parts of a system call.
+const (
+	WholeCall Side = iota
+	CallEntry
+	CallExit
+)
 
 // Fired is the result of one program that an event ran.
 type Fired struct {
@@ -82,10 +94,19 @@ func (s *System) fireSyscall(call string, e Event) ([]Fired, error) {
 		name string
 		args map[string]any
 	}
-	hooks, fits := []hook{{"sys_enter", raw(in)}, {"raw_syscalls/sys_enter", raw(in)}, {"syscalls/sys_enter_" + call, in}, {s.syscallFunction(call), both}}, exactly
-	if call == "exit" || call == "exit_group" { // they do not return
+	var hooks []hook
+	if e.Side != CallExit {
+		hooks = []hook{{"sys_enter", raw(in)}, {"raw_syscalls/sys_enter", raw(in)}, {"syscalls/sys_enter_" + call, in}}
+	}
+	hooks, fits := append(hooks, hook{s.syscallFunction(call), both}), exactly
+	if e.Side == CallEntry || call == "exit" || call == "exit_group" { // these do not return
 		fits = func(a *attachment, name string) bool { return exactly(a, name) && !atReturn(a) }
-	} else {
+	} else if e.Side == CallExit {
+		fits = func(a *attachment, name string) bool {
+			return exactly(a, name) && (atReturn(a) || name != s.syscallFunction(call))
+		}
+	}
+	if e.Side != CallEntry && call != "exit" && call != "exit_group" {
 		hooks = append(hooks, hook{"sys_exit", raw(out)}, hook{"raw_syscalls/sys_exit", raw(out)}, hook{"syscalls/sys_exit_" + call, out})
 	}
 	var all []Fired

@@ -17,26 +17,34 @@ type Life struct {
 	Last bool
 }
 
+// Hook is the tracepoint of the event.
+func (l *Life) Hook() string {
+	switch {
+	case l.Child != nil:
+		return "sched_process_fork"
+	case l.Exec != "":
+		return "sched_process_exec"
+	}
+	return "sched_process_exit"
+}
+
 // FireLife fires the tracepoints of an event in a task's life: sched_process_fork with a child, sched_process_exec with a path, else sched_process_exit,
 // after which the task is gone. It fails with [ErrNoHook] if no program is attached.
 func (s *System) FireLife(l Life) ([]Fired, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.endGrace()
-	raw, record := Event{Task: l.Task}, Event{Task: l.Task, Args: map[string]any{}}
+	raw, record := Event{Hook: l.Hook(), Task: l.Task}, Event{Task: l.Task, Args: map[string]any{}}
 	switch {
 	case l.Child != nil:
-		raw.Hook = "sched_process_fork"
 		raw.Tasks = map[string]map[string]any{"child": l.Child}
 		for name, t := range map[string]map[string]any{"parent": l.Task, "child": l.Child} {
 			record.Args[name+"_pid"], record.Args[name+"_comm"] = t["pid"], t["comm"]
 		}
 	case l.Exec != "":
-		raw.Hook = "sched_process_exec"
 		raw.Args = map[string]any{"old_pid": l.Old}
 		record.Args["filename"], record.Args["old_pid"] = l.Exec, l.Old
 	default:
-		raw.Hook = "sched_process_exit"
 		defer delete(s.tasks, taskKey(l.Task))
 		if l.Last { // programs see it since 6.16
 			raw.Args = map[string]any{"group_dead": 1}

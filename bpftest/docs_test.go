@@ -17,7 +17,7 @@ func TestDocsShowRealCode(t *testing.T) {
 	files, err := filepath.Glob("../examples/gotest/*_test.go")
 	require.NoError(t, err)
 	code := ""
-	for _, f := range append(files, "example_test.go", "ebpfspec/example_test.go", "../examples/gotest/served/served_test.go") {
+	for _, f := range append(files, "example_test.go", "ebpfspec/example_test.go", "../examples/gotest/served/served_test.go", "../examples/gotest/tool/tool_test.go") {
 		text, err := os.ReadFile(f)
 		if os.IsNotExist(err) {
 			continue

@@ -35,6 +35,10 @@ func (m ownMain) Run() int {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getenv("BPFTEST_TOOL") == "wait" {
+		fmt.Println(waits())
+		os.Exit(1)
+	}
 	if test := ownTests[os.Getenv("BPFTEST_OWN")]; test != nil {
 		bpftest.Main(ownMain(test), bpftest.Kernel(os.Getenv("BPFTEST_KERNEL")), bpftest.CPUs(3))
 	}

@@ -16,8 +16,11 @@ import (
 // childWord is the first argument of a child process, which the supervisor starts from its own executable.
 const childWord = "__exec-child"
 
-// childFD is the child's socket to the supervisor.
-const childFD = 3
+// childFD is the child's socket to the supervisor, besideFD the pipe on which the command beside the tool waits, if there is one.
+const (
+	childFD  = 3
+	besideFD = 4
+)
 
 // Child runs the child side when the supervisor started this process; in that case it exits instead of returning. Otherwise it returns false. args are
 // the process's arguments without its name.
@@ -25,7 +28,11 @@ func Child(args []string) bool {
 	if len(args) < 4 || args[0] != childWord {
 		return false
 	}
-	visible.Fprintln(os.Stderr, "bpfrun exec:", child(strings.HasPrefix(args[1], "root"), strings.HasSuffix(args[1], "+live"), args[2], args[3:]))
+	path, argv, run := args[2], args[3:], ""
+	if strings.HasSuffix(args[1], "+run") {
+		run, argv = argv[0], argv[1:]
+	}
+	visible.Fprintln(os.Stderr, "bpfrun exec:", child(strings.HasPrefix(args[1], "root"), strings.Contains(args[1], "+live"), run, path, argv))
 	os.Exit(126)
 	return true
 }
@@ -35,7 +42,7 @@ func Child(args []string) bool {
 var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_NET_ADMIN, unix.CAP_PERFMON, unix.CAP_BPF}
 
 // child makes this process the guard of the tool: its parent, which outlives the tool and the supervisor just long enough to leave no process running.
-func child(asRoot, live bool, path string, argv []string) error {
+func child(asRoot, live bool, run, path string, argv []string) error {
 	// The filter applies to this thread alone, which therefore starts the tool.
 	runtime.LockOSThread()
 	coverHost()
@@ -82,7 +89,7 @@ func child(asRoot, live bool, path string, argv []string) error {
 	if err := unconfined(); err != nil {
 		return err
 	}
-	return guard(path, argv)
+	return guard(run, path, argv)
 }
 
 // unconfined checks that calls of this thread reach the supervisor. Filters that were installed earlier, such as a container's, run as well and may refuse

@@ -37,10 +37,14 @@ type Config struct {
 	Root bool
 	// Live makes the real system calls of the tool's processes fire the hooks of system calls.
 	Live bool
+	// Run is a command of the shell that is started beside the tool when the tool first waits, under the same supervisor; empty means none.
+	Run string
 	// Log gets a line for each served call; nil means none.
 	Log io.Writer
 	// Notes gets messages for the user: what is not simulated, events whose hook has no program.
 	Notes io.Writer
+	// Fired, if set, is called with the programs that an event ran, by one goroutine at a time.
+	Fired func(hook string, ran []bpfsys.Fired)
 	// Stdin, Stdout and Stderr are those of the tool.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

@@ -104,9 +104,30 @@ func TestTimeoutEndsAToolThatNeverWaits(t *testing.T) {
 // TestMisspeltHooksAreToldApart: an event at a hook that the kernel lacks is not one at a hook to which nothing is attached.
 func TestMisspeltHooksAreToldApart(t *testing.T) {
 	r := start(t, "count", "sched_swich\n")
-	assert.Contains(t, r.notes, "event sched_swich: no program is attached to it, which the kernel does not have (nearest: sched_switch)")
+	assert.Contains(t, r.notes, "1 event found no program: sched_swich, which the kernel does not have (nearest: sched_switch)")
 	r = start(t, "count", "vfs_unlink\n")
 	assert.Contains(t, r.notes, "vfs_unlink")
 	assert.NotContains(t, r.notes, "does not have")
-	assert.Contains(t, r.notes, "programs are attached to")
+	assert.Contains(t, r.notes, "programs were attached to")
+}
+
+// TestLoopsFire: lines of a loop happen as often as it says, also where the reader of a small buffer makes the step wait.
+func TestLoopsFire(t *testing.T) {
+	for _, tt := range []struct{ name, events, want string }{
+		{"a loop", "repeat 1000 every 1us\nsched_switch next.pid=${i+1}\nend\nsched_switch\n", "1001\n"},
+		{"loops in a loop", "repeat 10\nrepeat 7 as j\nsched_switch\nend\nsched_switch repeat=3\nend\n", "100\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := start(t, "count", tt.events)
+			assert.Equal(t, tt.want, r.out, r.notes)
+			assert.Empty(t, r.notes)
+		})
+	}
+}
+
+// TestEventsWithoutProgramsAreOneLine: however many events found no program, one line says so.
+func TestEventsWithoutProgramsAreOneLine(t *testing.T) {
+	r := start(t, "count", "repeat 10\nvfs_read\nsched_switch\nvfs_write repeat=3\nend\n---\nvfs_read\n")
+	assert.Equal(t, "10\n", r.out)
+	assert.Equal(t, "bpfrun exec: 41 events found no program: vfs_read (11 times), vfs_write (30 times); programs were attached to raw_tp/sched_switch\n", r.notes)
 }

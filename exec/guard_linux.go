@@ -16,7 +16,8 @@ import (
 
 // guard starts the tool and waits for it. When the tool or the supervisor has ended, it kills the tool's remaining processes: without a supervisor
 // their calls would fail in ways that no kernel has. PR_SET_PDEATHSIG alone would reach only one process.
-func guard(path string, argv []string) error {
+// run is a command that waits beside the tool until the supervisor starts it.
+func guard(run, path string, argv []string) error {
 	// The threads of this process that do not start the tool are not filtered.
 	if err := unreachable(); err != nil {
 		return err
@@ -27,6 +28,13 @@ func guard(path string, argv []string) error {
 	}
 	// Signals of the terminal are for the tool. They are caught, not ignored, since the tool would inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
+	if run != "" {
+		unix.CloseOnExec(besideFD)
+		if err := startBeside(run); err != nil {
+			return err
+		}
+		unix.Close(besideFD)
+	}
 	// The tool does not inherit the socket to the supervisor: ForkExec closes it.
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
@@ -67,6 +75,24 @@ func guard(path string, argv []string) error {
 			os.Exit(0)
 		}
 	}
+}
+
+// startBeside starts a shell, filtered as the tool is, that runs a command as soon as a line can be read from the pipe, and nothing when it is closed.
+// The shell, and none of what it starts, has the pipe until the command has ended.
+func startBeside(run string) error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	const shell = "/bin/sh"
+	_, err = syscall.ForkExec(shell, []string{"sh", "-c", "read go <&3 || exit 0; (exec 3<&-; eval \"$1\")", "sh", run}, &syscall.ProcAttr{
+		Env: os.Environ(), Files: []uintptr{null.Fd(), 1, 2, besideFD}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", shell, err)
+	}
+	return nil
 }
 
 // killAll kills this process's descendants until none is left. It is their subreaper, so none is left when it has no children: a listing can miss a process

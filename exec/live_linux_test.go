@@ -5,13 +5,17 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"os"
 	osexec "os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -92,7 +96,52 @@ func TestLiveSystemCallsFireTheirHooks(t *testing.T) {
 	r := start(t, "live", "", func(c *Config) { c.Live = true })
 	assert.Equal(t, "enter 3\nexit 3\nexecve 1\nkprobe 3\n", r.out)
 	assert.Zero(t, r.code)
-	assert.Contains(t, r.notes, "--live: what a system call returns is not known")
+	assert.Contains(t, r.notes, "--live: programs see the ids, names and parents of real tasks")
 	r = start(t, "live", "")
 	assert.Equal(t, "enter 0\nexit 0\nexecve 0\nkprobe 0\n", r.out, "without --live")
+}
+
+// TestACommandBesideTheToolIsSeen: what a command does, tools print as it was: programs, arguments and parents, files with the descriptors and errors that they got,
+// exit statuses. The tool is asked to end only when the command has ended, however long it does nothing.
+func TestACommandBesideTheToolIsSeen(t *testing.T) {
+	t.Setenv("PATH", os.Getenv("BPFRUN_TOOLS")+":/usr/sbin:"+os.Getenv("PATH"))
+	for _, tt := range []struct {
+		tool, run string
+		want, not []string
+	}{
+		{"execsnoop", `cat "/no such" 2>/dev/null; sleep 0.5; ls -d /`, []string{"ls ", "/usr/bin/cat /no such", "/usr/bin/ls -d /", "  0 /usr/bin"}, []string{"arg1"}},
+		{"opensnoop", "cat /etc/hostname /no/such >/dev/null 2>&1; true", []string{"3   0 /etc/hostname", "-1   2 /no/such"}, nil},
+		{"exitsnoop", "sh -c 'exit 3'; true", []string{"code 3"}, nil},
+		{"bpftrace -e 'tracepoint:syscalls:sys_exit_close { @[args->ret] = count() } tracepoint:syscalls:sys_exit_write { @w = count() }'", "echo >&-; echo x >/dev/null", []string{"@[0]"}, nil},
+	} {
+		name, _, _ := strings.Cut(tt.tool, " ")
+		t.Run(name, func(t *testing.T) {
+			if _, err := osexec.LookPath(name); err != nil {
+				t.Skip(err)
+			}
+			r := start(t, "", "", func(c *Config) {
+				c.Args, c.Root, c.RealClock, c.Live, c.Run = []string{"/bin/sh", "-c", "exec " + tt.tool}, true, true, true, tt.run
+			})
+			for _, w := range tt.want {
+				assert.Contains(t, r.out, w, r.notes)
+			}
+			for _, w := range tt.not {
+				assert.NotContains(t, r.out, w)
+			}
+			if name == "bpftrace" {
+				assert.Contains(t, r.notes, "--live: invented are the results of ")
+				assert.Contains(t, r.notes, "write")
+			}
+		})
+	}
+}
+
+// TestACommandWithoutLiveRunsToo, and its events come after it has begun.
+func TestACommandWithoutLiveRunsToo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ran")
+	r := start(t, "count", "sched_switch repeat=2\n", func(c *Config) { c.Run = "echo yes >" + file })
+	assert.Equal(t, "2\n", r.out, r.notes)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "yes\n", string(text))
 }

@@ -26,6 +26,8 @@ type lives struct {
 	forks []*fork
 	execs map[int]*execCall // by process
 	gone  map[int]bool      // threads that exit, but may still be listed
+	// results are what forks and execs returned, by thread, until the exits of the calls are fired.
+	results map[int]int64
 }
 
 type fork struct {
@@ -170,6 +172,7 @@ func (s *supervisor) settle(caller int) {
 		switch {
 		case now != "" && now != e.image:
 			delete(l.execs, tgid)
+			l.returns(tgid, 0)
 			s.fireLife(bpfsys.Life{Task: liveTask(tgid, tgid), Exec: e.path, Old: int64(e.tid)})
 		case e.tid == caller, now == "" && !alive(s.processOf(uint32(tgid)).pidfd):
 			delete(l.execs, tgid)
@@ -177,7 +180,16 @@ func (s *supervisor) settle(caller int) {
 	}
 }
 
+// returns notes what a fork or an exec returned.
+func (l *lives) returns(tid int, ret int64) {
+	if l.results == nil || len(l.results) > maxForks {
+		l.results = map[int]int64{}
+	}
+	l.results[tid] = ret
+}
+
 func (s *supervisor) forked(f *fork, tid int) {
+	s.lives.returns(f.tid, int64(tid))
 	delete(s.lives.gone, tid)
 	tgid := tid
 	if f.thread {
@@ -225,10 +237,19 @@ func (s *supervisor) exits(tgid, tid int, code int64, group bool) {
 	}
 }
 
-// liveTask returns what programs see of a task.
+// liveTask returns what programs see of a task: its ids, its name, and its parent's.
 func liveTask(tgid, tid int) map[string]any {
-	comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", tgid, tid))
-	return map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": strings.TrimSpace(string(comm))}
+	dir := fmt.Sprintf("/proc/%d/task/%d/", tgid, tid)
+	comm, _ := os.ReadFile(dir + "comm")
+	out := map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": strings.TrimSpace(string(comm))}
+	stat, _ := os.ReadFile(dir + "stat")
+	// The name in parentheses may contain any character.
+	if f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])); len(f) > 1 {
+		if parent, err := strconv.ParseInt(f[1], 10, 32); err == nil && parent > 0 {
+			out["real_parent->pid"], out["real_parent->tgid"] = parent, parent
+		}
+	}
+	return out
 }
 
 // fireLife fires an event in the life of a task.
@@ -241,7 +262,10 @@ func (s *supervisor) fireLife(l bpfsys.Life) {
 	if err != nil {
 		s.note("--live: " + err.Error())
 	}
-	s.note("--live: tracepoints sched_process_fork, sched_process_exec and sched_process_exit see the ids and names of real tasks, the parent of a forked process, the path of " +
+	if s.cfg.Fired != nil {
+		s.cfg.Fired(l.Hook(), fired)
+	}
+	s.note("--live: tracepoints sched_process_fork, sched_process_exec and sched_process_exit see the ids, names and parents of real tasks, the path of " +
 		"an exec and the exit status; all else is simulated. Tasks that a signal ends, or another thread's exec, fire no sched_process_exit")
 	for _, f := range fired {
 		if f.Err != nil {

@@ -9,6 +9,7 @@ import (
 	osexec "os/exec"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,8 +70,13 @@ type supervisor struct {
 
 	quiet    quiet
 	lives    lives
-	step     int // index of the next step of the events
+	begun    map[int]*begun // calls of --live whose exit is to be fired, by thread
+	invented map[string]int // calls whose results programs saw that are not the real ones
+	beside   *os.File       // the pipe that starts the command of Config.Run; nil without one
+	went     bool           // that command was started
+	step     int            // index of the next step of the events
 	progress progress
+	unheard  unheard
 	timedOut bool // Config.Timeout has passed
 	notes    int
 }
@@ -93,6 +99,13 @@ func Run(cfg Config) (int, error) {
 		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
 		mountTables: map[mountKey]*mountTable{}, tables: map[uint32]threadTable{}, workDirIDs: map[workDir]int{},
 		listener: -1, inotify: -1, quit: -1,
+	}
+	if cfg.Run != "" && cfg.Events == nil {
+		s.cfg.Events = &Events{Steps: []Step{nil}}
+	} else if cfg.Events != nil { // lines are replaced by what they stand for
+		ev := *cfg.Events
+		ev.Steps = slices.Clone(ev.Steps)
+		s.cfg.Events = &ev
 	}
 	defer s.close()
 	if err := unreachable(); err != nil {
@@ -192,13 +205,28 @@ func (s *supervisor) run(path string) (int, error) {
 	if s.cfg.Live {
 		user += "+live"
 	}
-	cmd := osexec.Command(self, append([]string{childWord, user, path}, s.cfg.Args...)...)
+	args := []string{childWord, user, path}
+	files := []*os.File{theirs} // which this process closes when they are inherited
+	if s.cfg.Run != "" {
+		wait, start, err := os.Pipe()
+		if err != nil {
+			return 0, err
+		}
+		defer start.Close()
+		files, s.beside = append(files, wait), start
+		args[1] += "+run"
+		args = append(args, s.cfg.Run)
+	}
+	cmd := osexec.Command(self, append(args, s.cfg.Args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.cfg.Stdin, s.cfg.Stdout, s.cfg.Stderr
-	cmd.ExtraFiles = []*os.File{theirs}
-	if err := cmd.Start(); err != nil {
+	cmd.ExtraFiles = files
+	err = cmd.Start()
+	for _, f := range files {
+		f.Close()
+	}
+	if err != nil {
 		return 0, err
 	}
-	theirs.Close()
 	s.guard = cmd.Process.Pid
 	if s.listener, err = s.receive(pair[0], s.guard); err != nil {
 		guard.Close()
@@ -239,6 +267,8 @@ func (s *supervisor) run(path string) (int, error) {
 	}
 	s.ended()
 	s.sayLosses()
+	s.sayUnheard()
+	s.sayInvented()
 	if told {
 		if status.Signaled() {
 			return 128 + int(status.Signal()), nil

@@ -31,7 +31,7 @@ var varies = []struct {
 }
 
 // TestPackagedToolsPrintWhatHappens runs the tools of distributions, unmodified, on the embedded kernel. A file of testdata/tools has the command in a line
-// "run: COMMAND", the events, and what the tool printed; or a script of commands, which runs in a directory with the objects of examples/. The packages are Debian 12's: libbpf-tools 0.26, bpftool 7.1, bpftrace 0.17, xdp-tools 1.3. Tools
+// "run: COMMAND", the events if they are not in examples/exec/events, and what the tool printed; or a script of commands, which runs in a directory with the objects of examples/. The packages are Debian 12's: libbpf-tools 0.26, bpftool 7.1, bpftrace 0.17, xdp-tools 1.3. Tools
 // are looked for in BPFRUN_TOOLS, a list of directories, and in the system's.
 func TestPackagedToolsPrintWhatHappens(t *testing.T) {
 	if testing.Short() {
@@ -62,6 +62,14 @@ func TestPackagedToolsPrintWhatHappens(t *testing.T) {
 				parts[f.Name] = string(f.Data)
 			}
 			tool, _, _ := strings.Cut(command, " ")
+			events, inline := parts["events"]
+			if !inline { // those of the library
+				text, err := os.ReadFile("../examples/exec/events/" + strings.TrimSuffix(filepath.Base(file), ".txtar") + ".events")
+				if !os.IsNotExist(err) {
+					require.NoError(t, err)
+				}
+				events = string(text)
+			}
 			script, scripted := parts["script"]
 			if scripted {
 				command = "cd $WORK\n"
@@ -85,7 +93,7 @@ func TestPackagedToolsPrintWhatHappens(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(filepath.Join(work, strings.TrimSuffix(filepath.Base(o), ".bpf.o")+".o"), b, 0o644))
 			}
-			r := start(t, "", parts["events"], func(c *Config) {
+			r := start(t, "", events, func(c *Config) {
 				c.Args, c.Root = []string{"/bin/sh", "-c", command}, true
 			})
 			got := r.out
@@ -109,5 +117,25 @@ func TestPackagedToolsPrintWhatHappens(t *testing.T) {
 			}
 			assert.Equal(t, parts["output"], got, "%s", r.notes)
 		})
+	}
+}
+
+// TestTheLibraryOfEventsIsRead: each file of the library is one of a tool that is tested, and says how it is used.
+func TestTheLibraryOfEventsIsRead(t *testing.T) {
+	files, err := filepath.Glob("../examples/exec/events/*.events")
+	require.NoError(t, err)
+	require.Greater(t, len(files), 40)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, err = ReadEvents(strings.NewReader(string(text)))
+		require.NoError(t, err, file)
+		name := strings.TrimSuffix(filepath.Base(file), ".events")
+		golden, err := txtar.ParseFile("testdata/tools/" + name + ".txtar")
+		require.NoError(t, err)
+		_, command, _ := strings.Cut(string(golden.Comment), "run: ")
+		command = strings.TrimSpace(command)
+		first, _, _ := strings.Cut(string(text), "\n")
+		assert.Equal(t, "# bpfrun exec --events "+name+".events -- "+command, first)
 	}
 }

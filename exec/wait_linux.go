@@ -323,7 +323,7 @@ func (c *call) sleep() {
 func (s *supervisor) advance(now time.Time) {
 	ev, q := s.cfg.Events, &s.quiet
 	more := s.step < len(ev.Steps)
-	if more && s.step == 0 && !s.polled && !ev.Clock && len(s.sys.Hooks()) == 0 {
+	if more && s.step == 0 && (!s.polled && !ev.Clock || ev.invents() || s.beside != nil && !s.went) && len(s.sys.Hooks()) == 0 {
 		grace := alone
 		if q.last.shortest > 0 {
 			grace = aloneSoon
@@ -331,6 +331,12 @@ func (s *supervisor) advance(now time.Time) {
 		if now.Sub(q.since) < grace {
 			return
 		}
+	}
+	if s.beside != nil && !s.went { // a write wakes its reader at once, so that the next look sees it run
+		_, _ = s.beside.WriteString("go\n")
+		s.went = true
+		q.reset(now)
+		return
 	}
 	if more {
 		if !s.resume(ev.Steps[s.step], now) {
@@ -355,9 +361,19 @@ func (s *supervisor) advance(now time.Time) {
 		q.reset(now)
 		return
 	}
-	if !more && !s.cfg.Keep && q.forever(now) {
+	if !more && !s.cfg.Keep && !s.besideRuns() && q.forever(now) {
 		s.ask(now)
 	}
+}
+
+// besideRuns reports whether the command beside the tool has not ended: its shell has the other end of the pipe.
+func (s *supervisor) besideRuns() bool {
+	if s.beside == nil {
+		return false
+	}
+	p := []unix.PollFd{{Fd: int32(s.beside.Fd())}}
+	_, err := unix.Poll(p, 0)
+	return err == nil && p[0].Revents&unix.POLLERR == 0
 }
 
 // hooks lists what programs are attached to, for a message.

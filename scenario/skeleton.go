@@ -310,7 +310,7 @@ func (s *skeleton) callArgs(args []kernel.Arg) []string {
 			if str, ok := s.userText(a.Value); ok {
 				text = yamlString(str)
 			}
-		case v == macros["AT_FDCWD"] && strings.HasSuffix(a.Name, "fd"):
+		case v == atFDCWD && strings.HasSuffix(a.Name, "fd"):
 			text = "AT_FDCWD"
 		case v < 0:
 			text = fmt.Sprint(v)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/record"
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
@@ -24,6 +26,7 @@ func complete(root *cobra.Command, objects *objectFlags) {
 		"btf": kernelNames, "base": kernelNames, "run": runs,
 		"loader": words(loader.DialectNames()...), "engine": words("interp", "jit", "both", "auto"), "color": words("auto", "always", "never"),
 		"scenario": files("yaml", "yml"), "pcap": files("pcap", "pcapng", "gz", "zst"), "module-btf": nil,
+		"redact": words(append(slices.Clone(record.RedactionNames), "all")...),
 	}
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {

@@ -22,10 +22,14 @@ import (
 
 type execOptions struct {
 	events, log, socket string
+	run                 string
 	keep, root, live    bool
 	noWait              bool
 	timeout             time.Duration
 }
+
+// autoEvents is the value of --events that invents them; ./auto is a file of that name.
+const autoEvents = "auto"
 
 // realClock is the value of --clock with which simulated time is the host's.
 const realClock = "real"
@@ -55,6 +59,9 @@ The lines of --events fire hooks, one step whenever the tool waits ("---" ends a
   do_unlinkat ret=-2 repeat=3                 a function, entry and return, three times
   xdp packet=ffffffffffff0200000000010800     a packet, in hex digits
   pass 10ms                                   advance time; timers that fall due run
+  repeat 9 every 1ms ... end                  do the lines in between nine times; $i counts
+  let NAME=VALUE, task NAME pid=9 comm=sh     what later lines name as $NAME, and as task=@NAME
+  auto                                        one invented event for each hook that the tool attached
   clock                                       simulate the tool's sleeps
 
 Programs see the host's time, as the tool does, unless the events simulate sleeps; --clock TIME simulates it.
@@ -62,18 +69,19 @@ Programs see the host's time, as the tool does, unless the events simulate sleep
 When the tool waits again after the last step, it gets SIGINT; --keep leaves it running. See docs/exec.md.
 
 Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
-		Example: "  bpfrun exec --btf 6.12 --events open.events -- opensnoop\n  bpfrun exec --btf 6.1 -- bpftool prog\n  go test -exec 'bpfrun exec --btf 6.12 --' ./...",
+		Example: "  bpfrun exec --btf 6.12 --events open.events -- opensnoop\n  bpfrun exec --btf 6.12 --events auto -- tcpconnect\n  bpfrun exec --btf 6.12 --live --run 'make test' -- execsnoop\n  bpfrun exec --btf 6.1 -- bpftool prog\n  go test -exec 'bpfrun exec --btf 6.12 --' ./...",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.exec(args) },
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false)
-	f.StringVar(&c.events, "events", "", "`FILE` with events for the simulated kernel, - for standard input")
+	f.StringVar(&c.events, "events", "", "`FILE` with events for the simulated kernel, - for standard input, auto to invent one for each hook that the tool attaches")
 	f.BoolVar(&c.keep, "keep", false, "leave the tool running after the last event")
 	f.DurationVar(&c.timeout, "timeout", 0, "end the tool this `TIME` after the last event, or after its start without events, even if it does not wait (such as 5s)")
 	f.BoolVar(&c.noWait, "no-wait", false, "fire all events of a step at once: buffers overflow if the tool does not read fast enough")
 	f.BoolVar(&c.root, "fake-root", false, "make the tool believe that it runs as root")
 	f.BoolVar(&c.live, "live", false, "let the real system calls of the tool and its children fire the hooks of system calls, forks, execs and exits")
+	f.StringVar(&c.run, "run", "", "start this shell `COMMAND` beside the tool when it first waits; with --live, the tool sees what the command does")
 	f.StringVar(&c.log, "log", "", "log each simulated system call to `FILE`")
 	f.StringVar(&c.socket, "socket", "", "listen for bpfrun fire on this `PATH`")
 	return cmd
@@ -99,14 +107,18 @@ func (c *execCommand) exec(args []string) error {
 	}
 	simulated.Uncovered, simulated.Unwatched = true, true
 	cfg := bpfexec.Config{
-		Args: args, Keep: c.keep, NoWait: c.noWait, Timeout: c.timeout, Root: c.root, Live: c.live, Socket: c.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Args: args, Keep: c.keep, NoWait: c.noWait, Timeout: c.timeout, Root: c.root, Live: c.live, Run: c.run, Socket: c.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		System: bpfsys.Config{Target: target, Machine: simulated},
 	}
 	if !c.quiet {
 		cfg.Notes = c.stderr
 	}
 	cfg.Release, cfg.Version = kernels.Uname(target, source.Path)
-	if c.events != "" {
+	switch c.events {
+	case "":
+	case autoEvents:
+		cfg.Events = bpfexec.AutoEvents()
+	default:
 		if cfg.Events, err = readEvents(c.events); err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ var flagUse = map[string]string{
 	"bpfrun fuzz":        "kernel object run -cpu -cpus -clock -engine -strict",
 	"bpfrun exec":        "kernel run -cpu -no-verify",
 	"bpfrun fire":        "",
+	"bpfrun record":      "",
 	"bpfrun dap":         "",
 	"bpfrun play":        "btf no-cache",
 	"bpfrun init":        "kernel object run -cpu -no-verify",

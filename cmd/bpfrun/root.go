@@ -94,7 +94,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(newDebugCommand(a), newDAPCommand(a))
 	cmd.AddCommand(newMatrixCommand(a), newVerifyCommand(a), newRequireCommand(a), newDiffCommand(a), newRaceCommand(a), newBTFCommand(a), newKernelsCommand(a), newTestCommand(a), newScenarioCommand(a))
 	cmd.AddCommand(newFuzzCommand(a), newPlayCommand(a), newWatchCommand(a), newInitCommand(a), newDoctorCommand(a))
-	cmd.AddCommand(newExecCommand(a), newFireCommand(a))
+	cmd.AddCommand(newExecCommand(a), newFireCommand(a), newRecordCommand(a))
 	cmd.AddCommand(topicCommands(&a.console)...)
 	cmd.AddCommand(newCoverCommand(a))
 	cmd.SetUsageFunc(usage)
@@ -132,6 +132,7 @@ var textCommands = map[string]string{
 	"bpfrun conformance record verdicts": "it writes verdicts, one JSON object a line",
 	"bpfrun conformance record btf":      "it writes verdicts, one JSON object a line",
 	"bpfrun exec":                        "its output is the tool's",
+	"bpfrun record":                      "it writes a file of events",
 	"bpfrun debug":                       "it is a conversation",
 	"bpfrun dap":                         "its output is the Debug Adapter Protocol",
 	"bpfrun play":                        "it serves a page",

@@ -209,12 +209,25 @@ func (h *Hooks) overrideUser(c *Context, a *Arg) error {
 	case []byte:
 		a.Value = h.UserAlloc(v)
 		return nil
+	case []string:
+		a.Value = h.UserAlloc(h.vector(v))
+		return nil
 	}
 	return h.override(c, a)
 }
 
 // vectorLen is the number of strings in default argument and environment vectors.
 const vectorLen = 5
+
+// vector returns the pointers of a vector of strings, which NULL ends.
+func (h *Hooks) vector(texts []string) []byte {
+	n := h.Mem().PointerSize()
+	b := make([]byte, (len(texts)+1)*n)
+	for i, text := range texts {
+		endian.PutUint(h.Order(), b[i*n:(i+1)*n], h.UserString(text))
+	}
+	return b
+}
 
 func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 	role := "sys." + d.name
@@ -228,13 +241,11 @@ func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 		return once(func() []byte { return h.SockaddrBytes(role) })
 	case 'v':
 		return once(func() []byte {
-			n := h.Mem().PointerSize()
-			b := make([]byte, (vectorLen+1)*n) // terminated by NULL
-			for i := range vectorLen {
-				text := h.Word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
-				endian.PutUint(h.Order(), b[i*n:(i+1)*n], h.UserString(text))
+			texts := make([]string, vectorLen)
+			for i := range texts {
+				texts[i] = h.Word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
 			}
-			return b
+			return h.vector(texts)
 		})
 	case 'p':
 		return once(func() []byte {
@@ -300,7 +311,7 @@ func SyscallNumberOn(arch, name string) (nr int, ok bool) {
 	return s.number(arch)
 }
 
-// SyscallKinds returns the kinds of a system call's arguments, as syscallTable has them: 's' is a string, 'a' a socket's address.
+// SyscallKinds returns the kinds of a system call's arguments, as syscallTable has them: 's' is a string, 'v' a vector of strings, 'a' a socket's address.
 func SyscallKinds(name string) []byte {
 	s := findSyscall(name)
 	if s == nil {
@@ -309,6 +320,19 @@ func SyscallKinds(name string) []byte {
 	var out []byte
 	for _, a := range s.args {
 		out = append(out, a.kind)
+	}
+	return out
+}
+
+// SyscallArgNames returns the names of a system call's arguments, those that [SyscallKinds] has the kinds of.
+func SyscallArgNames(name string) []string {
+	s := findSyscall(name)
+	if s == nil {
+		return nil
+	}
+	var out []string
+	for _, a := range s.args {
+		out = append(out, a.name)
 	}
 	return out
 }

@@ -134,7 +134,7 @@ func (r *record) build() error {
 	r.b = object.Fill(r.o)
 	r.args = make(map[string]*Arg)
 	if spec, p := k.eventProto(r.event); p != nil {
-		probe := &Context{k: k, spec: ContextSpec{}}
+		probe := &Context{k: k, spec: ContextSpec{Args: r.given()}}
 		if err := k.arguments(probe, r.event, spec, p, 1); err != nil {
 			return err
 		}
@@ -160,8 +160,9 @@ func (r *record) build() error {
 			r.member(m)
 		}
 	}
+	given := r.given()
 	for name, v := range r.c.spec.Args {
-		if _, dynamic := r.b.Field("__data_loc_" + name + "|__rel_loc_" + name); dynamic {
+		if _, dynamic := r.b.Field("__data_loc_" + name + "|__rel_loc_" + name); dynamic || given[name] != nil && r.args[name] != nil {
 			continue
 		}
 		if err := r.o.Set(name, v); err != nil {
@@ -175,6 +176,17 @@ func (r *record) build() error {
 	bytes := append(append(fixed, make([]byte, size-r.l.Size)...), r.data...)
 	r.c.Type, r.c.Record = r.l.Name, r.o
 	return r.c.allocate(bytes, true)
+}
+
+// given are the kernel objects among the values that the user chose: arguments of the event, from which the record's fields follow.
+func (r *record) given() map[string]any {
+	out := map[string]any{}
+	for name, v := range r.c.spec.Args {
+		if o, ok := v.(*object.Object); ok {
+			out[name] = o
+		}
+	}
+	return out
 }
 
 // common fills in trace_entry.
