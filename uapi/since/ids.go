@@ -224,7 +224,7 @@ const (
 	StoreConstToContext
 	// LoadPacketReturns (Linux 6.16, check_ld_abs): a legacy packet load in a function may end it with result 0.
 	LoadPacketReturns
-	// NoLoadPacketInCallback (Linux 6.12, check_ld_abs): legacy packet loads in callbacks are refused.
+	// NoLoadPacketInCallback (Linux 7.0, check_ld_abs): legacy packet loads in callbacks are refused.
 	NoLoadPacketInCallback
 
 	// Calls, callbacks and references
@@ -279,9 +279,9 @@ const (
 	Exceptions
 	// SleepableStates (Linux 7.0, in_sleepable_context): whether code may sleep is known per state: callbacks of timers never do.
 	SleepableStates
-	// NestedRCU (Linux 6.18, process_kf_arg): RCU sections nest.
+	// NestedRCU (Linux 6.19, process_kf_arg): RCU sections nest.
 	NestedRCU
-	// TreeCallbackRCU (Linux 6.18, check_kfunc_call): RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones.
+	// TreeCallbackRCU (Linux 6.19, check_kfunc_call): RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones.
 	TreeCallbackRCU
 	// TailCallInvalidates (Linux 6.13, check_helper_call): a tail call may have changed the packet.
 	TailCallInvalidates

@@ -69,6 +69,16 @@ func containsAny(line string, words []string) bool {
 // String returns the refusal's name.
 func (id ID) String() string { return id.Row().Name }
 
+// Named returns the refusal of a name.
+func Named(name string) (ID, bool) {
+	for id := None + 1; id < numIDs; id++ {
+		if id.String() == name {
+			return id, true
+		}
+	}
+	return None, false
+}
+
 // All returns all refusals.
 func All() []ID {
 	out := make([]ID, 0, numIDs-1)
