@@ -188,6 +188,10 @@ func TestRefusals(t *testing.T) {
 		has[w.refusal] = true
 		x.judge(t, &w)
 	}
+	for i := range built {
+		has[built[i].refusal] = true
+		x.judgeBuilt(t, i)
+	}
 	everyRefusalHas(t, has)
 }
 
