@@ -373,7 +373,7 @@ const (
 	UnsafeDrop
 	// RdonlyCastVoid (Linux 6.17, check_special_kfunc): bpf_rdonly_cast can cast to void.
 	RdonlyCastVoid
-	// XchgUnderLock (Linux 6.13, do_check): bpf_kptr_xchg can be called under a lock.
+	// XchgUnderLock (Linux 7.0, do_check): bpf_kptr_xchg can be called under a lock.
 	XchgUnderLock
 
 	// Context, kernel objects and pointers
@@ -604,6 +604,8 @@ const (
 	SourcePositions
 	// HelperOfTypeWords (Linux 6.12, check_helper_call): a helper that the program type does not have has its own message.
 	HelperOfTypeWords
+	// ReferenceWords (Linux 6.17, check_func_arg): a call that takes two references is a mistake of the program, not of the verifier.
+	ReferenceWords
 	// FieldNames (Linux 6.13, btf_field_type_name): messages about special fields use the names of their types.
 	FieldNames
 	// HelperStackWords (Linux 6.15, check_stack_access_within_bounds): messages about a helper's stack buffer are those of loads and stores.

@@ -537,3 +537,56 @@ SEC("?tc") __exception(one_arg) int InsnCannotCallExceptionCbDirectly_ok(struct 
 	bpf_throw(0);
 	return tail_calls(0);
 }
+
+__noinline int changes_packet(u8 *p, struct __sk_buff *ctx)
+{
+	if (!p)
+		return 0;
+	bpf_skb_pull_data(ctx, 0);
+	return opaque(1);
+}
+
+PAIR("tc", PacketArgs, struct __sk_buff)
+{
+	u8 *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	u8 own = 0;
+
+	if (data + 8 > end)
+		return 0;
+	return changes_packet(bad ? data : &own, ctx);
+}
+
+static __noinline int tails_dead(u64 x)
+{
+	asm volatile("r6 = 0; if r6 == 0 goto +1; call 12" ::: "r0", "r1", "r2", "r3", "r4", "r5", "r6");
+	return 0;
+}
+
+__noinline int tailing_cb(u64 cookie)
+{
+	return tails_dead(cookie);
+}
+
+SEC("?tc") __exception(tailing_cb) int CannotTailCallWithinExceptionCb(struct __sk_buff *ctx)
+{
+	bpf_throw(0);
+	return 0;
+}
+
+SEC("?tc") __exception(one_arg) int CannotTailCallWithinExceptionCb_ok(struct __sk_buff *ctx)
+{
+	bpf_throw(0);
+	return 0;
+}
+
+SEC("?tc") __exception(InvalidExceptionCallbackInsnOffIn) int InvalidExceptionCallbackInsnOffIn(struct __sk_buff *ctx)
+{
+	bpf_throw(0);
+	return 0;
+}
+
+SEC("?tc") __exception(one_arg) int InvalidExceptionCallbackInsnOffIn_ok(struct __sk_buff *ctx)
+{
+	bpf_throw(0);
+	return 0;
+}
