@@ -224,3 +224,36 @@ func everyRefusalHas(t *testing.T, has map[string]bool) {
 		assert.True(t, known[name], "%s is no refusal", name)
 	}
 }
+
+// recordedRefused is what Linux 6.18.44 said of the programs of refusedDir, but for those that it could not load for lack
+// of a function, a symbol or permission.
+const recordedRefused = "../conformance/verdicts/testdata/refused.jsonl.gz"
+
+// The verdict on each of these programs, and its text, is the one of Linux 6.18.44.
+func TestRefusalsOfLinux618(t *testing.T) {
+	x := newRefusing(t)
+	replay := verdicts.NewReplayer(verdicts.Config{
+		Objects: "..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
+		Target: func(release string) (*loader.Target, error) {
+			_, version, ok := loader.ParseRelease(release)
+			require.True(t, ok, release)
+			target := loader.NewTarget(release, x.large, loader.WithVersion(version))
+			target.Release = release
+			return target, nil
+		},
+	})
+	lines := 0
+	require.NoError(t, verdicts.ReadFile(recordedRefused, func(l *verdicts.Line) error {
+		lines++
+		l.SHA256 = "" // the programs are what counts
+		c := replay.Compare(t.Context(), l)
+		require.NoError(t, c.Err, l.Key())
+		if c.Ours.Refusal == refusal.KfuncPoison {
+			return nil // of a function that 7.2, whose types these are, has no more
+		}
+		assert.Equal(t, verdicts.Agree, c.Kind, "%s: %s, here %s %s", l.Key(), l.Reason, c.Ours.Message, c.Ours.Missing)
+		assert.True(t, l.Verdict == verdicts.Accepted || c.SameText, "%s: %q, here %q", l.Key(), l.Reason, c.Ours.Message)
+		return nil
+	}))
+	assert.Greater(t, lines, 200)
+}
