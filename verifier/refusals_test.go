@@ -232,16 +232,7 @@ const recordedRefused = "../conformance/verdicts/testdata/refused.jsonl.gz"
 // The verdict on each of these programs, and its text, is the one of Linux 6.18.44.
 func TestRefusalsOfLinux618(t *testing.T) {
 	x := newRefusing(t)
-	replay := verdicts.NewReplayer(verdicts.Config{
-		Objects: "..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
-		Target: func(release string) (*loader.Target, error) {
-			_, version, ok := loader.ParseRelease(release)
-			require.True(t, ok, release)
-			target := loader.NewTarget(release, x.large, loader.WithVersion(version))
-			target.Release = release
-			return target, nil
-		},
-	})
+	replay := replayer(t, x.large)
 	lines := 0
 	require.NoError(t, verdicts.ReadFile(recordedRefused, func(l *verdicts.Line) error {
 		lines++
