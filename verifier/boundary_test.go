@@ -15,9 +15,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi/since"
 	"github.com/bpfrun/bpfrun/verifier"
@@ -27,7 +29,9 @@ import (
 // without the rule, the first with it, and the same for each update of an older release. Line is as in a recording, so
 // that kernels can be asked (conformance record verdicts --generated).
 type boundary struct {
-	Rule    string
+	Rule string
+	// Types is "7.2" for a program of kernel functions that the embedded types, of 6.12, lack.
+	Types   string `json:",omitempty"`
 	Answers []answerOn
 	Line    *verdicts.Line
 }
@@ -75,12 +79,19 @@ func answer(v *verifier.Verdict) string {
 }
 
 // answers asks verifiers of other kernels about a program.
-type answers struct{ replay *verdicts.Replayer }
+type answers struct{ replay, newer *verdicts.Replayer }
 
 func newAnswers(t testing.TB) answers {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
-	return answers{verdicts.NewReplayer(verdicts.Config{
+	newer, err := testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz")
+	require.NoError(t, err)
+	return answers{replayer(t, spec), replayer(t, newer)}
+}
+
+// replayer verifies for all releases with the same types.
+func replayer(t testing.TB, spec *btf.Spec) *verdicts.Replayer {
+	return verdicts.NewReplayer(verdicts.Config{
 		Objects: "..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
 		Target: func(release string) (*loader.Target, error) {
 			_, version, ok := loader.ParseRelease(release)
@@ -89,13 +100,17 @@ func newAnswers(t testing.TB) answers {
 			target.Release = release
 			return target, nil
 		},
-	})}
+	})
 }
 
 func (a answers) on(t testing.TB, b *boundary, kernel string) string {
 	l := *b.Line
 	l.Kernel, l.Class, l.SHA256 = kernel, verdicts.ByVerifier, ""
-	c := a.replay.Compare(context.Background(), &l)
+	replay := a.replay
+	if b.Types != "" {
+		replay = a.newer
+	}
+	c := replay.Compare(context.Background(), &l)
 	require.NoError(t, c.Err, "%s: %s", b.Rule, l.Key())
 	return answer(c.Ours)
 }

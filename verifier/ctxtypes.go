@@ -56,7 +56,7 @@ func (u *subject) kernelCtx() uint32 {
 	row := progtype.Of(u.prog.typ)
 	name := row.Context.Kernel
 	if name == "" {
-		u.refuse(refusal.NoKernelContext)
+		u.refuse(refusal.NoKernelContext, u.convertedCtx())
 	}
 	name = strings.TrimPrefix(name, "struct ")
 	if id, ok := u.kernelType(name); ok {
@@ -71,6 +71,24 @@ func (u *subject) kernelCtx() uint32 {
 		}
 	}
 	u.unknown("struct %s, which the kernel's BTF does not have", name)
+	return 0
+}
+
+// convertedCtx is the type that struct bpf_ctx_convert has for the program's context in the kernel (get_kern_ctx_btf_id).
+func (u *subject) convertedCtx() btf.ID {
+	if u.k.BTF == nil {
+		return 0
+	}
+	id, ok := u.k.BTF.FindID(btf.KindStruct, "bpf_ctx_convert")
+	if !ok {
+		return 0
+	}
+	want := "BPF_PROG_TYPE_" + strings.ToUpper(u.prog.typ.String()) + "_kern"
+	for _, m := range u.k.BTF.MustType(id).Members {
+		if m.Name == want {
+			return m.Type
+		}
+	}
 	return 0
 }
 

@@ -51,6 +51,9 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	}
 	if r.ref != 0 && kind != proto.Kptr {
 		if m.ref != 0 && !g.has(since.SeveralReferences) {
+			if g.has(since.ReferenceWords) {
+				g.refuse(refusal.MoreOneArgWithReference, n, r.ref, m.ref)
+			}
 			g.refuse(refusal.VerifierInternalErrorMoreOneArg, n, r.ref, m.ref)
 		}
 		m.ref = r.ref
@@ -183,7 +186,7 @@ var argKinds = map[proto.ArgKind][]regType{
 func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	r := g.reg(n)
 	t := r.typ
-	if a.Flags&proto.ReadOnly != 0 || kind == proto.MapKey || kind == proto.ConstString {
+	if a.Flags&proto.ReadOnly != 0 || kind == proto.ConstString {
 		t &^= memRdonly
 	}
 	if a.Flags&proto.MaybeNull != 0 {

@@ -136,9 +136,12 @@ func (c *mapConverter) convert(m *loader.Map) *Map {
 		d.Frozen = m.Data
 	}
 	if c.spec != nil {
-		d.BTF, d.KeyType, d.ValueType = c.spec, m.KeyType, m.ValueType
+		d.KeyType, d.ValueType = m.KeyType, m.ValueType
 		if m.Datasec != 0 {
 			d.ValueType = m.Datasec
+		}
+		if d.KeyType != 0 || d.ValueType != 0 { // map_create keeps the BTF only then
+			d.BTF = c.spec
 		}
 		d.Vars = c.vars(m)
 	}

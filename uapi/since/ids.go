@@ -226,7 +226,7 @@ const (
 	StoreConstToContext
 	// LoadPacketReturns (Linux 6.16, check_ld_abs): a legacy packet load in a function may end it with result 0.
 	LoadPacketReturns
-	// NoLoadPacketInCallback (Linux 6.12, check_ld_abs): legacy packet loads in callbacks are refused.
+	// NoLoadPacketInCallback (Linux 7.0, check_ld_abs): legacy packet loads in callbacks are refused.
 	NoLoadPacketInCallback
 
 	// Calls, callbacks and references
@@ -281,9 +281,9 @@ const (
 	Exceptions
 	// SleepableStates (Linux 7.0, in_sleepable_context): whether code may sleep is known per state: callbacks of timers never do.
 	SleepableStates
-	// NestedRCU (Linux 6.18, process_kf_arg): RCU sections nest.
+	// NestedRCU (Linux 6.19, process_kf_arg): RCU sections nest.
 	NestedRCU
-	// TreeCallbackRCU (Linux 6.18, check_kfunc_call): RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones.
+	// TreeCallbackRCU (Linux 6.19, check_kfunc_call): RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones.
 	TreeCallbackRCU
 	// TailCallInvalidates (Linux 6.13, check_helper_call): a tail call may have changed the packet.
 	TailCallInvalidates
@@ -375,7 +375,7 @@ const (
 	UnsafeDrop
 	// RdonlyCastVoid (Linux 6.17, check_special_kfunc): bpf_rdonly_cast can cast to void.
 	RdonlyCastVoid
-	// XchgUnderLock (Linux 6.13, do_check): bpf_kptr_xchg can be called under a lock.
+	// XchgUnderLock (Linux 7.0, do_check): bpf_kptr_xchg can be called under a lock.
 	XchgUnderLock
 
 	// Context, kernel objects and pointers
@@ -606,6 +606,8 @@ const (
 	SourcePositions
 	// HelperOfTypeWords (Linux 6.12, check_helper_call): a helper that the program type does not have has its own message.
 	HelperOfTypeWords
+	// ReferenceWords (Linux 6.17, check_func_arg): a call that takes two references is a mistake of the program, not of the verifier.
+	ReferenceWords
 	// FieldNames (Linux 6.13, btf_field_type_name): messages about special fields use the names of their types.
 	FieldNames
 	// HelperStackWords (Linux 6.15, check_stack_access_within_bounds): messages about a helper's stack buffer are those of loads and stores.

@@ -33,6 +33,6 @@ var insnsRows = [...]Row{
 		"constants can be stored to the context"},
 	{"LoadPacketReturns", v6_16, []Update{{v6_1, 192}, {v6_12, 117}}, Memory, "check_ld_abs",
 		"a legacy packet load in a function may end it with result 0"},
-	{"NoLoadPacketInCallback", v6_12, nil, Memory, "check_ld_abs",
+	{"NoLoadPacketInCallback", v7_0, nil, Memory, "check_ld_abs",
 		"legacy packet loads in callbacks are refused"},
 }

@@ -31,6 +31,6 @@ var kfuncsRows = [...]Row{
 		"programs that may run in an NMI cannot drop objects with fields that are unsafe to free there"},
 	{"RdonlyCastVoid", v6_17, nil, Memory, "check_special_kfunc",
 		"bpf_rdonly_cast can cast to void"},
-	{"XchgUnderLock", v6_13, nil, Memory, "do_check",
+	{"XchgUnderLock", v7_0, nil, Memory, "do_check",
 		"bpf_kptr_xchg can be called under a lock"},
 }

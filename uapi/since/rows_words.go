@@ -17,6 +17,8 @@ var wordsRows = [...]Row{
 		"the log has file and line of source lines"},
 	{"HelperOfTypeWords", v6_12, nil, Memory, "check_helper_call",
 		"a helper that the program type does not have has its own message"},
+	{"ReferenceWords", v6_17, nil, Memory, "check_func_arg",
+		"a call that takes two references is a mistake of the program, not of the verifier"},
 	{"FieldNames", v6_13, nil, Memory, "btf_field_type_name",
 		"messages about special fields use the names of their types"},
 	{"HelperStackWords", v6_15, nil, Memory, "check_stack_access_within_bounds",

@@ -28,6 +28,17 @@ type pattern struct {
 	why   string
 }
 
+// Says reports whether a line of a log is the refusal's. Some refusals write several lines, of which only the last ends the
+// verification.
+func (id ID) Says(line string) bool {
+	for _, p := range patterns() {
+		if p.id == id {
+			return p.text.MatchString(line)
+		}
+	}
+	return false
+}
+
 // patterns are the lines of all refusals, the most specific first, and after them the lines of loaders and of other
 // kernels. They are compiled at the first question.
 var patterns = sync.OnceValue(func() []pattern {

@@ -4,7 +4,7 @@
 // It does not know when a program is refused: the verifier names the row. Start from [ID] and [ID.Row].
 //
 // To add a refusal, write its row in rows_AREA.go and run go test ./verifier/refusal -update, which makes its constant;
-// then give it a program and a neighbour (verifier/testdata/refusals.txt).
+// then give it a program and a neighbour (verifier/testdata/refused.txt, or verifier/testdata/refused/*.bpf.c).
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package refusal
@@ -68,6 +68,16 @@ func containsAny(line string, words []string) bool {
 
 // String returns the refusal's name.
 func (id ID) String() string { return id.Row().Name }
+
+// Named returns the refusal of a name.
+func Named(name string) (ID, bool) {
+	for id := None + 1; id < numIDs; id++ {
+		if id.String() == name {
+			return id, true
+		}
+	}
+	return None, false
+}
 
 // All returns all refusals.
 func All() []ID {

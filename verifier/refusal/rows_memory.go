@@ -27,7 +27,7 @@ var memoryRows = [...]Row{
 	{Name: "RetTypeNotAllowedFmodRet", Errno: 0, Text: "ret type %s not allowed for fmod_ret", Why: ctxAccess},
 	{Name: "FuncArgTypeOnlyPointerAccess", Errno: 0, Text: "func '%s' arg%d '%s' has type %s. Only pointer access is allowed", Why: ctxAccess},
 	{Name: "FuncSizeMust8", Errno: 0, Text: "func '%s' size %d must be 8", Why: ctxAccess},
-	{Name: "NoKernelContext", Errno: uapi.EINVAL, Text: "", Why: ctxField},
+	{Name: "NoKernelContext", Errno: uapi.EINVAL, Text: "kern ctx type id %d is not a struct", Why: ctxField},
 	{Name: "NoWriteSupportOff", Errno: uapi.EACCES, Text: "no write support to %s at off %d", Why: structAccess},
 	{Name: "NoWriteSupportTcpSockOff", Errno: uapi.EACCES, Text: "no write support to tcp_sock at off %d", Why: structAccess},
 	{Name: "ConstantOutsideMap", Errno: uapi.EINVAL, Text: "", Why: valueRange},
