@@ -25,8 +25,13 @@ func TestRulesAgreeWithTypes(t *testing.T) {
 		files = append(files, list...)
 	}
 	files = slices.DeleteFunc(files, func(f string) bool {
-		return filepath.Base(f) == "senders.o" || // its programs loop for longer than a test may take
-			filepath.Base(f) == "behind.o" // it reads registers of x86 by relocations, and 6.1's types here are of arm64
+		switch filepath.Base(f) {
+		case "senders.o": // its programs loop for longer than a test may take
+			return true
+		case "balanced.o", "behind.o", "limits.o", "pointers.o": // they read registers of x86 by relocations, and 6.1's types here are of arm64
+			return true
+		}
+		return false
 	})
 	require.Greater(t, len(files), 100)
 	spec, err := embedded.Spec()

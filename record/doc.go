@@ -4,4 +4,6 @@
 // cannot (memory behind pointers, names of constants that are not known) is left out and counted. [Redaction] replaces private data before anything is written.
 //
 // Parsers keep one line and, for each process, one unfinished call: memory does not follow the length of the input.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package record

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/record"
 )
 
@@ -144,26 +145,26 @@ func (c *recordCommand) summarise(s record.Summary) {
 	if c.quiet {
 		return
 	}
-	fmt.Fprintf(c.stderr, "bpfrun record: %d events of %d lines", s.Events, s.Lines)
+	visible.Fprintf(c.stderr, "bpfrun record: %d events of %d lines", s.Events, s.Lines)
 	if s.Skipped > 0 {
-		fmt.Fprintf(c.stderr, "; %d lines tell of no event", s.Skipped)
+		visible.Fprintf(c.stderr, "; %d lines tell of no event", s.Skipped)
 	}
 	if s.Lost > 0 {
-		fmt.Fprintf(c.stderr, "; the kernel lost %d events", s.Lost)
+		visible.Fprintf(c.stderr, "; the kernel lost %d events", s.Lost)
 	}
 	if s.Cut {
-		fmt.Fprintf(c.stderr, "; more were not written (--limit)")
+		visible.Fprintf(c.stderr, "; more were not written (--limit)")
 	}
-	fmt.Fprintln(c.stderr)
+	visible.Fprintln(c.stderr)
 	keys := slices.SortedFunc(maps.Keys(s.Left), func(a, b string) int {
 		return cmp.Or(s.Left[b]-s.Left[a], strings.Compare(a, b))
 	})
 	const shown = 10
 	for i, k := range keys {
 		if i == shown {
-			fmt.Fprintf(c.stderr, "bpfrun record: left out: %d more kinds of values\n", len(keys)-i)
+			visible.Fprintf(c.stderr, "bpfrun record: left out: %d more kinds of values\n", len(keys)-i)
 			break
 		}
-		fmt.Fprintf(c.stderr, "bpfrun record: left out %d times: %s\n", s.Left[k], k)
+		visible.Fprintf(c.stderr, "bpfrun record: left out %d times: %s\n", s.Left[k], k)
 	}
 }
