@@ -14,7 +14,7 @@ test:
 	$(GO) test ./...
 
 # Tests that take a sample of their cases take all of them (internal/testsize).
-LONG = $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/internal\/testsize/ {print $$1}')
+LONG = $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/internal\/testing\/testsize/ {print $$1}')
 test-long:
 	BPFRUN_LONG=1 $(GO) test -timeout 30m $(LONG)
 
@@ -54,7 +54,7 @@ test-corpus: corpus
 
 # Compares the cells "differs" of the matrix of the corpus' libbpf-tools with their causes in CONFORMANCE.md.
 differences:
-	BPFRUN_CORPUS=$(abspath $(CORPUS)) $(GO) test -count=1 -v -run TestDifferencesHaveCauses ./matrix
+	BPFRUN_CORPUS=$(abspath $(CORPUS)) $(GO) test -count=1 -v -run TestDifferencesHaveCauses ./internal/app/matrix
 
 # Builds a module against Debian's kernel headers in OUT and compares `btf resolve-ids` with the tool of the kernel's build.
 btf-module: build
@@ -88,13 +88,13 @@ objects:
 	$(MAKE) -C examples
 	$(MAKE) -C testdata SID=$(abspath $(TOOLCHAIN)) RUST=$(abspath $(TOOLCHAIN))-rust
 	$(MAKE) -C conformance/testdata/cases SID=$(abspath $(TOOLCHAIN))
-	$(MAKE) -C debug/testdata SID=$(abspath $(TOOLCHAIN))
+	$(MAKE) -C internal/debug/testdata SID=$(abspath $(TOOLCHAIN))
 
 check-objects:
 	$(MAKE) -C examples check
 	$(MAKE) -C testdata check SID=$(abspath $(TOOLCHAIN)) RUST=$(abspath $(TOOLCHAIN))-rust
 	$(MAKE) -C conformance/testdata/cases check SID=$(abspath $(TOOLCHAIN))
-	$(MAKE) -C debug/testdata check SID=$(abspath $(TOOLCHAIN))
+	$(MAKE) -C internal/debug/testdata check SID=$(abspath $(TOOLCHAIN))
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -102,15 +102,15 @@ bench:
 # The profile that go build uses for profile-guided optimisation of the command: the interpreter on the
 # benchmark programs. It is a few KB and committed; make it again when the interpreter changes.
 pgo:
-	$(GO) test -pgo=off -run '^$$' -bench '^BenchmarkInterp$$' -benchtime 300ms -cpuprofile $(abspath cmd/bpfrun/default.pgo) -o /dev/null ./bench
+	$(GO) test -pgo=off -run '^$$' -bench '^BenchmarkInterp$$' -benchtime 300ms -cpuprofile $(abspath cmd/bpfrun/default.pgo) -o /dev/null ./internal/bench
 
 # The tables of BENCHMARKS.md.
 benchmarks:
-	BENCH_COMPARE=1 BENCH_COMMAND=1 $(GO) test -pgo $(abspath cmd/bpfrun/default.pgo) -count=1 -timeout 30m -v -run 'TestCompare|TestCommandTime' ./bench
+	BENCH_COMPARE=1 BENCH_COMMAND=1 $(GO) test -pgo $(abspath cmd/bpfrun/default.pgo) -count=1 -timeout 30m -v -run 'TestCompare|TestCommandTime' ./internal/bench
 
 # Rewrites golden files, generated documentation and transcripts in every package that has some. Review the diff before you commit.
 update:
-	$(GO) test -count=1 $$($(GO) list -f '{{range .TestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}' ./...) -update
+	$(GO) test -count=1 $$($(GO) list -f '{{range .TestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/testing/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/testing/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}' ./...) -update
 
 # The playground as a static site, for any server of files.
 SITE_KERNELS := testdata/btf/linux-5.10.262-amd64-cloud.btf.xz testdata/btf/linux-6.1.176-arm64-cloud.btf.xz testdata/btf/linux-7.2.13-amd64.btf.xz
@@ -127,7 +127,7 @@ picture: build
 
 # Packages whose results may depend on the processor, as WebAssembly under node.
 wasm-test:
-	GOOS=js GOARCH=wasm $(GO) test -short -exec "$$($(GO) env GOROOT)/lib/wasm/go_js_wasm_exec" ./vm ./maps ./corerelo ./conformance/isa
+	GOOS=js GOARCH=wasm $(GO) test -short -exec "$$($(GO) env GOROOT)/lib/wasm/go_js_wasm_exec" ./vm ./internal/maps ./corerelo ./conformance/isa
 	BPFRUN_LONG=1 $(GO) test -count=1 ./cmd/bpfrun-wasm
 
 clean:
@@ -154,11 +154,11 @@ differential-jit:
 
 # Coverage = a count from the interpreter's trace, on both engines; genhtml (Debian's package lcov) reads the tracefile.
 coverage:
-	$(GO) test -count=1 -v -run 'TestEqualToTrace|TestGenhtmlReads' ./cover
+	$(GO) test -count=1 -v -run 'TestEqualToTrace|TestGenhtmlReads' ./internal/app/cover
 
 # A session of more than 60 commands on a pseudoterminal, 100 times: each line of output comes once, whole and in order.
 terminal:
-	$(GO) test -count=100 -timeout 30m -run TestLongSessionOnTerminal ./debug/repl
+	$(GO) test -count=100 -timeout 30m -run TestLongSessionOnTerminal ./internal/debug/repl
 
 # Native code under garbage collection, profiling signals and cancellation, for minutes.
 soak:
@@ -187,7 +187,7 @@ exec-aya:
 
 # Random system calls of a hostile tool, CALLS of them, from SEED on: some thousand in a second. Commands with seeds that lie apart can run in parallel.
 exec-random:
-	$(GO) test ./exec -run '^TestRandomCallsOfATool$$' -count=1 -timeout 0 -v -calls $(or $(CALLS),10000000) -seed $(or $(SEED),1)
+	$(GO) test ./internal/exec -run '^TestRandomCallsOfATool$$' -count=1 -timeout 0 -v -calls $(or $(CALLS),10000000) -seed $(or $(SEED),1)
 
 # The tests of libbpf's test_progs that use BPF_PROG_TEST_RUN, built from the kernel sources LINUX (6.12) into OUT, on BTF (raw), beside the kernel VM (a vmlinuz) in qemu.
 exec-testprogs:
@@ -195,10 +195,10 @@ exec-testprogs:
 
 # Hostile input of every kind, thousands of pieces of it: objects, scenarios, coverage files, archives of kernels and types through the commands, entries
 # of caches, corpora, schedulers, programs that make endless output, messages to the debug adapter; and hostile tools under exec.
-ATTACK := ./cmd/bpfrun ./btf/btffile ./btf/debuginfo ./corerelo ./cover ./debug/dap ./fuzz ./internal/filecache ./kernel/sched ./machine ./matrix
+ATTACK := ./cmd/bpfrun ./btf/btffile ./btf/debuginfo ./corerelo ./internal/app/cover ./internal/debug/dap ./internal/app/fuzz ./internal/filecache ./internal/kernel/sched ./internal/machine ./internal/app/matrix
 attack:
 	BPFRUN_LONG=1 $(GO) test -count=1 -timeout 1h -run '^Test(Damaged|Hostile|LinkInPlace|Entr|Bombs|Bad|Flood|CacheThat)' $(ATTACK)
-	BPFRUN_LONG=1 $(GO) test -count=1 -timeout 1h ./exec \
+	BPFRUN_LONG=1 $(GO) test -count=1 -timeout 1h ./internal/exec \
 		-run '^Test(EverySpelling|Simulated|Mounts|ATool(Does|Cannot)|CallsOfTheTable|CallsThatAreNotServed|WhoOutlives|NoRouteMessage|RandomCalls|.*Descriptors?$$)'
 
 # Injects faults one at a time. Recorded vectors and the generator must find 40 in the interpreter; tests must find those in

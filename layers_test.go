@@ -23,13 +23,13 @@ var layers = []struct {
 	pkg     string
 	imports []string
 }{
-	{"uapi", nil},
-	{"uapi/since", []string{"uapi"}},
-	{"uapi/bpfattr", []string{"uapi"}},
-	{"uapi/bpfinfo", nil},
-	{"progtype", []string{"uapi/since", "uapi"}},
-	{"internal/bpfprobe", nil}, // for tests only
-	{"helpers/proto", []string{"uapi/since", "uapi", "progtype"}},
+	{"internal/uapi", nil},
+	{"internal/uapi/since", []string{"internal/uapi"}},
+	{"internal/uapi/bpfattr", []string{"internal/uapi"}},
+	{"internal/uapi/bpfinfo", nil},
+	{"internal/progtype", []string{"internal/uapi/since", "internal/uapi"}},
+	{"internal/testing/bpfprobe", nil}, // for tests only
+	{"helpers/proto", []string{"internal/uapi/since", "internal/uapi", "internal/progtype"}},
 	{"internal/keyhash", nil},
 	{"internal/valuehash", nil},
 	{"internal/filecache", nil},
@@ -40,10 +40,10 @@ var layers = []struct {
 	{"internal/termsvg", nil},
 	{"internal/worded", nil},
 	{"internal/undo", nil},
-	{"internal/snaptest", []string{"internal/undo"}}, // for tests only
-	{"internal/ceiling", nil},                        // for tests only
-	{"internal/rewrite", nil},                        // for tests only
-	{"internal/testsize", nil},                       // for tests only
+	{"internal/testing/snaptest", []string{"internal/undo"}}, // for tests only
+	{"internal/testing/ceiling", nil},                        // for tests only
+	{"internal/testing/rewrite", nil},                        // for tests only
+	{"internal/testing/testsize", nil},                       // for tests only
 	{"internal/markup", nil},
 	{"internal/sourcepage", []string{"internal/markup"}},
 	{"internal/flame", []string{"internal/markup"}},
@@ -54,95 +54,95 @@ var layers = []struct {
 	{"internal/dwarfloc", nil},
 	{"decode", []string{"internal/endian"}},
 	{"internal/elfbuild", []string{"decode"}},
-	{"internal/randcall", []string{"decode"}}, // for tests only
+	{"internal/testing/randcall", []string{"decode"}}, // for tests only
 	{"btf", []string{"internal/endian", "internal/nearest"}},
-	{"mem", []string{"internal/endian"}},
-	{"packet", []string{"internal/endian", "internal/nearest"}},
+	{"internal/mem", []string{"internal/endian"}},
+	{"internal/packet", []string{"internal/endian", "internal/nearest"}},
 	{"btf/btffile", []string{"internal/filecache", "internal/lazyre", "btf"}},
-	{"internal/testbtf", []string{"btf", "btf/btffile"}}, // for tests only
-	{"uapi/gen", []string{"btf", "btf/btffile"}},
-	{"btf/check", []string{"uapi/since", "uapi", "btf"}},
+	{"internal/testing/testbtf", []string{"btf", "btf/btffile"}}, // for tests only
+	{"internal/uapi/gen", []string{"btf", "btf/btffile"}},
+	{"btf/check", []string{"internal/uapi/since", "internal/uapi", "btf"}},
 	{"btf/ids", []string{"btf"}},
 	{"btf/dedup", []string{"internal/endian", "btf"}},
 	{"btf/fromdwarf", []string{"internal/endian", "internal/dwarfloc", "btf", "btf/dedup"}},
 	{"btf/embedded", []string{"btf", "btf/btffile"}},
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"internal/lazyre", "btf", "decode"}},
-	{"loader", []string{"internal/valuehash", "uapi/since", "internal/lazyre", "internal/endian", "internal/nearest", "uapi", "progtype", "helpers/proto", "decode", "btf", "btf/check", "btf/debuginfo", "corerelo"}},
-	{"internal/mutate", nil}, // for commands that measure tests
+	{"loader", []string{"internal/valuehash", "internal/uapi/since", "internal/lazyre", "internal/endian", "internal/nearest", "internal/uapi", "internal/progtype", "helpers/proto", "decode", "btf", "btf/check", "btf/debuginfo", "corerelo"}},
+	{"internal/testing/mutate", nil}, // for commands that measure tests
 	{"internal/shell", nil},
-	{"internal/kernels", []string{"internal/lazyre", "internal/nearest", "internal/visible", "uapi", "helpers/proto", "btf", "btf/btffile", "btf/embedded", "btf/ids", "loader"}},
-	{"verifier/klog", []string{"internal/lazyre"}},
-	{"debug/scopes", []string{"internal/endian", "internal/dwarfloc", "btf", "btf/debuginfo", "loader"}},
-	{"helpers/printf", []string{"uapi"}},
-	{"verifier/refusal", []string{"uapi", "uapi/since"}},
-	{"verifier/num", nil},
-	{"verifier", []string{"internal/valuehash", "internal/lazyre", "internal/endian", "uapi", "progtype", "helpers/printf", "helpers/proto", "decode", "btf", "loader", "verifier/klog", "verifier/refusal", "uapi/since"}},
-	{"verifier/profile", []string{"internal/flame", "internal/markup", "internal/sourcepage", "internal/visible", "uapi", "helpers/proto", "decode", "verifier"}},
-	{"verifier/mend", []string{"internal/lazyre", "uapi", "decode", "verifier", "verifier/refusal"}},
-	{"verifier/configs", []string{"internal/endian", "btf", "decode", "loader", "verifier", "verifier/num"}},
-	{"needs", []string{"uapi", "uapi/since", "progtype", "helpers/proto", "decode", "btf", "corerelo", "loader", "verifier", "verifier/refusal"}},
-	{"vm", []string{"decode", "mem"}},
-	{"jit", []string{"internal/keyhash", "decode", "mem", "vm"}},
-	{"maps", []string{"internal/ordered", "internal/endian", "internal/keyhash", "uapi", "btf", "mem", "uapi/since"}},
-	{"kernel/clock", nil},
-	{"kernel/object", []string{"internal/endian", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/clock", "internal/undo"}},
-	{"kernel/window", []string{"internal/endian", "uapi", "btf", "mem", "kernel/clock", "kernel/object", "internal/undo"}},
-	{"kernel/model", []string{"internal/endian", "uapi", "kernel/object", "kernel/window", "internal/undo"}},
-	{"kernel/net", []string{"uapi/since", "internal/endian", "uapi", "progtype", "btf", "mem", "kernel/object", "internal/undo"}},
-	{"kernel/hid", []string{"uapi", "mem", "kernel/object"}},
-	{"kernel/hook", []string{"uapi/since", "internal/endian", "internal/nearest", "uapi", "progtype", "btf", "mem", "kernel/object", "kernel/window", "kernel/model", "kernel/net", "kernel/hid", "internal/undo"}},
-	{"kernel/sched", []string{"uapi"}},
-	{"kernel/qdisc", nil},
-	{"kernel/sockmap", nil},
-	{"offsets", []string{"uapi", "progtype", "helpers/proto", "decode", "btf", "loader", "debug/scopes", "kernel/hook"}},
-	{"kernel", []string{"uapi", "progtype", "btf", "mem", "kernel/clock", "kernel/object", "kernel/window", "kernel/model", "kernel/net", "kernel/hid", "kernel/hook"}},
+	{"internal/kernels", []string{"internal/lazyre", "internal/nearest", "internal/visible", "internal/uapi", "helpers/proto", "btf", "btf/btffile", "btf/embedded", "btf/ids", "loader"}},
+	{"internal/verifier/klog", []string{"internal/lazyre"}},
+	{"internal/debug/scopes", []string{"internal/endian", "internal/dwarfloc", "btf", "btf/debuginfo", "loader"}},
+	{"helpers/printf", []string{"internal/uapi"}},
+	{"internal/verifier/refusal", []string{"internal/uapi", "internal/uapi/since"}},
+	{"internal/verifier/num", nil},
+	{"internal/verifier", []string{"internal/valuehash", "internal/lazyre", "internal/endian", "internal/uapi", "internal/progtype", "helpers/printf", "helpers/proto", "decode", "btf", "loader", "internal/verifier/klog", "internal/verifier/refusal", "internal/uapi/since"}},
+	{"internal/verifier/profile", []string{"internal/flame", "internal/markup", "internal/sourcepage", "internal/visible", "internal/uapi", "helpers/proto", "decode", "internal/verifier"}},
+	{"internal/verifier/mend", []string{"internal/lazyre", "internal/uapi", "decode", "internal/verifier", "internal/verifier/refusal"}},
+	{"internal/verifier/configs", []string{"internal/endian", "btf", "decode", "loader", "internal/verifier", "internal/verifier/num"}},
+	{"internal/app/minkernel", []string{"internal/uapi", "internal/uapi/since", "internal/progtype", "helpers/proto", "decode", "btf", "corerelo", "loader", "internal/verifier", "internal/verifier/refusal"}},
+	{"vm", []string{"decode", "internal/mem"}},
+	{"jit", []string{"internal/keyhash", "decode", "internal/mem", "vm"}},
+	{"internal/maps", []string{"internal/ordered", "internal/endian", "internal/keyhash", "internal/uapi", "btf", "internal/mem", "internal/uapi/since"}},
+	{"internal/kernel/clock", nil},
+	{"internal/kernel/object", []string{"internal/endian", "internal/nearest", "internal/uapi", "internal/progtype", "btf", "internal/mem", "internal/kernel/clock", "internal/undo"}},
+	{"internal/kernel/window", []string{"internal/endian", "internal/uapi", "btf", "internal/mem", "internal/kernel/clock", "internal/kernel/object", "internal/undo"}},
+	{"internal/kernel/model", []string{"internal/endian", "internal/uapi", "internal/kernel/object", "internal/kernel/window", "internal/undo"}},
+	{"internal/kernel/net", []string{"internal/uapi/since", "internal/endian", "internal/uapi", "internal/progtype", "btf", "internal/mem", "internal/kernel/object", "internal/undo"}},
+	{"internal/kernel/hid", []string{"internal/uapi", "internal/mem", "internal/kernel/object"}},
+	{"internal/kernel/hook", []string{"internal/uapi/since", "internal/endian", "internal/nearest", "internal/uapi", "internal/progtype", "btf", "internal/mem", "internal/kernel/object", "internal/kernel/window", "internal/kernel/model", "internal/kernel/net", "internal/kernel/hid", "internal/undo"}},
+	{"internal/kernel/sched", []string{"internal/uapi"}},
+	{"internal/kernel/qdisc", nil},
+	{"internal/kernel/sockmap", nil},
+	{"internal/offsets", []string{"internal/uapi", "internal/progtype", "helpers/proto", "decode", "btf", "loader", "internal/debug/scopes", "internal/kernel/hook"}},
+	{"internal/kernel", []string{"internal/uapi", "internal/progtype", "btf", "internal/mem", "internal/kernel/clock", "internal/kernel/object", "internal/kernel/window", "internal/kernel/model", "internal/kernel/net", "internal/kernel/hid", "internal/kernel/hook"}},
 	{"helpers/held", []string{"vm"}},
-	{"helpers/guest", []string{"internal/endian", "uapi", "mem", "vm"}},
-	{"helpers/owned", []string{"mem", "vm", "helpers/guest"}},
-	{"helpers/deferred", []string{"uapi", "vm", "maps", "helpers/guest"}},
-	{"helpers", []string{"uapi/since", "uapi", "progtype", "decode", "btf", "mem", "vm", "maps", "kernel", "kernel/hid", "kernel/sched", "kernel/qdisc", "helpers/proto", "helpers/held", "helpers/printf", "helpers/guest", "helpers/owned", "helpers/deferred"}},
-	{"machine/finding", nil},
-	{"machine", []string{"internal/exitcode", "packet", "machine/finding", "internal/ordered", "internal/endian", "internal/usdt", "uapi", "progtype", "decode", "btf", "corerelo", "loader", "offsets", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/deferred", "helpers", "uapi/since"}},
-	{"machine/differ", []string{"btf", "packet", "loader", "machine"}},
-	{"search", []string{"progtype", "internal/lazyre", "internal/endian", "uapi", "decode", "btf", "packet", "loader", "mem", "maps", "kernel", "machine/finding", "machine"}},
-	{"race/order", nil},
-	{"race", []string{"internal/endian", "packet", "search", "uapi", "uapi/since", "progtype", "decode", "btf", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/deferred", "machine/finding", "machine", "race/order"}},
-	{"traffic", []string{"internal/endian", "uapi", "btf", "mem", "loader", "kernel", "kernel/object", "kernel/net", "kernel/qdisc", "helpers", "machine", "uapi/since"}},
-	{"schedule", []string{"btf", "loader", "kernel", "kernel/sched", "helpers/proto", "helpers", "uapi", "maps", "machine"}},
-	{"device", []string{"internal/endian", "progtype", "decode", "btf", "loader", "kernel/hid", "machine"}},
-	{"bpfsys/network", []string{"uapi", "uapi/since"}},
-	{"bpfsys", []string{"internal/ordered", "internal/lazyre", "bpfsys/network", "uapi", "uapi/bpfattr", "uapi/bpfinfo", "progtype", "decode", "btf", "btf/check", "corerelo", "loader", "verifier", "maps", "kernel", "machine/finding", "machine", "uapi/since"}},
-	{"exec", []string{"internal/visible", "internal/worded", "uapi", "kernel/hook", "bpfsys/network", "bpfsys", "uapi/since", "btf"}},
-	{"record", []string{"uapi", "packet", "kernel/hook"}},
-	{"replay", []string{"packet", "machine"}},
-	{"debug/expr", []string{"internal/endian", "internal/nearest", "uapi", "btf", "packet", "loader", "mem", "maps", "kernel", "machine"}},
-	{"scenario/invariant", []string{"uapi", "progtype", "packet", "loader", "maps", "kernel", "machine", "debug/expr"}},
-	{"scenario", []string{"internal/visible", "machine/finding", "internal/lazyre", "internal/endian", "internal/usdt", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "race", "replay", "internal/nearest", "uapi", "decode", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario/invariant", "search"}},
-	{"internal/project", []string{"internal/nearest", "scenario"}},
-	{"fuzz", []string{"internal/endian", "internal/lazyre", "uapi", "progtype", "decode", "btf", "packet", "loader", "vm", "maps", "kernel", "machine/finding", "machine", "machine/differ", "search", "scenario/invariant", "scenario"}},
-	{"builds", []string{"uapi", "decode", "loader", "verifier", "needs", "machine", "machine/differ", "scenario"}},
-	{"bpftest", []string{"fuzz", "internal/endian", "internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario", "verifier"}},
+	{"helpers/guest", []string{"internal/endian", "internal/uapi", "internal/mem", "vm"}},
+	{"helpers/owned", []string{"internal/mem", "vm", "helpers/guest"}},
+	{"helpers/deferred", []string{"internal/uapi", "vm", "internal/maps", "helpers/guest"}},
+	{"helpers", []string{"internal/uapi/since", "internal/uapi", "internal/progtype", "decode", "btf", "internal/mem", "vm", "internal/maps", "internal/kernel", "internal/kernel/hid", "internal/kernel/sched", "internal/kernel/qdisc", "helpers/proto", "helpers/held", "helpers/printf", "helpers/guest", "helpers/owned", "helpers/deferred"}},
+	{"internal/machine/finding", nil},
+	{"internal/machine", []string{"internal/exitcode", "internal/packet", "internal/machine/finding", "internal/ordered", "internal/endian", "internal/usdt", "internal/uapi", "internal/progtype", "decode", "btf", "corerelo", "loader", "internal/offsets", "internal/mem", "vm", "jit", "internal/maps", "internal/kernel", "helpers/proto", "helpers/held", "helpers/deferred", "helpers", "internal/uapi/since"}},
+	{"internal/machine/differ", []string{"btf", "internal/packet", "loader", "internal/machine"}},
+	{"internal/find/search", []string{"internal/progtype", "internal/lazyre", "internal/endian", "internal/uapi", "decode", "btf", "internal/packet", "loader", "internal/mem", "internal/maps", "internal/kernel", "internal/machine/finding", "internal/machine"}},
+	{"internal/find/race/order", nil},
+	{"internal/find/race", []string{"internal/endian", "internal/packet", "internal/find/search", "internal/uapi", "internal/uapi/since", "internal/progtype", "decode", "btf", "loader", "internal/mem", "vm", "internal/maps", "internal/kernel", "helpers/proto", "helpers/held", "helpers/deferred", "internal/machine/finding", "internal/machine", "internal/find/race/order"}},
+	{"internal/subsys/traffic", []string{"internal/endian", "internal/uapi", "btf", "internal/mem", "loader", "internal/kernel", "internal/kernel/object", "internal/kernel/net", "internal/kernel/qdisc", "helpers", "internal/machine", "internal/uapi/since"}},
+	{"internal/subsys/schedule", []string{"btf", "loader", "internal/kernel", "internal/kernel/sched", "helpers/proto", "helpers", "internal/uapi", "internal/maps", "internal/machine"}},
+	{"internal/subsys/device", []string{"internal/endian", "internal/progtype", "decode", "btf", "loader", "internal/kernel/hid", "internal/machine"}},
+	{"internal/bpfsys/network", []string{"internal/uapi", "internal/uapi/since"}},
+	{"internal/bpfsys", []string{"internal/ordered", "internal/lazyre", "internal/bpfsys/network", "internal/uapi", "internal/uapi/bpfattr", "internal/uapi/bpfinfo", "internal/progtype", "decode", "btf", "btf/check", "corerelo", "loader", "internal/verifier", "internal/maps", "internal/kernel", "internal/machine/finding", "internal/machine", "internal/uapi/since"}},
+	{"internal/exec", []string{"internal/visible", "internal/worded", "internal/uapi", "internal/kernel/hook", "internal/bpfsys/network", "internal/bpfsys", "internal/uapi/since", "btf"}},
+	{"internal/record", []string{"internal/uapi", "internal/packet", "internal/kernel/hook"}},
+	{"internal/replay", []string{"internal/packet", "internal/machine"}},
+	{"internal/debug/expr", []string{"internal/endian", "internal/nearest", "internal/uapi", "btf", "internal/packet", "loader", "internal/mem", "internal/maps", "internal/kernel", "internal/machine"}},
+	{"internal/scenario/invariant", []string{"internal/uapi", "internal/progtype", "internal/packet", "loader", "internal/maps", "internal/kernel", "internal/machine", "internal/debug/expr"}},
+	{"internal/scenario", []string{"internal/visible", "internal/machine/finding", "internal/lazyre", "internal/endian", "internal/usdt", "internal/kernel/hid", "internal/kernel/sched", "internal/kernel/qdisc", "internal/kernel/sockmap", "internal/subsys/device", "internal/subsys/schedule", "internal/subsys/traffic", "internal/find/race", "internal/replay", "internal/nearest", "internal/uapi", "decode", "internal/progtype", "btf", "internal/packet", "loader", "internal/mem", "vm", "internal/maps", "internal/kernel", "helpers", "internal/machine", "internal/scenario/invariant", "internal/find/search"}},
+	{"internal/project", []string{"internal/nearest", "internal/scenario"}},
+	{"internal/app/fuzz", []string{"internal/endian", "internal/lazyre", "internal/uapi", "internal/progtype", "decode", "btf", "internal/packet", "loader", "vm", "internal/maps", "internal/kernel", "internal/machine/finding", "internal/machine", "internal/machine/differ", "internal/find/search", "internal/scenario/invariant", "internal/scenario"}},
+	{"internal/app/builds", []string{"internal/uapi", "decode", "loader", "internal/verifier", "internal/app/minkernel", "internal/machine", "internal/machine/differ", "internal/scenario"}},
+	{"bpftest", []string{"internal/app/fuzz", "internal/endian", "internal/nearest", "internal/shell", "internal/kernels", "internal/exec", "internal/bpfsys", "internal/uapi", "internal/progtype", "btf", "btf/btffile", "internal/packet", "loader", "vm", "internal/maps", "internal/kernel", "internal/machine", "internal/scenario", "internal/verifier"}},
 	{"bpftest/ebpfspec", []string{"internal/elfbuild", "bpftest"}},
-	{"intest", []string{"internal/exitcode", "uapi", "progtype", "loader", "maps", "kernel", "machine"}},
-	{"matrix", []string{"internal/valuehash", "progtype", "btf", "loader", "offsets", "verifier", "vm", "kernel", "machine", "kernel/sched", "device", "schedule", "traffic"}},
-	{"cover", []string{"internal/sourcepage", "internal/worded", "internal/markup", "internal/visible", "loader", "machine"}},
-	{"debug", []string{"internal/lazyre", "internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "verifier", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest", "debug/scopes", "debug/expr"}},
-	{"debug/repl", []string{"internal/worded", "internal/visible", "internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},
-	{"debug/dap", []string{"internal/worded", "internal/nearest", "decode", "debug", "debug/repl"}},
-	{"report", []string{"internal/flame", "verifier/mend", "verifier/profile", "verifier/configs", "needs", "builds", "machine/finding", "internal/lazyre", "internal/exitcode", "internal/markup", "internal/visible", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "btf/ids", "packet", "corerelo", "loader", "offsets", "vm", "jit", "mem", "maps", "kernel", "helpers", "machine", "kernel/hid", "kernel/sched", "kernel/qdisc", "kernel/sockmap", "device", "schedule", "traffic", "race", "scenario", "intest", "matrix"}},
-	{"testrun", []string{"internal/project", "internal/exitcode", "internal/kernels", "internal/shell", "loader", "kernel", "machine", "scenario", "intest", "debug", "report"}},
-	{"pass", []string{"internal/exitcode", "internal/visible", "uapi", "helpers/proto", "decode", "loader", "verifier", "bpfsys", "machine", "search", "device", "schedule", "traffic", "debug", "report"}},
-	{"play", []string{"progtype", "btf/btffile", "btf/embedded", "loader", "machine", "matrix", "packet", "debug", "report", "pass"}},
+	{"internal/intest", []string{"internal/exitcode", "internal/uapi", "internal/progtype", "loader", "internal/maps", "internal/kernel", "internal/machine"}},
+	{"internal/app/matrix", []string{"internal/valuehash", "internal/progtype", "btf", "loader", "internal/offsets", "internal/verifier", "vm", "internal/kernel", "internal/machine", "internal/kernel/sched", "internal/subsys/device", "internal/subsys/schedule", "internal/subsys/traffic"}},
+	{"internal/app/cover", []string{"internal/sourcepage", "internal/worded", "internal/markup", "internal/visible", "loader", "internal/machine"}},
+	{"internal/debug", []string{"internal/lazyre", "internal/nearest", "internal/uapi", "internal/progtype", "decode", "btf", "btf/debuginfo", "internal/packet", "corerelo", "loader", "internal/verifier", "internal/mem", "vm", "internal/maps", "internal/kernel", "helpers/proto", "helpers", "internal/machine", "internal/scenario", "internal/intest", "internal/debug/scopes", "internal/debug/expr"}},
+	{"internal/debug/repl", []string{"internal/worded", "internal/visible", "internal/nearest", "btf", "loader", "internal/verifier", "internal/machine", "internal/scenario", "internal/debug"}},
+	{"internal/debug/dap", []string{"internal/worded", "internal/nearest", "decode", "internal/debug", "internal/debug/repl"}},
+	{"internal/app/report", []string{"internal/flame", "internal/verifier/mend", "internal/verifier/profile", "internal/verifier/configs", "internal/app/minkernel", "internal/app/builds", "internal/machine/finding", "internal/lazyre", "internal/exitcode", "internal/markup", "internal/visible", "internal/uapi", "internal/verifier/klog", "internal/verifier", "internal/progtype", "decode", "btf", "btf/check", "btf/ids", "internal/packet", "corerelo", "loader", "internal/offsets", "vm", "jit", "internal/mem", "internal/maps", "internal/kernel", "helpers", "internal/machine", "internal/kernel/hid", "internal/kernel/sched", "internal/kernel/qdisc", "internal/kernel/sockmap", "internal/subsys/device", "internal/subsys/schedule", "internal/subsys/traffic", "internal/find/race", "internal/scenario", "internal/intest", "internal/app/matrix"}},
+	{"internal/app/testrun", []string{"internal/project", "internal/exitcode", "internal/kernels", "internal/shell", "loader", "internal/kernel", "internal/machine", "internal/scenario", "internal/intest", "internal/debug", "internal/app/report"}},
+	{"internal/app/pass", []string{"internal/exitcode", "internal/visible", "internal/uapi", "helpers/proto", "decode", "loader", "internal/verifier", "internal/bpfsys", "internal/machine", "internal/find/search", "internal/subsys/device", "internal/subsys/schedule", "internal/subsys/traffic", "internal/debug", "internal/app/report"}},
+	{"internal/app/play", []string{"internal/progtype", "btf/btffile", "btf/embedded", "loader", "internal/machine", "internal/app/matrix", "internal/packet", "internal/debug", "internal/app/report", "internal/app/pass"}},
 	{"examples", nil},
 	{"web", []string{"examples"}},
-	{"play/serve", []string{"play", "web"}},
-	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
-	{"conformance", []string{"internal/endian", "internal/lazyre", "internal/worded", "internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"internal/app/play/serve", []string{"internal/app/play", "web"}},
+	{"internal/app/capture", []string{"internal/uapi", "internal/progtype", "internal/packet", "loader", "vm", "internal/machine", "internal/replay", "internal/app/report"}},
+	{"conformance", []string{"internal/endian", "internal/lazyre", "internal/worded", "internal/elfbuild", "internal/testing/mutate", "internal/uapi", "internal/progtype", "internal/verifier", "decode", "btf", "btf/check", "corerelo", "loader", "internal/mem", "vm", "jit", "internal/maps", "internal/kernel", "helpers", "internal/machine", "internal/scenario"}},
 }
 
 // mainPackages may import every package above.
-var mainPackages = []string{"cmd/", "scripts/", "examples/", "testdata/", "bench/"}
+var mainPackages = []string{"cmd/", "scripts/", "examples/", "testdata/", "internal/bench/"}
 
 func TestDependenciesPointOneWay(t *testing.T) {
 	allowed := map[string][]string{}
@@ -195,7 +195,7 @@ func TestDependenciesPointOneWay(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	require.True(t, found["decode"] && found["btf"] && found["machine"], "packages found: %v", found)
+	require.True(t, found["decode"] && found["btf"] && found["internal/machine"], "packages found: %v", found)
 }
 
 // One flag rewrites golden files everywhere: -update of internal/rewrite.
@@ -215,7 +215,7 @@ func TestOneUpdateFlag(t *testing.T) {
 
 // libraries are the packages with an API of their own (docs/api.md) and what they stand on. They depend on the standard library
 // and golang.org/x alone.
-var libraries = []string{"btf", "decode", "corerelo", "mem"}
+var libraries = []string{"btf", "decode", "corerelo", "internal/mem"}
 
 func TestLibrariesHaveNoDependencies(t *testing.T) {
 	for _, pkg := range libraries {

@@ -17,13 +17,13 @@ import (
 
 // namesTypes are the files and directories outside uapi and progtype that may name a program or attach type, and why.
 var namesTypes = map[string]string{
-	"kernel/hook":          "makes the contexts, one function for each type",
+	"internal/kernel/hook": "makes the contexts, one function for each type",
 	"helpers/proto":        "which programs may call what, by the kernel's tables",
 	"helpers/socket.go":    "bpf_sk_assign is another helper in sk_lookup programs",
 	"helpers/lwt.go":       "bpf_lwt_push_encap takes one kind of header in lwt_xmit programs",
 	"helpers/sockopt.go":   "bpf_getsockopt reads saved SYNs in sockops programs alone",
-	"bpfsys":               "each command of bpf(2) takes types of its own, by the kernel's tables",
-	"verifier":             "rules of the walk that hold for one type",
+	"internal/bpfsys":      "each command of bpf(2) takes types of its own, by the kernel's tables",
+	"internal/verifier":    "rules of the walk that hold for one type",
 	"conformance/record":   "what the system calls of a recording take",
 	"conformance/verdicts": "programs that are generated for chosen types",
 	"cmd/bpfrun/bench.go":  "raw instructions are measured as the type without rules for its context",
@@ -101,7 +101,7 @@ func TestAProgramTypeTouchesFewFiles(t *testing.T) {
 		slash := filepath.ToSlash(file)
 		if d.IsDir() {
 			switch slash {
-			case "uapi", "verifier", "bpfsys", "conformance", "scripts", "bench", "corpus", "toolchain", "testdata":
+			case "internal/uapi", "internal/verifier", "internal/bpfsys", "conformance", "scripts", "internal/bench", "corpus", "toolchain", "testdata":
 				return filepath.SkipDir
 			}
 			if slash != "." && strings.HasPrefix(d.Name(), ".") {

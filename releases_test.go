@@ -24,15 +24,15 @@ var releaseLookups = map[string]string{
 	"helpers/proto/kfunc.go":               "looks up kfuncs",
 	"conformance/isa/generate/generate.go": "looks up instructions",
 	"decode/check.go":                      "looks up instructions",
-	"progtype/tracing.go":                  "names releases for the table",
-	"progtype/cgroup.go":                   "names a release for the table",
+	"internal/progtype/tracing.go":         "names releases for the table",
+	"internal/progtype/cgroup.go":          "names a release for the table",
 	"loader/rules.go":                      "looks up the next release that the tables were made from",
-	"progtype/lsmhooks.go":                 "looks up hooks",
-	"progtype/sleep.go":                    "looks up program types",
-	"scenario/prepare.go":                  "asks for a version that a scenario names",
+	"internal/progtype/lsmhooks.go":        "looks up hooks",
+	"internal/progtype/sleep.go":           "looks up program types",
+	"internal/scenario/prepare.go":         "asks for a version that a scenario names",
 }
 
-// TestReleasesAreAskedByRule: what a release changed is a row of uapi/since, and code asks for the row. Nothing else
+// TestReleasesAreAskedByRule: what a release changed is a row of internal/uapi/since, and code asks for the row. Nothing else
 // compares releases; R makes columns of tables.
 func TestReleasesAreAskedByRule(t *testing.T) {
 	used := map[string]bool{}
@@ -42,7 +42,7 @@ func TestReleasesAreAskedByRule(t *testing.T) {
 		}
 		if d.IsDir() && file != "." {
 			_, module := os.Stat(filepath.Join(file, "go.mod"))
-			if module == nil || strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"testdata", "corpus", "toolchain"}, d.Name()) || file == filepath.FromSlash("uapi/since") {
+			if module == nil || strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"testdata", "corpus", "toolchain"}, d.Name()) || file == filepath.FromSlash("internal/uapi/since") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -58,7 +58,7 @@ func TestReleasesAreAskedByRule(t *testing.T) {
 			return nil
 		}
 		for _, f := range found {
-			assert.Fail(t, f+": compares releases; give the rule a row in uapi/since, and ask for that")
+			assert.Fail(t, f+": compares releases; give the rule a row in internal/uapi/since, and ask for that")
 		}
 		return nil
 	})

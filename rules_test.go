@@ -61,11 +61,11 @@ func testExists(t *testing.T, name string) bool {
 func TestTextIsWrittenVisibly(t *testing.T) {
 	raw := regexp.MustCompile(`\bfmt\.Fprint|\bjson\.NewEncoder\((?:w|\w+\.std\w+|os\.Std\w+)\)`)
 	allowed := map[string]string{
-		"cmd/bpfrun/main.go":   "the report of a panic, and of output that cannot be written",
-		"exec/dir_linux.go":    "a hash",
-		"report/jsonschema.go": "writes no names of users",
+		"cmd/bpfrun/main.go":                "the report of a panic, and of output that cannot be written",
+		"internal/exec/dir_linux.go":        "a hash",
+		"internal/app/report/jsonschema.go": "writes no names of users",
 	}
-	for _, dir := range []string{"cmd/bpfrun", "cover", "debug/repl", "exec", "report", "testrun"} {
+	for _, dir := range []string{"cmd/bpfrun", "internal/app/cover", "internal/debug/repl", "internal/exec", "internal/app/report", "internal/app/testrun"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files)

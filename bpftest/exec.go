@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bpfrun/bpfrun/bpfsys"
-	"github.com/bpfrun/bpfrun/exec"
+	"github.com/bpfrun/bpfrun/internal/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 )
 

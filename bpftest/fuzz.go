@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/bpfrun/bpfrun/fuzz"
-	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/internal/app/fuzz"
+	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 // Fuzz lets go test -fuzz, and services that run such tests, search inputs of a program: packets, arguments of its hook, results and failures of

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
 // FuzzFilter is what a user writes: go test runs it with the seeds.

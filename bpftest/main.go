@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/bpfrun/bpfrun/bpfsys"
-	"github.com/bpfrun/bpfrun/exec"
+	"github.com/bpfrun/bpfrun/internal/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 )
 

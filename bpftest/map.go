@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"reflect"
 
+	bpfmaps "github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	bpfmaps "github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Map is a map of an object, as user space sees it. Get it with [Object.Map].

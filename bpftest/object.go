@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/nearest"
-	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // Object is a BPF object loaded for a kernel, on a simulated machine of its own: programs, maps, global variables, a clock and

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/packet"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Program is a program of an object. Get it with [Object.Program].

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/scenario"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
 // Fields are members of a kernel struct by name or path ("cred.uid.val", "real_parent->tgid", "comm"). Values are Go

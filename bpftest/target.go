@@ -9,11 +9,11 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // TB is the part of testing.TB that this package needs. [*testing.T], [*testing.B] and [*testing.F] implement it, as do the

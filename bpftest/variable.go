@@ -3,8 +3,8 @@ package bpftest
 import (
 	"encoding/binary"
 
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // Variable is a global variable of an object. Get it with [Object.Var].

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/ceiling"
-	"github.com/bpfrun/bpfrun/internal/testsize"
+	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
 func TestInfoHoldsItsParts(t *testing.T) {

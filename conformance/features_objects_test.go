@@ -18,9 +18,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/corerelo"
-	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/debug"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // testDataRelocations: addresses in data of 64 and 32 bits, of functions and variables, are known with what they point to.
@@ -48,7 +48,7 @@ func testDataRelocations(t *testing.T) {
 // the test moves a symbol and the fields that refer to it.
 func testDWARF(t *testing.T) {
 	testDataRelocations(t)
-	path := "../debug/testdata/locals-O2-dwarf5.o"
+	path := "../internal/debug/testdata/locals-O2-dwarf5.o"
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	locals := func(file []byte) []string {

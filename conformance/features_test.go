@@ -21,9 +21,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/testbtf"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // The features that the documents name on which BPF relocations, BTF and CO-RE rest: LLVM's and the kernel's BTF
@@ -82,8 +82,8 @@ var features = []struct {
 
 // elsewhere are the rows that no test here shows.
 var elsewhere = map[string]string{
-	"F26": "bpfsys TestF26BTFSystemCalls", "F30": "btf/ids TestResolveWritesWhatResolveBTFIDsWrites", "F33": "cmd/bpfrun TestF33ProgramDump, TestF33NativeProgramDump, TestF33AsJSON",
-	"F35": "btf/fromdwarf TestAsPahole, TestOptimizedAsPahole, btf/dedup TestUnitsAreMerged", "F36": "btf/check TestEveryRuleHasABoundary, conformance/btfcases TestRecordedVerdicts", "F49": "offsets TestPlantedAccessesAreFound, TestBaked",
+	"F26": "internal/bpfsys TestF26BTFSystemCalls", "F30": "btf/ids TestResolveWritesWhatResolveBTFIDsWrites", "F33": "cmd/bpfrun TestF33ProgramDump, TestF33NativeProgramDump, TestF33AsJSON",
+	"F35": "btf/fromdwarf TestAsPahole, TestOptimizedAsPahole, btf/dedup TestUnitsAreMerged", "F36": "btf/check TestEveryRuleHasABoundary, conformance/btfcases TestRecordedVerdicts", "F49": "internal/offsets TestPlantedAccessesAreFound, TestBaked",
 }
 
 func TestFeatures(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/worded"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // CaseFile is a file of cases recorded on a kernel, the input of `conformance kernel` (FORMATS section 3).

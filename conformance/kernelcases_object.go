@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // JudgeCases is like [Cases], but takes an object and cases that are already in memory.

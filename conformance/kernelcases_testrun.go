@@ -2,13 +2,13 @@ package conformance
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // testRunErrno returns the error with which the system call refuses a context that is plain bytes and shorter than what the program accesses, or
-// 0. The context's maker (kernel/hook) decides about all other contexts.
+// 0. The context's maker (internal/kernel/hook) decides about all other contexts.
 func testRunErrno(p *loader.Program, run *CaseRun) uapi.Errno {
 	layout := progtype.Of(p.Type).Context.Layout
 	bytes := layout == progtype.BytesLayout && len(run.Ctx) > 0

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
 // Every rule of the tables, and random ones, were given as ELF objects to a real

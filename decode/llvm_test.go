@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
 var update = rewrite.Flag

@@ -3,8 +3,8 @@ package helpers
 import (
 	"testing"
 
-	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // BenchmarkCalls times helpers through their table, as programs call them.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // TestReleasesOfFibLookupFlags: each flag of bpf_fib_lookup is -EINVAL in the release before the one that added it.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 const rawTP = uapi.ProgTypeRawTracepoint

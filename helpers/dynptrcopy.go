@@ -3,7 +3,7 @@ package helpers
 import (
 	"github.com/bpfrun/bpfrun/helpers/guest"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/testbtf"
+	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 )
 
 // kfuncGaps compares kfuncs of kernels with what is simulated and with the list of what is not.

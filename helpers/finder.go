@@ -3,10 +3,10 @@ package helpers
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/mem"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/kernel/hid"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hid"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // newHID is a rig with a default device, to which programs are attached that return these values by member.

@@ -2,7 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

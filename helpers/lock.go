@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
-	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

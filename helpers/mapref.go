@@ -1,7 +1,7 @@
 package helpers
 
 import (
-	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

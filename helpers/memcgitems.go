@@ -1,6 +1,6 @@
 package helpers
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // memcgItem is a counter of memory cgroups: the enumerator that names it, and what a unit of it is in bytes; events count as they are.
 type memcgItem struct {

@@ -4,10 +4,10 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers/printf"
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -3,8 +3,8 @@ package helpers
 import (
 	"slices"
 
-	"github.com/bpfrun/bpfrun/mem"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/helpers/guest"
-	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel"
 )
 
 // printSource provides formats with the memory that their pointers refer to. It implements [printf.Source] and has no

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

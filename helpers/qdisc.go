@@ -3,8 +3,8 @@ package helpers
 import (
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/kernel/qdisc"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -2,9 +2,9 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/mem"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

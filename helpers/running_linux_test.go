@@ -20,9 +20,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/bpfprobe"
-	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/testing/bpfprobe"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // The running kernel, through the system call itself: maps, BPF_PROG_LOAD and BPF_PROG_TEST_RUN only.

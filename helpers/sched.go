@@ -2,8 +2,8 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/sched"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -3,9 +3,9 @@ package helpers
 import (
 	"encoding/binary"
 
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -1,8 +1,8 @@
 package helpers
 
 import (
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/printf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

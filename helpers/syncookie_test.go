@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Headers of a SYN, and of the ACK that answers its cookie, from 10.0.0.1 to 10.0.0.2.

@@ -2,8 +2,8 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

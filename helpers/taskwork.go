@@ -5,8 +5,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/deferred"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

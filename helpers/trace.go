@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers/printf"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/owned"
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // collect walks an open-coded iterator to its end.

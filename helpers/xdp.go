@@ -1,8 +1,8 @@
 package helpers
 
 import (
-	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

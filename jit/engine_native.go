@@ -8,8 +8,8 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/jit/plan"
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -3,7 +3,7 @@
 package jit
 
 import (
-	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/arch/arm64/arm64asm"
 
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/jit/amd64"
 	"github.com/bpfrun/bpfrun/jit/arm64"
 	"github.com/bpfrun/bpfrun/jit/plan"
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

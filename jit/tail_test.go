@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/testsize"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -3,7 +3,7 @@ package loader
 import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // copies reports whether the instruction calls a helper that copies from its third argument to its first.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
 // attachPrograms applies AttachProgs: programs that extend or trace functions of other programs of the object.

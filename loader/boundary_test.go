@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // TestRangesOfKconfigValues: for each width and sign the last value that fits and the first that does not.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Explain explains why a relocation was not resolved, and what the target has instead; it returns "" for a resolved

@@ -7,7 +7,7 @@ import (
 	"debug/elf"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // kcfgForm is the form of a kconfig variable's value (libbpf find_kcfg_type).

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/nearest"
-	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
 // hookNames is a family of hooks: the BTF types of one kind whose names start with a prefix.

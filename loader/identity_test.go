@@ -12,7 +12,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 func hashOf(t *testing.T, target *Target) [32]byte {

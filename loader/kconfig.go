@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // Names of variables in .kconfig that are not configuration options (libbpf bpf_object__resolve_externs).

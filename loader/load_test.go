@@ -21,8 +21,8 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
-	"github.com/bpfrun/bpfrun/internal/testbtf"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 var (

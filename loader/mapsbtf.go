@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // maxMapNesting limits the depth of inner map definitions. The kernel allows one level.

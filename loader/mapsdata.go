@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Flags of maps created from data sections (include/uapi/linux/bpf.h).

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/testbtf"
+	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 )
 
 // TestMisspeltHooks: hooks that the kernel lacks are told apart from those to which nothing is attached.

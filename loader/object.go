@@ -6,8 +6,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Object is an opened BPF object. It is immutable after [Open] and safe for concurrent loads for any number of targets.

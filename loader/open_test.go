@@ -13,7 +13,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 func object(t testing.TB, name string, opts ...Option) *Object {

@@ -3,7 +3,7 @@ package loader
 import (
 	"strings"
 
-	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
 // Hooked are the programs attached to one function or system call: those at its entry and those at its return.

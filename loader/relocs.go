@@ -6,7 +6,7 @@ import (
 	"math"
 	"sort"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // ELF relocation types of BPF (LLVM BPF relocations document, Linux 6.8).

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // TestReuseportAttachTypes: Linux 5.14 added the attach types of sk_reuseport programs. Before it bpf_prog_load_check_attach looks at no

@@ -3,8 +3,8 @@ package loader
 import (
 	"strings"
 
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // classify sets what the section name implies about a program.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // isStructOps reports whether a section contains struct_ops variables.

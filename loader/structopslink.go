@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
 // valuePrefix is the prefix of the kernel's wrapper struct for a struct_ops type.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // tailPrefix is the prefix of the decl tag that assigns a program to a slot of a program array: "tail:MAP/SLOT".

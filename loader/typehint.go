@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // typeHint suggests how to name the type of a program whose section does not imply one: types whose context the

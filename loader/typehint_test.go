@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // TestTypeHint suggests types that a program can be loaded as: by its context, by what it calls and loads.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# exec-aya.sh DIR [KERNEL...]: builds exec/testdata/aya, a tool with aya's loader, and compares what it prints under bpfrun exec, as user nobody, with the
+# exec-aya.sh DIR [KERNEL...]: builds internal/exec/testdata/aya, a tool with aya's loader, and compares what it prints under bpfrun exec, as user nobody, with the
 # recorded output on each KERNEL (a name or a BTF file; default: the embedded one). rustc, cargo and aya's crates are those of Debian sid, unpacked into DIR;
 # the tool is linked statically. BPFRUN is the bpfrun to use; if unset, the script builds it. Needs root, for chroot and for becoming nobody.
 set -euo pipefail
@@ -15,7 +15,7 @@ fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 chmod 755 "$tmp"
-cp -r exec/testdata/aya/. "$tmp"
+cp -r internal/exec/testdata/aya/. "$tmp"
 mkdir "$tmp/.cargo"
 cat >"$tmp/.cargo/config.toml" <<'END'
 [source.crates-io]
@@ -46,7 +46,7 @@ for kernel; do
 		cp "$kernel" "$tmp" && kernel=$tmp/$(basename "$kernel")
 	fi
 	if (cd "$tmp" && setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/nonexistent XDG_CACHE_HOME=/nonexistent \
-		"$bpfrun" exec --btf "$kernel" --events execs.events -- ./execs exec.bpf.o 2) >"$tmp/output" && diff -u exec/testdata/aya/execs.golden "$tmp/output"; then
+		"$bpfrun" exec --btf "$kernel" --events execs.events -- ./internal/execs exec.bpf.o 2) >"$tmp/output" && diff -u internal/exec/testdata/aya/execs.golden "$tmp/output"; then
 		echo "$(basename "$kernel"): same output"
 	else
 		echo "$(basename "$kernel"): other output"

@@ -10,7 +10,7 @@ trap 'rm -rf "$tmp"' EXIT
 status=0
 echo "| tools with events | same output | other output | not installed |"
 echo "|---|---:|---:|---:|"
-go test ./exec -count=1 -run '^TestPackagedTools' -v > "$tmp/golden" 2>&1 || status=1
+go test ./internal/exec -count=1 -run '^TestPackagedTools' -v > "$tmp/golden" 2>&1 || status=1
 for kind in bpftool bpftrace xdp libbpf-tools; do
 	case $kind in
 	libbpf-tools) names='WhatHappens/(b[^p]|bp[^f]|[ac-wyz])' ;;

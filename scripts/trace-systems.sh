@@ -1,5 +1,5 @@
 #!/bin/bash
-# trace-systems.sh LINUX...: the systems of the events that the trace headers of kernels' sources define, as "SYSTEM: EVENT...", for kernel/hook/eventsystems.txt.
+# trace-systems.sh LINUX...: the systems of the events that the trace headers of kernels' sources define, as "SYSTEM: EVENT...", for internal/kernel/hook/eventsystems.txt.
 # Each header goes through the C preprocessor, with the macros that define events replaced and all conditions left out, so that events which other macros define,
 # or which some configurations lack, are found. The list at the end is read from the headers of Linux 5.10 and of releases after 6.12.
 set -euo pipefail

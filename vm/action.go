@@ -1,6 +1,6 @@
 package vm
 
-import "github.com/bpfrun/bpfrun/mem"
+import "github.com/bpfrun/bpfrun/internal/mem"
 
 // HelperFunc implements a helper or kfunc. args are r1 to r5; it may change them, because the call clobbers them
 // anyway. It returns r0, and an Action if the processor must do more than continue.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
 var benchPrograms = []string{"fib", "hash", "hash64", "sieve", "matmul", "pkt", "calls"}

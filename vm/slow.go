@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
 // memKind is the kind of a memory instruction.

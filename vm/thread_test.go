@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
 func ins(code, dst, src uint8, off int16, imm int32) decode.Insn {

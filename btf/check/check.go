@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // Limits of include/uapi/linux/btf.h and kernel/bpf/btf.c.

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // field is a set of kinds of special fields (enum btf_field_type).

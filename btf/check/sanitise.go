@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // Change is one replacement that libbpf makes for an older kernel.

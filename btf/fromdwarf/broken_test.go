@@ -12,7 +12,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/dedup"
-	"github.com/bpfrun/bpfrun/internal/ceiling"
+	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
 )
 
 // Abbreviations of the units that these tests write: number, tag, children, then attributes with their forms.

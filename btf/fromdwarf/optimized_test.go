@@ -14,7 +14,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/ceiling"
+	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
 )
 
 // optimized are executables made of opt.c and opt2.c.

@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"syscall/js"
 
-	"github.com/bpfrun/bpfrun/play"
+	"github.com/bpfrun/bpfrun/internal/app/play"
 )
 
 // memoryLimit is where the garbage collector works harder, far below the 4 GiB that WebAssembly has.

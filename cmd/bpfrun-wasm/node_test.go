@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/testsize"
-	"github.com/bpfrun/bpfrun/play"
+	"github.com/bpfrun/bpfrun/internal/app/play"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
 // examples returns the committed objects.

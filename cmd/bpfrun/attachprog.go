@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // attachedTo returns the programs to run, which are the chosen ones or all, without those that run when others do; and those that are attached

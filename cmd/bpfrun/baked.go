@@ -1,6 +1,6 @@
 package main
 
-import "github.com/bpfrun/bpfrun/report"
+import "github.com/bpfrun/bpfrun/internal/app/report"
 
 // listBaked lists accesses at fixed offsets.
 func (c *reloCommand) listBaked(paths []string) error {

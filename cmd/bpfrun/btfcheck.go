@@ -12,10 +12,10 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/check"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // btfCheckCommand is bpfrun btf check.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/ids"
-	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 )
 
 // btfIDsCommand is bpfrun btf ids.

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // btfLayoutCommand is bpfrun btf layout.

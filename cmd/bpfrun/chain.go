@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 // runChain runs the programs of one hook on one event, and adds their results and the hook's verdict to the document.

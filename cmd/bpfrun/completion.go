@@ -10,9 +10,9 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/record"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/record"
-	"github.com/bpfrun/bpfrun/scenario"
 )
 
 // completer proposes values of a flag or an argument. It proposes nothing for files that do not open.

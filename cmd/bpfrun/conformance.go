@@ -8,9 +8,9 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // conformanceCommand is the group of commands that compare bpfrun with other implementations.

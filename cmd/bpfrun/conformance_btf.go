@@ -14,9 +14,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/conformance/btfcases"
 	"github.com/bpfrun/bpfrun/conformance/record"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // conformanceBTFCommand is bpfrun conformance btf.

@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/conformance"
 	"github.com/bpfrun/bpfrun/conformance/record"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // recordCasesCommand is bpfrun conformance record cases.

@@ -25,10 +25,10 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/conformance/verdicts/border"
 	"github.com/bpfrun/bpfrun/conformance/verdicts/sound"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // verdictFlags are the flags of conformance verdicts.

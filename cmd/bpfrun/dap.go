@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bpfrun/bpfrun/debug"
-	"github.com/bpfrun/bpfrun/debug/dap"
+	"github.com/bpfrun/bpfrun/internal/debug"
+	"github.com/bpfrun/bpfrun/internal/debug/dap"
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 

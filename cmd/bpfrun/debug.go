@@ -12,15 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/bpfrun/bpfrun/debug"
-	"github.com/bpfrun/bpfrun/debug/repl"
-	"github.com/bpfrun/bpfrun/intest"
-	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/internal/debug"
+	"github.com/bpfrun/bpfrun/internal/debug/repl"
+	"github.com/bpfrun/bpfrun/internal/intest"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/packet"
-	"github.com/bpfrun/bpfrun/scenario"
-	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // debugOptions are the flags of the debug command.

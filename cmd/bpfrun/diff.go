@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/builds"
-	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/internal/app/builds"
+	"github.com/bpfrun/bpfrun/internal/app/minkernel"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/needs"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/scenario"
 )
 
 // diffCommand is bpfrun diff.
@@ -139,9 +139,9 @@ func (c *diffCommand) diff(oldPath, newPath string) error {
 }
 
 // needs finds the oldest release of each program of a build; nil if the types of no kernel can tell.
-func (c *diffCommand) needs(ctx context.Context, obj *loader.Object, targets []*loader.Target, opts loader.LoadOptions) (*needs.Result, error) {
-	res, err := needs.Find(ctx, obj, targets, needs.Config{Options: opts, Only: c.programs, Unchecked: true})
-	if errors.Is(err, needs.ErrNoKernels) {
+func (c *diffCommand) needs(ctx context.Context, obj *loader.Object, targets []*loader.Target, opts loader.LoadOptions) (*minkernel.Result, error) {
+	res, err := minkernel.Find(ctx, obj, targets, minkernel.Config{Options: opts, Only: c.programs, Unchecked: true})
+	if errors.Is(err, minkernel.ErrNoKernels) {
 		return nil, nil
 	}
 	return res, err

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // disasmCommand is bpfrun disasm.

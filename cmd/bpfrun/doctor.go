@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/project"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // doctorCommand is bpfrun doctor.

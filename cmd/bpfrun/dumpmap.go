@@ -3,9 +3,9 @@ package main
 import (
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // checkDump refuses unknown maps and unknown formats.

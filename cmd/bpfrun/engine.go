@@ -6,8 +6,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/visible"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // differences collects the differences found by --engine both. It is safe for concurrent use.

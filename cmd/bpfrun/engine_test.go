@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 // foundPart is the findings of a run in a document. Unwritten bytes are followed on the interpreter alone.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/jit"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // TestF33ProgramDump is row F33 of the features of conformance/features_test.go: a program dump with prototypes of

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // tracedFunction is a function that programs run for, with the cookie that they are attached to it with.

@@ -15,12 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/fuzz"
+	"github.com/bpfrun/bpfrun/internal/app/fuzz"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/intest"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/visible"
-	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/scenario"
 )
 
 // fuzzOptions are the flags of the fuzz command.

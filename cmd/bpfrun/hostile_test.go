@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/ceiling"
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/internal/testsize"
+	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
 // hostile runs commands on hostile input below a directory; only its folder out, and the caches, may change.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/app/pass"
+	"github.com/bpfrun/bpfrun/internal/app/testrun"
 	"github.com/bpfrun/bpfrun/internal/project"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/pass"
-	"github.com/bpfrun/bpfrun/scenario"
-	"github.com/bpfrun/bpfrun/testrun"
 )
 
 // initCommand is bpfrun init.

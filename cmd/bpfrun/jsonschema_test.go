@@ -158,7 +158,7 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"verify", []string{"verify", objects + "faults.o", "--btf", "embedded", "-p", "err_null_lookup"}},
 		{"verify --configs", []string{"verify", "../../testdata/objects/clang-14/settings.o", "--btf", "embedded", "--configs", "--config", "../../testdata/settings.yaml"}},
 		{"verify", []string{"verify", "../../testdata/objects/clang-14/costly.o", "--btf", "embedded", "--profile"}},
-		{"verify --explain", []string{"verify", objects + "faults.o", "--btf", "embedded", "--explain", "../../verifier/klog/testdata/libbpf-6.18.log"}},
+		{"verify --explain", []string{"verify", objects + "faults.o", "--btf", "embedded", "--explain", "../../internal/verifier/klog/testdata/libbpf-6.18.log"}},
 		{"require", []string{"require", objects + "needs.o", "--btf", "embedded", "--at-least", "6.1"}},
 		{"diff", []string{"diff", objects + "builds_old.o", objects + "builds_new.o", "--btf", "embedded", "--max-insns-growth", "10%"}},
 		{"relo --baked", []string{"relo", "--baked", objects + "baked.o", "--btf", "embedded"}},

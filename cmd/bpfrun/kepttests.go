@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/app/testrun"
 	"github.com/bpfrun/bpfrun/internal/filecache"
 	"github.com/bpfrun/bpfrun/internal/kept"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/scenario"
-	"github.com/bpfrun/bpfrun/testrun"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
 // passed is what is kept of a file's tests on a kernel, all of which passed. Those that fail run again: what is shown of them depends on more.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 const kernelsLong = `List and add the kernels that --btf finds by release name.

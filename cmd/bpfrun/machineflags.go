@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/machine/finding"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/machine/finding"
-	"github.com/bpfrun/bpfrun/scenario"
 )
 
 // machineFlags configure the simulated machine.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/exec"
+	"github.com/bpfrun/bpfrun/internal/exec"
 )
 
 // memoryLimit is the soft limit in bytes above which the garbage collector works harder; otherwise garbage piles up on

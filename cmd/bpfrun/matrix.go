@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/bpfrun/bpfrun/internal/app/matrix"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/matrix"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // matrixOptions are the flags of the matrix command.

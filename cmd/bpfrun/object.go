@@ -15,10 +15,10 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/app/pass"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/pass"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/spf13/pflag"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/bpfrun/bpfrun/internal/testsize"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
 // TestPeakMemory: no program takes more than 1.5 GB of the host with the flags as they are, reports included.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/internal/termsvg"
+	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
 // TestPictures: the pictures of a terminal in README.md and docs/ show what their commands print.

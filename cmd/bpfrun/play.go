@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/app/play"
+	"github.com/bpfrun/bpfrun/internal/app/play/serve"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/play"
-	"github.com/bpfrun/bpfrun/play/serve"
 )
 
 // playTimeout is how long a message of the page may take.

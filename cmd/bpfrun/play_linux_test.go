@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/play"
-	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/internal/app/play"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 )
 
 // playing starts bpfrun play with arguments, and returns the address that it prints and what ends it with its exit code.

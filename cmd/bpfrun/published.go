@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"io"
 )
 

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/traffic"
 )
 
 // disciplines returns the queueing disciplines to run: all of the object's, unless programs are named.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/app/pass"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/find/race"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/pass"
-	"github.com/bpfrun/bpfrun/race"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // raceOptions are the flags of the race command.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/pass"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/search"
+	"github.com/bpfrun/bpfrun/internal/app/pass"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/find/search"
+	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 // plainUsage describes --plain, which is a flag of run and of bpfrun without a command.

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
 // transcript is a fenced block of a page that starts with a command line.
@@ -61,7 +61,7 @@ func TestTranscripts(t *testing.T) {
 	require.NoError(t, err)
 	for _, page := range append(pages, "README.md") {
 		if page == "docs/debugger.md" {
-			continue // debug/repl runs its sessions
+			continue // internal/debug/repl runs its sessions
 		}
 		if raceDetector && testing.Short() && !slices.Contains([]string{"docs/matrix.md", "docs/test.md", "README.md"}, page) {
 			continue // one goroutine does the work; test and matrix have several, in this process

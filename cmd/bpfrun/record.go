@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/record"
 	"github.com/bpfrun/bpfrun/internal/visible"
-	"github.com/bpfrun/bpfrun/record"
 )
 
 // recordCommand is bpfrun record.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/debug/scopes"
+	"github.com/bpfrun/bpfrun/internal/debug/scopes"
 	"github.com/bpfrun/bpfrun/loader"
 )
 

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/app/capture"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/replay"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/packet"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/replay"
-	"github.com/bpfrun/bpfrun/replay/capture"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // packetFlag reads --packet.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/app/minkernel"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/needs"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
 )
 
 // requireCommand is bpfrun require.
@@ -72,7 +72,7 @@ func (c *requireCommand) require(paths []string) error {
 	if err != nil {
 		return err
 	}
-	cfg := needs.Config{Only: c.programs, Unchecked: c.unchecked}
+	cfg := minkernel.Config{Only: c.programs, Unchecked: c.unchecked}
 	if cfg.Also, err = c.release(); err != nil {
 		return err
 	}
@@ -83,12 +83,12 @@ func (c *requireCommand) require(paths []string) error {
 	if err != nil {
 		return err
 	}
-	if newest := needs.Newest(targets); !newest.Has(cfg.Also) {
+	if newest := minkernel.Newest(targets); !newest.Has(cfg.Also) {
 		return usagef("--at-least %s: the newest release that is known is %s (--btf names the types of others)", c.atLeast, newest)
 	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	var results []*needs.Result
+	var results []*minkernel.Result
 	for _, path := range paths {
 		res, err := c.requireObject(ctx, path, targets, cfg)
 		if err != nil {
@@ -126,7 +126,7 @@ func (c *requireCommand) release() (uapi.Release, error) {
 	return r, nil
 }
 
-func (c *requireCommand) requireObject(ctx context.Context, path string, targets []*loader.Target, cfg needs.Config) (*needs.Result, error) {
+func (c *requireCommand) requireObject(ctx context.Context, path string, targets []*loader.Target, cfg minkernel.Config) (*minkernel.Result, error) {
 	obj, err := c.objects.open(path)
 	if err != nil {
 		return nil, err
@@ -138,15 +138,15 @@ func (c *requireCommand) requireObject(ctx context.Context, path string, targets
 	defer watch.end()
 	cfg.Progress = func() { watch.add(1) }
 	for _, t := range targets {
-		if !needs.Usable(obj, t) {
+		if !minkernel.Usable(obj, t) {
 			c.note("leaving out the types of %s: want those of a whole kernel of a known release and of the object's byte order", t.Name)
 		}
 	}
-	res, err := needs.Find(ctx, obj, targets, cfg)
+	res, err := minkernel.Find(ctx, obj, targets, cfg)
 	switch {
 	case errors.Is(err, loader.ErrOption):
 		return nil, usageError{err}
-	case errors.Is(err, needs.ErrNoKernels):
+	case errors.Is(err, minkernel.ErrNoKernels):
 		return nil, usagef("%s: %w of its byte order and a known release: name some with --btf", path, err)
 	case ctx.Err() != nil:
 		return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}

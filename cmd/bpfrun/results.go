@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/app/matrix"
 	"github.com/bpfrun/bpfrun/internal/filecache"
 	"github.com/bpfrun/bpfrun/internal/kept"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/matrix"
 )
 
 const (

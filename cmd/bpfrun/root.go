@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/debug"
 )
 
 // app is one command line. Its fields are what several commands share.

@@ -10,17 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/app/capture"
+	"github.com/bpfrun/bpfrun/internal/app/pass"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/debug"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/shell"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/packet"
-	"github.com/bpfrun/bpfrun/pass"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/replay/capture"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // runOptions are the flags of the run command.

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/pass"
-	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/internal/app/pass"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 // runDevice runs those of the named programs that belong to a HID device, and returns the others. Options that are about single runs leave the

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/flame"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // runProfile are the flags of run about profiles, and the profile.

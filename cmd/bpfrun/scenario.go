@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/visible"
-	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/scenario"
 )
 
 // scenarioCommand is the group of commands about scenario files.

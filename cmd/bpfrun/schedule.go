@@ -5,12 +5,12 @@ import (
 	"os"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/app/pass"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/pass"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/schedule"
 )
 
 // schedulers returns the sched_ext schedulers to run: all of the object's, unless programs are named.

@@ -21,11 +21,11 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
-	bpfexec "github.com/bpfrun/bpfrun/exec"
+	bpfexec "github.com/bpfrun/bpfrun/internal/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/internal/rewrite"
+	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 	"github.com/bpfrun/bpfrun/jit"
-	"github.com/bpfrun/bpfrun/packet"
 )
 
 var update = rewrite.Flag
@@ -98,7 +98,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv(name, filepath.Join(root, filepath.FromSlash(dir)))
 			}
 			e.Setenv(kernels.CacheVariable, os.Getenv(kernels.CacheVariable))
-			e.Setenv("BENCH", filepath.Join(root, "bench", "testdata"))
+			e.Setenv("BENCH", filepath.Join(root, "internal", "bench", "testdata"))
 			if err := writeCapture(filepath.Join(e.WorkDir, "mixed.pcap")); err != nil {
 				return err
 			}

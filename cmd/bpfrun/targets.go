@@ -16,7 +16,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/project"
-	"github.com/bpfrun/bpfrun/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/spf13/pflag"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/app/testrun"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/scenario"
-	"github.com/bpfrun/bpfrun/testrun"
 )
 
 // testCommand is bpfrun test.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/intest"
-	"github.com/bpfrun/bpfrun/testrun"
+	"github.com/bpfrun/bpfrun/internal/app/testrun"
+	"github.com/bpfrun/bpfrun/internal/intest"
 )
 
 // testInputs finds the scenario files and the objects with tests that the arguments name, and opens them. Errors of

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/app/testrun"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/visible"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/testrun"
 )
 
 // testReport holds the options for reporting test results.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/intest"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/testrun"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/app/testrun"
+	"github.com/bpfrun/bpfrun/internal/intest"
 )
 
 // testFlags are the flags of test.

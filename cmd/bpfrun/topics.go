@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/packet"
-	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/packet"
 )
 
 // topics are help texts that belong to no command: bpfrun help NAME. They are generated on demand.

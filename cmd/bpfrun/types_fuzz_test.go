@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/ceiling"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
 )
 
 // typesCommands are the commands that print types, or what they mean. F is the file of types, G another one, O and P are objects, N the name of a

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
-	"github.com/bpfrun/bpfrun/testrun"
-	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/internal/app/testrun"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
 // verifies returns the function that makes the caches of verdicts, one for each kernel; nil with --no-verify.

@@ -14,17 +14,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/app/pass"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/filecache"
 	"github.com/bpfrun/bpfrun/internal/kept"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/verifier"
+	"github.com/bpfrun/bpfrun/internal/verifier/klog"
+	"github.com/bpfrun/bpfrun/internal/verifier/mend"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/pass"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier"
-	"github.com/bpfrun/bpfrun/verifier/klog"
-	"github.com/bpfrun/bpfrun/verifier/mend"
 )
 
 type verifyOptions struct {

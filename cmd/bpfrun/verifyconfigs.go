@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/verifier"
+	"github.com/bpfrun/bpfrun/internal/verifier/configs"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/scenario"
-	"github.com/bpfrun/bpfrun/verifier"
-	"github.com/bpfrun/bpfrun/verifier/configs"
 )
 
 // configFlags are the flags of verify about configurations.

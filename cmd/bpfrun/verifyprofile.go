@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/bpfrun/bpfrun/pass"
-	"github.com/bpfrun/bpfrun/verifier/profile"
+	"github.com/bpfrun/bpfrun/internal/app/pass"
+	"github.com/bpfrun/bpfrun/internal/verifier/profile"
 )
 
 // profileFlags are the flags of verify about profiles, and the profiles.

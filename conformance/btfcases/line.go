@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf/check"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/worded"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Line contains a kernel's verdicts on the mutants of one source.

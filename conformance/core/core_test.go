@@ -15,7 +15,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/conformance/libbpf"
-	"github.com/bpfrun/bpfrun/internal/testbtf"
+	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // The words of its context in which testdata/src/kconfig.bpf.c leaves what it found, by the form of the extern.

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // runLine is what a program of a probe did on a real kernel, relocated by libbpf (testdata/core/expect-run.*.jsonl): the result and

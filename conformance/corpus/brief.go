@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/lazyre"
-	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 // WriteBrief writes, for each package, the totals of its objects on each target, and the reasons why objects are not

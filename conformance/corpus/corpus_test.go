@@ -14,13 +14,13 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
-	"github.com/bpfrun/bpfrun/internal/rewrite"
-	"github.com/bpfrun/bpfrun/internal/testbtf"
-	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/schedule"
-	"github.com/bpfrun/bpfrun/traffic"
 )
 
 var update = rewrite.Flag

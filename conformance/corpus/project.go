@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 // WriteProjects writes one table with a row for each package: how many of its programs run to the end on at least one of the targets, and why the

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 func TestProjectsCountProgramsOnTheirBestKernel(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 // Summary contains the totals of a package's objects on one target.

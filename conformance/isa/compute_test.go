@@ -9,7 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa/reference"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/testsize"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
 // fuzzLimit is how many instructions a fuzzed program may execute.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/jit"
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/jit"
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

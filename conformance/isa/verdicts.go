@@ -7,7 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/lazyre"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // RecordedKernel is the kernel on which the committed verdicts were recorded. It is the default for files whose name does not tell the kernel.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/mutate"
+	"github.com/bpfrun/bpfrun/internal/testing/mutate"
 )
 
 // timeLimit ends tests that a mutation causes to loop forever. startLimit applies to the single test that runs first.

@@ -19,12 +19,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/mutate"
+	"github.com/bpfrun/bpfrun/internal/testing/mutate"
 )
 
 // judges lists the packages whose tests may detect a mutation in another package.
 var judges = []string{
-	"mem", "maps", "loader", "kernel/object", "kernel/model", "kernel/net", "kernel/hook", "kernel/window", "kernel", "helpers/proto", "helpers", "machine", "jit/plan", "jit",
+	"mem", "maps", "loader", "internal/kernel/object", "internal/kernel/model", "internal/kernel/net", "internal/kernel/hook", "internal/kernel/window", "kernel", "helpers/proto", "helpers", "machine", "jit/plan", "jit",
 	"intest", "matrix", "scenario", "bpftest", "conformance",
 }
 

@@ -15,9 +15,9 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/paced"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Commands of bpf(2) (include/uapi/linux/bpf.h).

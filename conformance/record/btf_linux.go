@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/conformance/paced"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // BTFVerdict loads raw BTF into the running kernel, releases it, and returns the errno of the load, 0 if the kernel accepts it. The error is

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // GeneratedVerdicts fills in the kernel's verdict on a generated program, which does not belong to an object.

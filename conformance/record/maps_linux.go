@@ -12,8 +12,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance"
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // liveMap is a map in the kernel.

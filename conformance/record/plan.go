@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/worded"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Sections of an object that describe what to record. Loaders ignore them.

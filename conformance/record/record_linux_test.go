@@ -10,7 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/conformance"
-	"github.com/bpfrun/bpfrun/internal/bpfprobe"
+	"github.com/bpfrun/bpfrun/internal/testing/bpfprobe"
 	"github.com/bpfrun/bpfrun/loader"
 )
 

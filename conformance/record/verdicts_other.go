@@ -6,8 +6,8 @@ import (
 	"context"
 
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Verdicts returns ErrNoKernel.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // autosizeTypes are the types that prog_tests/core_autosize.c relocates to: a kernel with pointers and longs of 4 bytes.

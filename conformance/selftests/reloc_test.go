@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // relocCase is a case of prog_tests/core_reloc.c.

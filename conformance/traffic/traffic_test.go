@@ -20,9 +20,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/conformance"
 	"github.com/bpfrun/bpfrun/conformance/record"
-	"github.com/bpfrun/bpfrun/internal/bpfprobe"
+	"github.com/bpfrun/bpfrun/internal/testing/bpfprobe"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 var recording = flag.Bool("record", false, "record the verdicts from the running kernel (root)")

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/lazyre"
-	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
 // LogLines is the result of comparing one of our logs with the kernel's, line by line.

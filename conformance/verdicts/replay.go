@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // Config configures Replay.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
 // Agreement counts the comparisons with one release.

@@ -1,8 +1,8 @@
 package verdicts
 
 import (
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // NeedsSize reports whether the kernel refuses a map of the type if its max_entries is 0.

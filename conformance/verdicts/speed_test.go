@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
 func TestSpeedIsTheGeometricMean(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
 func TestClassOf(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/helpers/guest"
-	"github.com/bpfrun/bpfrun/internal/snaptest"
-	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/mem"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/testing/snaptest"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 func TestRestoreBringsBackEveryField(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

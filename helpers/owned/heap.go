@@ -10,7 +10,7 @@ import (
 	"maps"
 
 	"github.com/bpfrun/bpfrun/helpers/guest"
-	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

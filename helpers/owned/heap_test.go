@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/helpers/guest"
-	"github.com/bpfrun/bpfrun/internal/snaptest"
-	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/testing/snaptest"
 )
 
 func TestRestoreBringsBackEveryField(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // MaxArgs is the maximum number of arguments of a format (MAX_BPRINTF_VARARGS, include/linux/bpf.h).

@@ -3,7 +3,7 @@ package proto
 import (
 	"slices"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Caller describes a program as far as the kernel's decision whether it may call a helper or kfunc depends on it.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // KfuncSet is a set of kfuncs as declared in the image of a kernel or module (BTF_KFUNCS_START in its source). A set is

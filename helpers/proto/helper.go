@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // Helper is the kernel's declaration of one helper function.
 type Helper struct {

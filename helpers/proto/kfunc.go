@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Kfunc is the kernel's declaration of a kernel function that programs can call. Its parameters are in the target's

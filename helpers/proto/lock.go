@@ -3,7 +3,7 @@ package proto
 import (
 	"strings"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // InLock reports whether the helper may be called while the program holds a spin lock (kernel/bpf/verifier.c do_check).

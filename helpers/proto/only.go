@@ -3,9 +3,9 @@ package proto
 import (
 	"strings"
 
-	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
-	"github.com/bpfrun/bpfrun/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // Permits reports whether programs of a hook may call a prototype with this restriction. The additional functions of

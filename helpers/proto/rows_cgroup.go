@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // cgroupRows are the helpers for cgroups and sysctl.
 var cgroupRows = []Helper{

@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // controlRows are the helpers for control flow, locks and kptrs.
 var controlRows = []Helper{

@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // dynptrRows are the helpers for dynptrs.
 var dynptrRows = []Helper{

@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // eventRows are the helpers for perf events and ring buffers.
 var eventRows = []Helper{

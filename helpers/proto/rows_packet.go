@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // packetRows are the helpers for packets, checksums and tunnels.
 var packetRows = []Helper{

@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // sockoptRows are the helpers for socket options and TCP headers.
 var sockoptRows = []Helper{

@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // storageRows are the helpers for local storage.
 var storageRows = []Helper{

@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // taskRows are the helpers for tasks, stacks and CPUs.
 var taskRows = []Helper{

@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // tracingRows are the helpers for traced functions, tracepoints and iterators.
 var tracingRows = []Helper{

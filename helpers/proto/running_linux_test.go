@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/bpfprobe"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/testing/bpfprobe"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // TestRecordCallers asks the running kernel, with -record, which programs may call which helper.

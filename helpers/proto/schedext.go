@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // schedextFilter is the first of [Releases] whose verifier checks which function of struct sched_ext_ops a program

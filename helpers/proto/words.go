@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/uapi"
+import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // The words in which the rows are written.
 type (

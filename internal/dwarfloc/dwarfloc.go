@@ -2,8 +2,6 @@
 // .debug_loclists (DWARF 5). It finds operations and entries; it does not evaluate them.
 //
 // Start at [Unit].
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package dwarfloc
 
 import (

@@ -1,6 +1,4 @@
 // Package endian reads and writes integers of any length in a byte order that is known only at run time: the target's.
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package endian
 
 import "encoding/binary"

@@ -1,6 +1,4 @@
 // Package exitcode defines the exit codes of bpfrun, which JSON output also uses, and their precedence.
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package exitcode
 
 import (

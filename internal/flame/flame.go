@@ -1,8 +1,6 @@
 // Package flame writes profiles whose samples are stacks of calls: for go tool pprof, for speedscope, and as a flame graph on a page.
 //
 // It knows these formats; not what is counted. Start from [Profile].
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package flame
 
 import (

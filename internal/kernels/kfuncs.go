@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/ids"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Kfuncs returns the kfuncs declared by .BTF_ids in a kernel's or module's ELF file; nil for other files and for files without sets of kfuncs. spec is

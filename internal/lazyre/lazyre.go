@@ -1,7 +1,5 @@
 // Package lazyre provides regular expressions that are compiled on first use. Package-level ones would otherwise be compiled whenever a command
 // starts.
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package lazyre
 
 import (

@@ -1,7 +1,5 @@
 // Package markup writes HTML. It replaces html/template, which adds a megabyte to the binary and another by its use of
 // reflection, which makes the linker keep every exported method of every type.
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package markup
 
 import (

@@ -2,8 +2,6 @@
 // next one cost about the same however many there are.
 //
 // It does not know what the values are. The type to start from is [List].
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package ordered
 
 import (

@@ -2,8 +2,6 @@
 // project compiles its objects.
 //
 // It knows the file's keys and where the file is. What a flag or a threshold means is the command's. Start from [Find] and [Read].
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package project
 
 import (
@@ -15,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/nearest"
-	"github.com/bpfrun/bpfrun/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
 // Name is the name of the file.

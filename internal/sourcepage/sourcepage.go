@@ -3,8 +3,6 @@
 // It knows the page's frame, style and script and how sources are matched with the lines that an object has; not what is counted.
 //
 // Start from [Begin].
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package sourcepage
 
 import (

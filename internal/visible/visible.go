@@ -4,8 +4,6 @@
 // It does not know where a text comes from. [Text] escapes all that is not visible, so that a text stays on its line and in its column. [Fprintf] does so with all
 // arguments: what writes lines or tables uses it in place of package fmt. [Writer] filters all output but keeps lines and the styles of bpfrun, and [JSON] filters
 // what an encoder writes.
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package visible
 
 import (

@@ -1,7 +1,5 @@
 // Package worded rewords errors of the standard library for users who do not know Go: those of encoding/json, encoding/hex, strconv and
 // time name Go types and functions.
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package worded
 
 import (

@@ -1,8 +1,8 @@
 package amd64
 
 import (
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/jit/plan"
-	"github.com/bpfrun/bpfrun/mem"
 )
 
 // operand checks an access and returns its address. It clobbers temp1 and temp2.

@@ -1,8 +1,8 @@
 package arm64
 
 import (
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/jit/plan"
-	"github.com/bpfrun/bpfrun/mem"
 )
 
 // place is the address of an access: base + off, or base + index.

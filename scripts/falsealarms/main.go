@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/internal/app/report"
 )
 
 // list is a flag that may be repeated.

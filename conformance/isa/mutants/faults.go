@@ -1,6 +1,6 @@
 package main
 
-import "github.com/bpfrun/bpfrun/internal/mutate"
+import "github.com/bpfrun/bpfrun/internal/testing/mutate"
 
 // fault is one semantic error to insert into the interpreter.
 type fault = mutate.Fault

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/mutate"
+	"github.com/bpfrun/bpfrun/internal/testing/mutate"
 )
 
 // vectors lists the files of recorded vectors, starting with generated programs.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa"
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
-	"github.com/bpfrun/bpfrun/internal/bpfprobe"
+	"github.com/bpfrun/bpfrun/internal/testing/bpfprobe"
 )
 
 // openKernel skips the test where programs cannot be loaded, and where nobody asked for it: loading programs is not for every test run.

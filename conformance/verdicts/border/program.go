@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Indexes of the maps in mapDefs.

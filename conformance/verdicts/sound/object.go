@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 const relMap = 1 // R_BPF_64_64

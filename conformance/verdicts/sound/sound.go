@@ -13,11 +13,11 @@ import (
 	"math/rand/v2"
 
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/mem"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -1,0 +1,226 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/kernel/hid"
+	"github.com/bpfrun/bpfrun/internal/subsys/device"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/visible"
+)
+
+// HIDDevice is the JSON form of a HID device with what happened to its reports.
+type HIDDevice struct {
+	// Run is the scenario's run.
+	Run     string `json:"run,omitempty"`
+	Bus     string `json:"bus"`
+	Vendor  string `json:"vendor"`
+	Product string `json:"product"`
+	Name    string `json:"name"`
+	// Probe is what the object's probe program returned in retval, if there is one.
+	Probe       *int32            `json:"probe,omitempty"`
+	Attached    []string          `json:"attached"`
+	NotAttached map[string]string `json:"not_attached,omitempty"`
+	// Descriptor is the report descriptor as programs left it, Original as the device has it.
+	Original        string      `json:"original_descriptor"`
+	Descriptor      string      `json:"descriptor"`
+	DescriptorError string      `json:"descriptor_error,omitempty"`
+	Reports         []HIDReport `json:"reports"`
+	// Input are reports on their way to the input layer, Requests what the device was asked and sent, Answers what
+	// user space got.
+	Input    []HIDInput   `json:"input"`
+	Requests []HIDRequest `json:"requests"`
+	Answers  []HIDAnswer  `json:"answers"`
+}
+
+// HIDReport is a report that the descriptor declares.
+type HIDReport struct {
+	Type  string `json:"type"`
+	ID    int    `json:"id"`
+	Bytes int    `json:"bytes"`
+}
+
+// HIDInput is a report before and after the programs; Delivered is absent if it was dropped.
+type HIDInput struct {
+	Type      string  `json:"type"`
+	In        string  `json:"in"`
+	Delivered *string `json:"delivered,omitempty"`
+	Errno     int32   `json:"errno,omitempty"`
+	Dropped   string  `json:"dropped,omitempty"`
+	FromBPF   bool    `json:"from_bpf,omitempty"`
+}
+
+// HIDRequest is what the device itself was asked for or sent.
+type HIDRequest struct {
+	Kind    string `json:"kind"`
+	Type    string `json:"type"`
+	Data    string `json:"data"`
+	FromBPF bool   `json:"from_bpf,omitempty"`
+}
+
+// HIDAnswer is what a request of user space returned.
+type HIDAnswer struct {
+	Kind string `json:"kind"`
+	Type string `json:"type"`
+	Sent string `json:"sent"`
+	Ret  int32  `json:"ret"`
+	Data string `json:"data,omitempty"`
+}
+
+// AddHID adds a device; run is the scenario's run, or "".
+func (d *RunDocument) AddHID(run string, h *device.HID) {
+	out := HIDDevice{
+		Run: run, Bus: busName(h.Bus), Vendor: fmt.Sprintf("%04x", h.Vendor), Product: fmt.Sprintf("%04x", h.Product), Name: h.Name,
+		Attached: append([]string{}, h.Attached...), NotAttached: maps.Clone(h.Left), Original: HexBytes(h.Info.Descriptor), Descriptor: HexBytes(h.Fixed),
+		Reports: []HIDReport{}, Input: []HIDInput{}, Requests: []HIDRequest{}, Answers: []HIDAnswer{},
+	}
+	if h.Probed {
+		ret := h.ProbeReturned
+		out.Probe = &ret
+	}
+	if h.ParseError != nil {
+		out.DescriptorError = h.ParseError.Error()
+	}
+	if h.Parsed != nil {
+		for _, r := range h.Parsed.Reports {
+			out.Reports = append(out.Reports, HIDReport{r.Type.String(), int(r.ID), r.Len()})
+		}
+	}
+	for _, e := range h.Deliveries {
+		in := HIDInput{Type: e.Type.String(), In: HexBytes(e.In), Errno: e.Errno, Dropped: e.Why, FromBPF: e.BPF}
+		if e.Out != nil {
+			text := HexBytes(e.Out)
+			in.Delivered = &text
+		}
+		out.Input = append(out.Input, in)
+	}
+	for _, r := range h.Device.Requests {
+		out.Requests = append(out.Requests, HIDRequest{r.Kind, r.Type.String(), HexBytes(r.Data), r.BPF})
+	}
+	for _, a := range h.Answers {
+		t := a.Event.Type
+		if a.Event.Kind == device.Output {
+			t = hid.OutputReport
+		}
+		out.Answers = append(out.Answers, HIDAnswer{a.Event.Kind.String(), t.String(), HexBytes(a.Event.Data), a.Ret, HexBytes(a.Data)})
+	}
+	d.HID = append(d.HID, out)
+}
+
+// busName names a bus as the kernel's uevents number it.
+func busName(bus uint16) string {
+	switch bus {
+	case hid.BusUSB:
+		return "usb"
+	case hid.BusBluetooth:
+		return "bluetooth"
+	case hid.BusVirtual:
+		return "virtual"
+	case hid.BusI2C:
+		return "i2c"
+	}
+	return fmt.Sprintf("%#04x", bus)
+}
+
+// spaced separates the bytes of hex digits, and shortens many.
+func spaced(hex string) string {
+	const most = 24
+	var b strings.Builder
+	for i := 0; i+2 <= len(hex); i += 2 {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if i/2 == most && len(hex)/2 > most+2 {
+			visible.Fprintf(&b, "... (%d bytes)", len(hex)/2)
+			break
+		}
+		b.WriteString(hex[i : i+2])
+	}
+	return b.String()
+}
+
+// errnoText is a negative error with its name.
+func errnoText(n int32) string {
+	if n < 0 && n > -4096 {
+		return fmt.Sprintf("%d (%s)", n, uapi.Errno(-n).Name())
+	}
+	return fmt.Sprint(n)
+}
+
+// write writes a device as a block of lines.
+func (h *HIDDevice) write(b *strings.Builder, s style, opt TableOptions) {
+	line := func(kind, text string) { visible.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-10s", kind)), text) }
+	title := fmt.Sprintf("HID device %s %s:%s %s", h.Bus, h.Vendor, h.Product, h.Name)
+	if h.Run != "" {
+		title += " in " + h.Run
+	}
+	visible.Fprintf(b, "\n%s\n", s.bold(title))
+	if h.Probe != nil && *h.Probe != 0 {
+		line("probe", "refuses the device: "+errnoText(*h.Probe)+"; a loader would not attach the programs")
+	}
+	if len(h.Attached) > 0 {
+		line("attached", strings.Join(h.Attached, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.NotAttached)) {
+		line("left out", name+": "+h.NotAttached[name])
+	}
+	text := fmt.Sprintf("%d bytes, unchanged", len(h.Original)/2)
+	if h.Descriptor != h.Original {
+		text = fmt.Sprintf("%d bytes, %d after the fixup", len(h.Original)/2, len(h.Descriptor)/2)
+	}
+	var reports []string
+	for _, r := range h.Reports {
+		reports = append(reports, fmt.Sprintf("%s %d (%d bytes)", r.Type, r.ID, r.Bytes))
+	}
+	if len(reports) > 0 {
+		text += ": " + strings.Join(reports, ", ")
+	}
+	if h.DescriptorError != "" {
+		text += "; the kernel refuses it: " + h.DescriptorError
+	}
+	line("descriptor", text)
+	var lines [][2]string
+	for _, e := range h.Input {
+		lines = append(lines, [2]string{"input", e.text()})
+	}
+	for _, r := range h.Requests {
+		who := ""
+		if r.FromBPF {
+			who = ", from a program"
+		}
+		lines = append(lines, [2]string{"device", fmt.Sprintf("%s %s %s%s", r.Kind, r.Type, spaced(r.Data), who)})
+	}
+	for _, a := range h.Answers {
+		text := fmt.Sprintf("%s %s %s -> %s", a.Kind, a.Type, spaced(a.Sent), errnoText(a.Ret))
+		if a.Data != "" {
+			text += ": " + spaced(a.Data)
+		}
+		lines = append(lines, [2]string{"user", text})
+	}
+	const most = 40
+	for i, l := range lines {
+		if i == most && !opt.Verbose {
+			line("...", fmt.Sprintf("%d more (-v shows all)", len(lines)-most))
+			break
+		}
+		line(l[0], l[1])
+	}
+}
+
+// text describes an input report.
+func (e *HIDInput) text() string {
+	text := spaced(e.In)
+	if e.FromBPF {
+		text += " (from a program)"
+	}
+	switch {
+	case e.Delivered == nil:
+		return fmt.Sprintf("%s -> dropped, %s: %s", text, errnoText(e.Errno), e.Dropped)
+	case *e.Delivered == e.In:
+		return text + " -> delivered"
+	}
+	return text + " -> " + spaced(*e.Delivered)
+}

@@ -1,0 +1,142 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/packet"
+)
+
+// evil is a name as an object or a scenario file can have it.
+const evil = `"><script>alert('x')</script><img src=//evil.example>&`
+
+func evilError() *Error { return &Error{Kind: evil, Message: evil, lines: []string{evil, evil}} }
+
+// evilRuns is a document all of whose texts are hostile.
+func evilRuns(t *testing.T) *RunDocument {
+	t.Helper()
+	before, err := packet.Parse(`eth/ip(ttl=64)/udp(dport=53)/'<script>alert(1)</script>'`)
+	require.NoError(t, err)
+	after, err := packet.Parse(`eth/vlan(id=5)/ip(ttl=63)/udp(dport=53)/'<script>alert(2)</script>'`)
+	require.NoError(t, err)
+	value := evil
+	insn := 3
+	return &RunDocument{
+		Object: evil, Scenario: evil, Error: evilError(), Target: &Target{Name: evil, Arch: evil}, Warnings: []string{evil},
+		Chain: &Chain{Verdict: evil, NotRun: []string{evil}},
+		Programs: []Program{{
+			Name: evil, Section: evil, Hook: evil, Status: evil, Error: evilError(), Poisoned: []PoisonedInsn{{Verdict: "BREAK", Source: evil, Access: evil, Hint: evil}},
+			Verifier: &Verdict{
+				Verdict: "refused", Reason: evil, Message: evil, Errno: evil, Insn: &insn, Source: &VerifySource{evil, 1, evil}, Registers: evil, NotLoaded: evil, Assumes: evil,
+				Path: []VerifyStep{{3, true, &VerifySource{evil, 1, evil}}}, Mend: &VerifyMend{Text: evil}, History: []VerifyCause{{1, evil, evil, evil, &VerifySource{evil, 1, evil}}},
+			},
+			Runs: []Run{{
+				Name: evil, Function: evil, Verdict: evil, titled: true, Fault: &Fault{Kind: evil, Text: evil}, packetIn: before, packetOut: after, PacketChanges: []string{evil},
+				Events: []Event{{Map: evil, Kind: evil}}, Effects: []Effect{{evil, evil, evil}}, Trace: []string{evil}, Output: evil, WhyNot: []string{evil, evil},
+				Warnings: []string{evil}, Reached: &Reached{By: []string{evil}}, KernelReads: []Access{{Type: evil, Path: evil}},
+				Expectations: []Expectation{{What: evil, Want: evil, Got: evil, Place: evil}},
+			}},
+			Replay: &Replay{File: evil, Verdicts: map[string]int{evil: 2}, Fault: &Fault{Text: evil}, Changes: []PacketChange{{1, evil, []string{evil}}}},
+		}},
+		Maps: map[string]Map{
+			evil:    {Type: evil, Entries: []Entry{{Key: evil, Typed: TypedEntry{evil, evil}}, {Key: evil, Value: &value}, {Key: evil, PerCPU: []string{evil}}}},
+			"other": {Type: evil, LeftOut: evil},
+		},
+		Globals:    map[string]Global{evil: {Section: evil, Typed: evil}},
+		Histograms: []Histogram{{Map: evil, Key: evil, Path: evil, Slots: []uint64{1, 0, 3}}},
+		Schedules: []Schedule{{
+			Run: evil, Ops: evil, Status: evil, Error: evilError(), Exit: &ScheduleExit{Kind: evil, Message: evil, Dump: evil}, Duration: 100, Busy: []uint64{50},
+			Tasks: []ScheduleTask{{Name: evil}}, Segments: []ScheduleSegment{{0, evil, 10, 60}, {7, evil, 0, 1}, {0, evil, 90, 1000}},
+		}},
+		Traffic: []Traffic{{
+			Run: evil, Ops: evil, Error: evilError(), Duration: 100, Flows: []TrafficFlow{{Name: evil, Leaked: 1}}, Stalled: true,
+			Packets: []TrafficPacket{{Name: evil, Arrival: 1, Dequeued: 5, Sent: 9}, {Name: evil, Arrival: 1, Dropped: 2}}, Queue: []TrafficSample{{At: 1, Held: 1}, {At: 90}},
+		}},
+		Sockets: []Sockets{{Run: evil, Sockets: []SocketBytes{{Name: evil, Received: "00", received: []byte(evil)}}}},
+	}
+}
+
+// pages are all pages with hostile contents.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	run := evilRuns(t)
+	verdict := *run.Programs[0].Verifier
+	facts := &DiffFacts{Section: evil, Status: "ok", Reason: evil, Source: evil, Processed: 5, Helpers: []string{evil}, Oldest: evil}
+	older := *facts
+	older.Helpers, older.Reason, older.Section, older.Oldest = nil, "", "tc", ""
+	out := map[string]string{}
+	var b strings.Builder
+	page := func(name string, err error) {
+		require.NoError(t, err, name)
+		out[name] = b.String()
+		b.Reset()
+	}
+	page("run", WriteRunHTML(&b, Documents{Results: []*RunDocument{run}}, nil))
+	page("runs", WriteRunHTML(&b, Documents{Results: []*RunDocument{run, run}}, nil))
+	page("test", WriteTestsHTML(&b, []*Suite{
+		{File: evil, Target: evil, Cases: []TestCase{{Name: evil, Failures: []string{evil}, Notes: []string{evil}, Debug: evil, Histograms: run.Histograms}, {Name: evil, Skipped: evil}, {Name: evil, Doubt: evil}}},
+		{File: evil + "2", Err: errors.New(evil)},
+	}, []*RunDocument{run}, Covered{evil, 1, 2, evil}))
+	page("verify", WriteVerifyHTML(&b, VerifyDocuments{Results: []*VerifyDocument{{Object: evil, Error: evilError(), Target: run.Target, Programs: []VerifyProgram{{Name: evil, Section: evil, Verdict: verdict}}}}}))
+	page("diff", WriteDiffHTML(&b, &DiffDocument{Old: Build{evil, 1}, New: Build{evil, 2}, Results: []DiffResult{{
+		Target: run.Target, Maps: []DiffMap{{evil, evil, evil, []string{evil}}}, Left: []DiffLeft{{evil, evil, evil}},
+		Programs: []DiffProgram{{Name: evil, Old: &older, New: facts, Differences: []DiffDifference{{evil, evil}}, Exceeds: []DiffExcess{{LimitInsns, 1, 9, 10}}}, {Name: evil, Old: facts}, {Name: evil, New: facts}},
+	}}}))
+	page("bench", WriteBenchHTML(&b, &BenchDocument{Object: evil, Program: evil, Engine: evil, Ret: evil, Batches: []float64{1, 2, 2.5}, Target: run.Target, Compared: &BenchComparison{With: evil, Verdict: "slower"}}))
+	return out
+}
+
+var tagOpen = regexp.MustCompile(`<([a-zA-Z][a-zA-Z0-9]*)`)
+
+// The names in objects, scenarios and packets are text on pages, and pages need nothing from elsewhere.
+func TestPagesStandAloneWhateverTheNamesAre(t *testing.T) {
+	for name, text := range pages(t) {
+		t.Run(name, func(t *testing.T) {
+			assert.Contains(t, text, "&#34;&gt;&lt;script&gt;alert(&#39;x&#39;)")
+			for _, m := range tagOpen.FindAllStringSubmatch(text, -1) {
+				assert.NotContains(t, []string{"script", "img", "iframe", "object", "link", "base", "form"}, strings.ToLower(m[1]))
+			}
+			for _, outside := range []string{"http:", "https:", "url(", "@import", " src="} {
+				assert.NotContains(t, strings.ReplaceAll(text, "&lt;img src=", ""), outside)
+			}
+			for _, has := range []string{"default-src 'none'", "prefers-color-scheme: dark", "@media print", "width=device-width", "</html>\n"} {
+				assert.Contains(t, text, has)
+			}
+			for _, pair := range []string{"div", "details", "section", "table", "ol", "ul", "svg", "main"} {
+				assert.Equal(t, strings.Count(text, "<"+pair+" ")+strings.Count(text, "<"+pair+">"), strings.Count(text, "</"+pair+">"), pair)
+			}
+			assert.NotContains(t, text, "%!")
+			assert.NotContains(t, text, "NaN")
+		})
+	}
+}
+
+func TestPageDrawsThePacketsDifference(t *testing.T) {
+	text := pages(t)["run"]
+	assert.Contains(t, text, `<h4>vlan <span class="tag odd">inserted</span></h4>`)
+	assert.Contains(t, text, `<small>ttl</small><span><del>64</del> 63</span>`)
+	assert.Contains(t, text, "<mark>32</mark>", "the byte of the payload that differs")
+	assert.Equal(t, 1, strings.Count(text, "<small>df</small>"))
+	assert.NotContains(t, text, "<small>dscp</small>", "bits that are drawn as part of another field")
+}
+
+// A long timeline is drawn in slices, which tell of each time what was there longest.
+func TestLongTimelinesAreDrawnInSlices(t *testing.T) {
+	const end = 4_000_000
+	var spans []span
+	for at := uint64(0); at < end/2; at += 100 {
+		spans = append(spans, span{from: at, to: at + 80, what: "a"}, span{from: at + 80, to: at + 100, what: "b"})
+	}
+	out := slicedSpans(spans, end)
+	assert.Equal(t, []span{{from: 0, to: end / 2, what: "a"}}, out)
+	var p reportPage
+	p.timeline("x", []lane{{"CPU 0", spans}}, end, colours{})
+	assert.Less(t, len(p.String()), 2000)
+	assert.Contains(t, p.String(), fmt.Sprintf("in %d slices", laneSlices))
+}

@@ -1,0 +1,480 @@
+package bpfsys
+
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+)
+
+// attachGroup is the ordered list of programs at one hook (struct bpf_mprog_bundle, or a cgroup's list).
+type attachGroup struct {
+	place    place
+	list     []groupEntry
+	revision uint64
+	flags    uint32 // flags of a cgroup's list
+	xdp      XDPMode
+}
+
+type groupEntry struct {
+	prog *Prog
+	link *Link // nil: attached without a link
+	at   *attachment
+}
+
+func (g *attachGroup) remove(l *Link) {
+	n := len(g.list)
+	g.list = slices.DeleteFunc(g.list, func(e groupEntry) bool { return e.link == l })
+	if len(g.list) != n {
+		g.revision++
+	}
+}
+
+// replace puts the new program of an updated link in the place of the old one.
+func (g *attachGroup) replace(l *Link) {
+	for i := range g.list {
+		if g.list[i].link == l {
+			g.list[i].prog = l.prog
+			g.revision++
+		}
+	}
+}
+
+func (s *System) group(p place) *attachGroup {
+	if g := s.groups[p]; g != nil {
+		return g
+	}
+	if s.groups == nil {
+		s.groups = map[place]*attachGroup{}
+	}
+	if len(s.groups) > maxObjects {
+		for q, g := range s.groups {
+			if len(g.list) == 0 {
+				delete(s.groups, q)
+			}
+		}
+	}
+	g := &attachGroup{place: p, revision: 1}
+	s.groups[p] = g
+	return g
+}
+
+// Flags of attachments (BPF_F_*).
+const (
+	attachOverride, attachMulti, attachReplace, attachBefore, attachAfter, attachID, attachLink = 1, 2, 4, 8, 16, 32, 1 << 13
+)
+
+// where returns the insertion index relative to another program (bpf_mprog_attach).
+func (s *System) where(c Caller, g *attachGroup, flags uint32, rel uint32, revision uint64) (int, uapi.Errno) {
+	if revision != 0 && revision != g.revision {
+		return 0, uapi.ESTALE
+	}
+	if flags&(attachBefore|attachAfter) == 0 {
+		if rel != 0 {
+			return 0, uapi.EINVAL
+		}
+		return len(g.list), 0
+	}
+	if rel == 0 && flags&(attachID|attachLink) == 0 {
+		if flags&attachBefore != 0 {
+			return 0, 0
+		}
+		return len(g.list), 0
+	}
+	i, e := s.relative(c, g, flags, rel)
+	if e != 0 {
+		return 0, e
+	}
+	if flags&attachAfter != 0 {
+		i++
+	}
+	return i, 0
+}
+
+// relative returns the index of the entry that a descriptor or an id refers to.
+func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (int, uapi.Errno) {
+	var o Object
+	switch {
+	case flags&attachID != 0:
+		kind := KindProg
+		if flags&attachLink != 0 {
+			kind = KindLink
+		}
+		if o, _ = s.byID[kind].Get(rel); o == nil {
+			return 0, uapi.ENOENT
+		}
+	case flags&attachLink != 0:
+		l, _, e := fileOf[*Link](c, int32(rel))
+		if e != 0 {
+			return 0, e
+		}
+		o = l
+	default:
+		p, _, e := fileOf[*Prog](c, int32(rel))
+		if e != 0 {
+			return 0, e
+		}
+		o = p
+	}
+	for i, x := range g.list {
+		if x.link != nil && Object(x.link) == o || Object(x.prog) == o {
+			return i, 0
+		}
+	}
+	return 0, uapi.ENOENT
+}
+
+// groupLink inserts a link into the ordered list of its hook.
+func (s *System) groupLink(c Caller, a bpfattr.LinkCreate, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
+	g := s.group(pl)
+	i := len(g.list)
+	if l.typ == uapi.LinkTcx || l.typ == uapi.LinkNetkit {
+		if flags&^uint32(attachBefore|attachAfter|attachID|attachLink) != 0 {
+			return uapi.EINVAL, nil
+		}
+		rel, revision := a.Tcx().RelativeId(), a.Tcx().ExpectedRevision()
+		if l.typ == uapi.LinkNetkit {
+			rel, revision = a.Netkit().RelativeId(), a.Netkit().ExpectedRevision()
+		}
+		var e uapi.Errno
+		if i, e = s.where(c, g, flags, rel, revision); e != 0 {
+			return e, nil
+		}
+	}
+	h := &attachment{prog: l.prog, place: pl, cookie: l.cookie, hook: machine.Hook{AttachTo: l.prog.lp.AttachTo, Section: l.prog.lp.Section}}
+	g.list = slices.Insert(g.list, i, groupEntry{l.prog, l, h})
+	g.revision++
+	l.group = g
+	return 0, h
+}
+
+// linkCgroup attaches to a cgroup, a directory of the host (cgroup_bpf_link_attach).
+func (s *System) linkCgroup(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
+	flags := a.Flags()
+	allowed := uint32(0)
+	if s.has(since.CgroupMprog) {
+		allowed = attachBefore | attachAfter | attachID | attachLink
+	}
+	if flags&^allowed != 0 {
+		return fail(uapi.EINVAL)
+	}
+	id, e := cgroupOf(c, a.TargetFd())
+	if e != 0 {
+		return fail(e)
+	}
+	pl := place{kind: onCgroup, id: id, at: at}
+	g := s.group(pl)
+	if len(g.list) > 0 && g.flags&attachMulti == 0 {
+		return fail(uapi.EPERM)
+	}
+	g.flags = attachMulti
+	l := &Link{typ: uapi.LinkCgroup, prog: p, attach: at, place: pl}
+	e, h := s.groupLink(c, a, l, pl, flags)
+	if e != 0 {
+		return fail(e)
+	}
+	s.addStorage(p, pl)
+	return s.newLink(l, h)
+}
+
+func cgroupOf(c Caller, fd int32) (uint64, uapi.Errno) {
+	f := c.File(fd)
+	switch f.Kind {
+	case NoFile, OtherFile, ObjectFile, NetnsFile, PidFile, SocketFile, BPFFSFile:
+		return 0, uapi.EBADF
+	}
+	return f.Inode, 0
+}
+
+// placeOf returns the hook that the attributes of BPF_PROG_ATTACH, BPF_PROG_DETACH or BPF_PROG_QUERY name.
+func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Errno) {
+	switch at {
+	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
+		if !s.target.HasAttachType(at) {
+			return place{}, uapi.EINVAL
+		}
+		return s.attachable(c, uint32(fd), at)
+	case uapi.AttachSkSkbStreamParser, uapi.AttachSkSkbStreamVerdict, uapi.AttachSkSkbVerdict, uapi.AttachSkMsgVerdict:
+		m, _, e := fileOf[*Map](c, fd)
+		if e != 0 {
+			return place{}, e
+		}
+		if m.def.Type != uapi.MapTypeSockmap && m.def.Type != uapi.MapTypeSockhash {
+			return place{}, uapi.EOPNOTSUPP
+		}
+		return place{kind: onMap, id: uint64(m.id), at: at}, 0
+	case uapi.AttachFlowDissector, uapi.AttachSkLookup:
+		if fd == 0 && at == uapi.AttachFlowDissector {
+			return place{kind: onNetns, id: uint64(c.Netns()), at: at}, 0
+		}
+		f := c.File(fd)
+		switch f.Kind {
+		case NetnsFile:
+			return place{kind: onNetns, id: f.Inode, at: at}, 0
+		case NoFile:
+			return place{}, uapi.EBADF
+		}
+		return place{}, uapi.EINVAL
+	case uapi.AttachLircMode2:
+		if c.File(fd).Kind != NoFile {
+			s.note("attach type lirc_mode2 needs an infrared receiver (/dev/lircN); there is none")
+		}
+		return place{}, uapi.EBADF
+	}
+	if !isCgroupAttach(at) {
+		return place{}, uapi.EINVAL
+	}
+	id, e := cgroupOf(c, fd)
+	return place{kind: onCgroup, id: id, at: at}, e
+}
+
+func isCgroupAttach(at uapi.AttachType) bool {
+	for _, r := range progtype.All() {
+		if cgroupAttach(r.Type, at) && (r.Attached(at) != nil || r.Attach == at) {
+			return true
+		}
+	}
+	return at <= uapi.AttachCgroupSockOps || at == uapi.AttachCgroupDevice || at == uapi.AttachCgroupSysctl || at == uapi.AttachLSMCgroup
+}
+
+// attaches reports whether BPF_PROG_ATTACH accepts the program with an attach type (bpf_prog_attach_check_attach_type).
+func (p *Prog) attaches(at uapi.AttachType) bool {
+	switch at {
+	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
+		return p.typ == uapi.ProgTypeSchedCls
+	case uapi.AttachSkSkbStreamParser, uapi.AttachSkSkbStreamVerdict, uapi.AttachSkSkbVerdict:
+		return p.typ == uapi.ProgTypeSkSkb
+	case uapi.AttachSkMsgVerdict:
+		return p.typ == uapi.ProgTypeSkMsg
+	case uapi.AttachFlowDissector:
+		return p.typ == uapi.ProgTypeFlowDissector
+	case uapi.AttachCgroupInetIngress, uapi.AttachCgroupInetEgress:
+		return p.typ == uapi.ProgTypeCgroupSkb && (p.expected == at || p.expected == 0)
+	}
+	row := progtype.Of(p.typ)
+	if row.Attached(at) == nil && row.Attach != at {
+		return false
+	}
+	switch p.typ {
+	case uapi.ProgTypeCgroupSock, uapi.ProgTypeCgroupSockAddr, uapi.ProgTypeCgroupSockopt, uapi.ProgTypeSkLookup:
+		return p.expected == at
+	}
+	return true
+}
+
+func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
+	at, flags := a.AttachType(), a.AttachFlags()
+	if !s.target.HasAttachType(at) {
+		return fail(uapi.EINVAL)
+	}
+	pl, e := s.placeOf(c, a.TargetFd(), at)
+	mprog := pl.kind == onDevice
+	if mprog {
+		if flags&^uint32(attachReplace|attachBefore|attachAfter|attachID|attachLink) != 0 {
+			return fail(uapi.EINVAL)
+		}
+	} else if flags&^uint32(attachOverride|attachMulti|attachReplace) != 0 && !s.has(since.CgroupMprog) {
+		return fail(uapi.EINVAL)
+	}
+	p, _, pe := fileOf[*Prog](c, a.AttachBpfFd())
+	if pe != 0 {
+		return fail(pe)
+	}
+	if !p.attaches(at) || slices.Contains(mapAttaches, at) && (flags != 0 || a.ReplaceBpfFd() != 0) {
+		return fail(uapi.EINVAL)
+	}
+	if e != 0 {
+		return fail(e)
+	}
+	g := s.group(pl)
+	i := 0
+	switch {
+	case pl.kind == onMap:
+		if g, e = s.clearMap(pl); e != 0 {
+			return fail(e)
+		}
+	case mprog:
+		if slices.ContainsFunc(g.list, func(x groupEntry) bool { return x.prog == p }) {
+			return fail(uapi.EEXIST)
+		}
+		if flags&attachReplace != 0 {
+			q, _, e := fileOf[*Prog](c, a.ReplaceBpfFd())
+			if e != 0 {
+				return fail(e)
+			}
+			at := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.prog == q && x.link == nil })
+			if at < 0 {
+				return fail(uapi.ENOENT)
+			}
+			s.leave(g, at)
+			i = at
+		} else if i, e = s.where(c, g, flags, a.RelativeId(), a.ExpectedRevision()); e != 0 {
+			return fail(e)
+		}
+	case pl.kind == onCgroup:
+		if r := s.cgroupAttach(c, a, g, p, flags); r != 0 {
+			return fail(r)
+		}
+		i = len(g.list)
+	default:
+		for len(g.list) > 0 {
+			if g.list[0].link != nil {
+				return fail(uapi.EBUSY)
+			}
+			s.leave(g, 0)
+		}
+	}
+	h := s.attach(&attachment{prog: p, place: pl, hook: machine.Hook{AttachTo: p.lp.AttachTo, Section: p.lp.Section}})
+	s.hold(p)
+	s.addStorage(p, pl)
+	g.list = slices.Insert(g.list, i, groupEntry{p, nil, h})
+	g.revision++
+	return Result{}
+}
+
+// cgroupAttach checks the flags of a cgroup's list and removes a program that is replaced (__cgroup_bpf_attach).
+func (s *System) cgroupAttach(c Caller, a bpfattr.Attach, g *attachGroup, p *Prog, flags uint32) uapi.Errno {
+	mode := flags & (attachOverride | attachMulti)
+	if mode == attachOverride|attachMulti || flags&attachReplace != 0 && flags&attachMulti == 0 {
+		return uapi.EINVAL
+	}
+	if len(g.list) > 0 && g.flags != mode {
+		return uapi.EPERM
+	}
+	if mode&attachMulti == 0 {
+		for len(g.list) > 0 {
+			s.leave(g, 0)
+		}
+		g.flags = mode
+		return 0
+	}
+	if slices.ContainsFunc(g.list, func(x groupEntry) bool { return x.prog == p && x.link == nil }) {
+		return uapi.EINVAL
+	}
+	if flags&attachReplace != 0 {
+		q, _, e := fileOf[*Prog](c, a.ReplaceBpfFd())
+		if e != 0 {
+			return e
+		}
+		at := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.prog == q })
+		if at < 0 {
+			return uapi.ENOENT
+		}
+		s.leave(g, at)
+	}
+	g.flags = mode
+	return 0
+}
+
+// leave detaches a program that was attached without a link.
+func (s *System) leave(g *attachGroup, i int) {
+	x := g.list[i]
+	g.list = slices.Delete(g.list, i, i+1)
+	g.revision++
+	s.detach(x.at)
+	s.put(x.prog)
+}
+
+func (s *System) progDetach(c Caller, a bpfattr.Attach) Result {
+	at := a.AttachType()
+	if !s.target.HasAttachType(at) {
+		return fail(uapi.EINVAL)
+	}
+	pl, e := s.placeOf(c, a.TargetFd(), at)
+	if e != 0 {
+		return fail(e)
+	}
+	if pl.kind == onMap {
+		return s.detachFromMap(c, a, pl)
+	}
+	g := s.group(pl)
+	fd := a.AttachBpfFd()
+	var p *Prog
+	if fd != 0 {
+		if p, _, e = fileOf[*Prog](c, fd); e != 0 {
+			if pl.kind != onCgroup {
+				return fail(e)
+			}
+			p = nil
+		}
+	}
+	if rev := a.ExpectedRevision(); rev != 0 && rev != g.revision {
+		return fail(uapi.ESTALE)
+	}
+	i := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.prog == p && x.link == nil })
+	switch {
+	case p == nil && pl.kind == onCgroup && g.flags&attachMulti != 0:
+		return fail(uapi.EINVAL)
+	case p == nil && len(g.list) > 0 && g.list[0].link == nil && (pl.kind != onDevice || len(g.list) == 1):
+		i = 0
+	case p == nil && pl.kind == onDevice && a.AttachFlags()&attachAfter != 0 && len(g.list) > 0:
+		i = len(g.list) - 1
+	}
+	if i < 0 || i >= len(g.list) {
+		return fail(uapi.ENOENT)
+	}
+	if g.list[i].link != nil {
+		return fail(uapi.EBUSY)
+	}
+	s.leave(g, i)
+	return Result{}
+}
+
+func (s *System) progQuery(c Caller, a bpfattr.Query) Result {
+	at := a.AttachType()
+	if a.QueryFlags()&^1 != 0 {
+		return fail(uapi.EINVAL)
+	}
+	pl, e := s.placeOf(c, a.TargetFd(), at)
+	if e != 0 {
+		return fail(e)
+	}
+	g, busy := s.groups[pl], uapi.Errno(0)
+	if pl.kind == onMap {
+		if a.QueryFlags() != 0 {
+			return fail(uapi.EINVAL)
+		}
+		_, busy = s.mapGroup(pl) // EBUSY if the map has a verdict program of the other attach type
+	}
+	if g == nil {
+		g = &attachGroup{revision: 1}
+	}
+	mprog := pl.kind == onDevice
+	n := uint32(len(g.list))
+	flags := g.flags
+	if a.QueryFlags()&1 != 0 || len(g.list) == 0 {
+		flags = 0
+	}
+	if !a.PutAttachFlags(flags) || mprog && !a.PutRevision(g.revision) || !a.PutProgCnt(n) {
+		return fail(uapi.EFAULT)
+	}
+	if pl.kind == onCgroup && s.has(since.CgroupMprog) && a.HasRevision() {
+		_ = a.PutRevision(g.revision)
+	}
+	room, ids := a.ProgCnt(), a.ProgIds()
+	if room == 0 || ids == 0 || n == 0 {
+		return fail(busy)
+	}
+	for i, x := range g.list {
+		if uint32(i) >= room {
+			return fail(uapi.ENOSPC)
+		}
+		link := uint32(0)
+		if x.link != nil {
+			link = x.link.id
+		}
+		if !c.Write(ids+4*uint64(i), le.AppendUint32(nil, x.prog.id)) {
+			return fail(uapi.EFAULT)
+		}
+		if to := a.LinkIds(); mprog && to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, link)) {
+			return fail(uapi.EFAULT)
+		}
+		if to := a.ProgAttachFlags(); to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, g.flags&attachMulti)) {
+			return fail(uapi.EFAULT)
+		}
+	}
+	return Result{}
+}

@@ -1,0 +1,216 @@
+package bpfsys
+
+import (
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
+)
+
+// batchKind describes the batch commands of a map type and the form of its cursor.
+type batchKind struct {
+	lookup, lookupDelete, update, del uapi.Release // the release that introduced it; 0: all releases have it, never: none has
+	// index: the cursor is a 4-byte number instead of a key. ahead: the cursor is the key of the next element instead of the last one.
+	index, ahead bool
+}
+
+// never is later than every release.
+const never = ^uapi.Release(0)
+
+// batches follows the map_*_batch operations of each type's table (kernel/bpf/hashtab.c, arraymap.c, lpm_trie.c).
+var batches = map[uapi.MapType]batchKind{
+	uapi.MapTypeHash:          {index: true},
+	uapi.MapTypeLRUHash:       {index: true},
+	uapi.MapTypePercpuHash:    {index: true},
+	uapi.MapTypeLRUPercpuHash: {index: true},
+	uapi.MapTypeArray:         {lookupDelete: never, del: never},
+	uapi.MapTypePercpuArray:   {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: never, del: never},
+	uapi.MapTypeLPMTrie:       {lookupDelete: never},
+	uapi.MapTypeRhash:         {ahead: true},
+	uapi.MapTypeArrayOfMaps:   {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: never, del: never},
+	uapi.MapTypeHashOfMaps:    {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: uapi.R(5, 13), del: uapi.R(5, 13), index: true},
+}
+
+// maxBatch limits the number of bytes that one call copies.
+const maxBatch = 256 << 20
+
+func (s *System) batchMap(c Caller, a bpfattr.Batch, read, write bool, since func(batchKind) uapi.Release) (*Map, batchKind, uapi.Errno) {
+	m, e := s.elemOf(c, a.MapFd(), read, write)
+	if e != 0 {
+		return nil, batchKind{}, e
+	}
+	k, ok := batches[m.def.Type]
+	if at := since(k); !ok || at == never || !s.release.Has(at) {
+		return nil, k, uapi.ENOTSUPP
+	}
+	if a.ElemFlags()&^uint64(uapi.Lock) != 0 || a.Flags() != 0 {
+		return nil, k, uapi.EINVAL
+	}
+	return m, k, 0
+}
+
+// batchLookup implements BPF_MAP_LOOKUP_BATCH and, with del, BPF_MAP_LOOKUP_AND_DELETE_BATCH.
+func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
+	m, k, e := s.batchMap(c, a, true, del, func(k batchKind) uapi.Release {
+		if del {
+			return k.lookupDelete
+		}
+		return k.lookup
+	})
+	if e != 0 {
+		return fail(e)
+	}
+	count := int(a.Count())
+	if count == 0 {
+		return Result{}
+	}
+	if !a.PutCount(0) {
+		return fail(uapi.EFAULT)
+	}
+	s.pull(m)
+	ks, vs := int(m.def.KeySize), maps.UserValueSize(m.m)
+	if _, e := s.valueOf(m); e != 0 {
+		return fail(e)
+	}
+	key, skip, e := s.cursor(c, a, m, k)
+	if e != 0 {
+		return fail(e)
+	}
+	here := k.ahead && key != nil
+	var seen [][]byte
+	var last []byte
+	n := 0
+	for n < count && n*(ks+vs) < maxBatch {
+		next, e := key, uapi.Errno(0)
+		if !here {
+			next, e = m.m.NextKey(key)
+		}
+		here = false
+		if e != 0 {
+			break
+		}
+		v, e := s.lookup(m, next, make([]byte, vs), a.ElemFlags()&uint64(uapi.Lock))
+		if e == uapi.ENOENT { // an empty slot
+			key = next
+			continue
+		}
+		if e != 0 {
+			return fail(e)
+		}
+		if !c.Write(a.Keys()+uint64(n*ks), next) || !c.Write(a.Values()+uint64(n*vs), v) {
+			return fail(uapi.EFAULT)
+		}
+		key, last = next, next
+		if del {
+			seen = append(seen, next)
+		}
+		n++
+	}
+	after, end := m.m.NextKey(key)
+	if k.ahead {
+		last = after
+	}
+	for _, d := range seen {
+		s.delete(m, d)
+	}
+	if !a.PutCount(uint32(n)) {
+		return fail(uapi.EFAULT)
+	}
+	if k.index {
+		at := skip + uint32(n)
+		if del {
+			at = skip // the elements just read were deleted: continue at the same index
+		}
+		last = le.AppendUint32(nil, at)
+	}
+	if last != nil && !c.Write(a.OutBatch(), last) {
+		return fail(uapi.EFAULT)
+	}
+	if end != 0 && (k.index || k.ahead || n < count) {
+		return fail(uapi.ENOENT)
+	}
+	return Result{}
+}
+
+// cursor returns the position where a batch continues: after a key, or after a number of elements.
+func (s *System) cursor(c Caller, a bpfattr.Batch, m *Map, k batchKind) (key []byte, skip uint32, e uapi.Errno) {
+	at := a.InBatch()
+	switch {
+	case at == 0:
+		return nil, 0, 0
+	case !k.index:
+		key = make([]byte, m.def.KeySize)
+		if !c.Read(at, key) {
+			return nil, 0, uapi.EFAULT
+		}
+		if k.ahead {
+			if _, e := m.m.Lookup(-1, key); e != 0 {
+				return nil, 0, uapi.EAGAIN // the key was deleted: the caller starts over
+			}
+		}
+		return key, 0, 0
+	}
+	b := make([]byte, 4)
+	if !c.Read(at, b) {
+		return nil, 0, uapi.EFAULT
+	}
+	skip = le.Uint32(b)
+	if skip > m.def.MaxEntries {
+		return nil, 0, uapi.EAGAIN
+	}
+	for range skip {
+		next, e := m.m.NextKey(key)
+		if e != 0 {
+			break
+		}
+		key = next
+	}
+	return key, skip, 0
+}
+
+func (s *System) batchUpdate(c Caller, a bpfattr.Batch) Result {
+	m, _, e := s.batchMap(c, a, false, true, func(k batchKind) uapi.Release { return k.update })
+	if e != 0 {
+		return fail(e)
+	}
+	return s.eachElement(c, a, m, func(key []byte, i int) uapi.Errno {
+		v, e := s.valueOf(m)
+		if e != 0 {
+			return e
+		}
+		if !c.Read(a.Values()+uint64(i*len(v)), v) {
+			return uapi.EFAULT
+		}
+		return s.update(c, m, key, v, a.ElemFlags()).Errno
+	})
+}
+
+func (s *System) batchDelete(c Caller, a bpfattr.Batch) Result {
+	m, _, e := s.batchMap(c, a, false, true, func(k batchKind) uapi.Release { return k.del })
+	if e != 0 {
+		return fail(e)
+	}
+	return s.eachElement(c, a, m, func(key []byte, _ int) uapi.Errno { return s.delete(m, key) })
+}
+
+// eachElement calls f for each key until a call fails, and stores the number of successful calls in the attributes.
+func (s *System) eachElement(c Caller, a bpfattr.Batch, m *Map, f func(key []byte, i int) uapi.Errno) Result {
+	count, e := int(a.Count()), uapi.Errno(0)
+	if count == 0 {
+		return Result{}
+	}
+	n := 0
+	for ; n < count; n++ {
+		key := make([]byte, m.def.KeySize)
+		if !c.Read(a.Keys()+uint64(n)*uint64(len(key)), key) {
+			e = uapi.EFAULT
+			break
+		}
+		if e = f(key, n); e != 0 {
+			break
+		}
+	}
+	if !a.PutCount(uint32(n)) {
+		return fail(uapi.EFAULT)
+	}
+	return fail(e)
+}

@@ -1,0 +1,346 @@
+package bpfsys
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+)
+
+// Event describes one firing of a hook in the simulated kernel.
+type Event struct {
+	// Hook is the name of the hook: a function ("do_unlinkat", for its entry and return), a tracepoint ("sched_switch",
+	// "block/block_rq_issue"), a system call ("syscall/openat", for its tracepoints and probes on entry and exit), a packet hook
+	// ("xdp", "cgroup_inet_egress"), or a struct_ops member ("TYPE.member").
+	Hook string
+	// Args are the hook's arguments or record fields by name; "ret" is the return value of a function or system call.
+	Args map[string]any
+	// Task holds fields, such as pid and comm, of the task in whose context the programs run. Empty means the CPU's current task.
+	Task map[string]any
+	// Tasks describes arguments that point to tasks: by argument name, fields of the task such as pid and comm.
+	Tasks map[string]map[string]any
+	// Packet is the input of programs that process packets; nil means the default packet.
+	Packet []byte
+	CPU    int
+	// Side is the part of a system call that happens.
+	Side Side
+}
+
+// Side is a part of a system call: it may be known only later what a call returns.
+type Side uint8
+
+// Parts of a system call.
+const (
+	WholeCall Side = iota
+	CallEntry
+	CallExit
+)
+
+// Fired is the result of one program that an event ran.
+type Fired struct {
+	Program string
+	Ret     uint64
+	Err     error
+}
+
+// ErrNoHook means that no program is attached to the hook of an event.
+var ErrNoHook = errors.New("no program is attached to it")
+
+// Fire fires a hook. It runs the attached programs in the order of attachment, those at a function's entry before those at its
+// return. It fails with [ErrNoHook] if no program is attached, or if the task cannot be created.
+func (s *System) Fire(e Event) ([]Fired, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.endGrace()
+	s.follow()
+	if call, ok := strings.CutPrefix(e.Hook, "syscall/"); ok {
+		return s.fireSyscall(call, e)
+	}
+	return s.fire(e)
+}
+
+// fireSyscall fires the hooks that a system call passes on entry and exit.
+func (s *System) fireSyscall(call string, e Event) ([]Fired, error) {
+	in, out := map[string]any{}, map[string]any{}
+	for k, v := range e.Args {
+		if k == "ret" {
+			out[k] = v
+		} else {
+			in[k] = v
+		}
+	}
+	raw := func(m map[string]any) map[string]any {
+		r := map[string]any{"call": call}
+		for k, v := range m {
+			r[k] = v
+		}
+		return r
+	}
+	both := raw(in)
+	delete(both, "call")
+	for k, v := range out {
+		both[k] = v
+	}
+	type hook struct {
+		name string
+		args map[string]any
+	}
+	var hooks []hook
+	if e.Side != CallExit {
+		hooks = []hook{{"sys_enter", raw(in)}, {"raw_syscalls/sys_enter", raw(in)}, {"syscalls/sys_enter_" + call, in}}
+	}
+	hooks, fits := append(hooks, hook{s.syscallFunction(call), both}), exactly
+	if e.Side == CallEntry || call == "exit" || call == "exit_group" { // these do not return
+		fits = func(a *attachment, name string) bool { return exactly(a, name) && !atReturn(a) }
+	} else if e.Side == CallExit {
+		fits = func(a *attachment, name string) bool {
+			return exactly(a, name) && (atReturn(a) || name != s.syscallFunction(call))
+		}
+	}
+	if e.Side != CallEntry && call != "exit" && call != "exit_group" {
+		hooks = append(hooks, hook{"sys_exit", raw(out)}, hook{"raw_syscalls/sys_exit", raw(out)}, hook{"syscalls/sys_exit_" + call, out})
+	}
+	var all []Fired
+	for _, h := range hooks {
+		e.Hook, e.Args = h.name, h.args
+		f, err := s.fireOn(e, fits)
+		if err != nil && !errors.Is(err, ErrNoHook) {
+			return all, err
+		}
+		all = append(all, f...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("syscall/%s: %w", call, ErrNoHook)
+	}
+	return all, nil
+}
+
+func (s *System) syscallFunction(call string) string { return s.machine.Kernel().SyscallSymbol(call) }
+
+func (s *System) fire(e Event) ([]Fired, error) { return s.fireOn(e, matches) }
+
+// fireExact fires the hook with the given full name.
+func (s *System) fireExact(e Event) ([]Fired, error) { return s.fireOn(e, exactly) }
+
+func exactly(h *attachment, hook string) bool { return h.hook.AttachTo == hook }
+
+func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, error) {
+	s.closedSockets()
+	counted := s.countHits(e, fits)
+	var entry, ret []*attachment
+	for h := range s.hooks.All() {
+		if h.event != nil && !h.event.enabled || !fits(h, e.Hook) {
+			continue
+		}
+		if atReturn(h) {
+			ret = append(ret, h)
+		} else {
+			entry = append(entry, h)
+		}
+	}
+	switch {
+	case len(entry)+len(ret) > 0:
+	case counted:
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("%s: %w", e.Hook, ErrNoHook)
+	}
+	task, err := s.task(e.Task)
+	if err != nil {
+		return nil, err
+	}
+	args := e.Args
+	for name, fields := range e.Tasks {
+		t, err := s.task(fields)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if args = maps.Clone(args); args == nil {
+			args = map[string]any{}
+		}
+		args[name] = t
+	}
+	var out []Fired
+	slices.SortStableFunc(entry, func(a, b *attachment) int { return cmp.Compare(s.rank(a), s.rank(b)) })
+	decided := map[place]bool{}
+	for _, h := range slices.Concat(entry, ret) {
+		if !s.isAttached(h) || decided[h.place] {
+			continue
+		}
+		hook := h.hook
+		in := machine.Input{CPU: e.CPU, Args: args, Current: task, Cookie: h.cookie, Hook: &hook, CgroupStorage: storageFor(h.prog, h.place)}
+		if progtype.Of(h.prog.typ).Takes.Has(progtype.TakesPacket) {
+			in.Packet = e.Packet
+		}
+		res, err := s.run(nil, h.prog, in)
+		f := Fired{Program: h.prog.name, Err: err}
+		if res != nil {
+			f.Ret = res.Ret
+			if isTC(h.place) && int32(uint32(res.Ret)) != progtype.TCNext {
+				decided[h.place] = true
+			}
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// isTC reports whether the programs of a hook run until one decides: those of tc, tcx and netkit.
+func isTC(p place) bool {
+	return p.kind == onDevice && p.at != uapi.AttachXDP
+}
+
+// rank orders the programs of a tc hook: those of tcx as they were placed, then filters by priority (tcx_run, then tc_run). Others keep their order.
+func (s *System) rank(a *attachment) int {
+	if !isTC(a.place) {
+		return 0
+	}
+	if g := s.groups[a.place]; g != nil {
+		if i := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.at == a }); i >= 0 {
+			return i
+		}
+	}
+	if d := s.tc[a.place.device()]; d != nil {
+		return maxObjects + slices.IndexFunc(d.filters, func(f *TCFilter) bool { return f.at == a })
+	}
+	return 0
+}
+
+// matches reports whether an attachment is at the named hook: by its full name, by a tracepoint's name without the category, by attach type, or
+// by section prefix, with or without the attach target.
+func matches(h *attachment, hook string) bool {
+	to := h.hook.AttachTo
+	if to == hook && to != "" {
+		return true
+	}
+	_, name, _ := cutLast(to, '/')
+	word, _, _ := strings.Cut(h.hook.Section, "/")
+	if kind, target, ok := strings.Cut(hook, "/"); ok && word == kind && target == to {
+		return true
+	}
+	if at, ok := strings.CutPrefix(hook, "uprobe"); ok && (strings.HasPrefix(word, "uprobe") || strings.HasPrefix(word, "uretprobe")) {
+		// A user space function matches by its file alone, because its offset changes with each build.
+		return at == "" || strings.HasPrefix(to, strings.TrimPrefix(at, "/")+":")
+	}
+	if system, event, ok := strings.Cut(hook, "/"); ok && event == to && slices.Contains([]string{"tp_btf", "raw_tp", "raw_tracepoint"}, strings.TrimSuffix(word, ".w")) {
+		return slices.Contains(kernel.EventSystems(event), system)
+	}
+	if h.place.kind != noPlace {
+		return hook == h.place.at.String()
+	}
+	if strings.HasPrefix(h.hook.Section, "tracepoint/") && name == hook {
+		return true
+	}
+	return hook == word && (to == "" || word == "perf_event") || hook == "xdp" && h.prog.typ == uapi.ProgTypeXDP && to == ""
+}
+
+func atReturn(h *attachment) bool {
+	if s, _ := progtype.ParseSection(h.hook.Section); s != nil {
+		if at := progtype.Of(h.prog.typ).Attached(s.Attach); at != nil && at.Return {
+			return true
+		}
+		return s.Flags.Has(progtype.AtReturn)
+	}
+	return false
+}
+
+// task returns the task in which an event happens, or nil without fields. A task is created on first use of its ids and kept for later
+// events with the same ids.
+func (s *System) task(fields map[string]any) (*kernel.Object, error) {
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	k := s.machine.Kernel()
+	key := taskKey(fields)
+	if s.tasks == nil {
+		s.tasks = map[string]*kernel.Object{}
+	}
+	t := s.tasks[key]
+	if t == nil {
+		if len(s.tasks) >= 4096 {
+			return nil, errors.New("more than 4096 tasks in events")
+		}
+		var err error
+		if t, err = k.NewTask(fmt.Sprint("event-", fields["pid"], "/", fields["tgid"])); err != nil {
+			return nil, err
+		}
+		s.tasks[key] = t
+		if pid, ok := fields["pid"]; ok && fields["tgid"] == nil {
+			if err := t.Set("tgid", pid); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for name, v := range fields {
+		if err := t.Set(name, v); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// taskKey identifies a task of events by its ids.
+func taskKey(fields map[string]any) string {
+	tgid := fields["tgid"]
+	if tgid == nil {
+		tgid = fields["pid"] // a process's first thread
+	}
+	return fmt.Sprint(fields["pid"], "/", tgid)
+}
+
+// taskOf returns the task of a caller, in which a test run happens; nil, the CPU's current task, if there can be no more tasks.
+func (s *System) taskOf(c Caller) *kernel.Object {
+	t, _ := s.task(callerTask(c))
+	return t
+}
+
+func callerTask(c Caller) map[string]any {
+	tgid, tid, comm := c.Thread()
+	return map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": comm}
+}
+
+// Pass advances simulated time by d and runs the timers and work items that become due.
+func (s *System) Pass(d time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.endGrace()
+	s.follow()
+	s.pullAll()
+	defer s.pushAll()
+	s.ahead += uint64(max(d, 0))
+	_, err := s.machine.Settle(context.Background(), d)
+	return err
+}
+
+// Attached reports whether any program is attached, or an event counts the firings of a hook.
+func (s *System) Attached() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hooks.Len() > 0 || s.counting()
+}
+
+// Hooks lists the hooks that have programs, in the order of attachment.
+func (s *System) Hooks() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for h := range s.hooks.All() {
+		name := h.hook.Section
+		if name == "" {
+			name = h.place.at.String()
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

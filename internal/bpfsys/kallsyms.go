@@ -1,0 +1,84 @@
+package bpfsys
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+)
+
+// symbol is a line of /proc/kallsyms: typ is T for functions, D for variables, A for per-CPU ones of kernels in which these are offsets.
+type symbol struct {
+	addr uint64
+	typ  byte
+	name string
+}
+
+// kallsyms returns /proc/kallsyms: the kernel's symbols and the loaded programs.
+func (s *System) kallsyms() []byte {
+	if s.trace.kall == nil {
+		var b bytes.Buffer
+		for _, l := range s.symbols() {
+			fmt.Fprintf(&b, "%016x %c %s\n", l.addr, l.typ, l.name)
+		}
+		s.trace.kall = b.Bytes()
+	}
+	out := slices.Clone(s.trace.kall)
+	k := s.machine.Kernel()
+	for o := range s.byID[KindProg].All() {
+		p := o.(*Prog)
+		out = fmt.Appendf(out, "%016x t bpf_prog_%x_%s\t[bpf]\n", k.SymbolAddr("bpf_prog_"+p.unique), p.tag, p.name)
+	}
+	return out
+}
+
+// symbols returns the kernel's symbols by address: those that the user gave, or functions, variables and tracepoints of BTF.
+func (s *System) symbols() (list []symbol) {
+	k := s.machine.Kernel()
+	if s.target.Kallsyms != nil {
+		for name, addr := range s.target.Kallsyms {
+			list = append(list, symbol{addr, 'T', name})
+		}
+	} else if s.target.BTF != nil {
+		for _, id := range k.Functions() {
+			if addr, ok := k.FuncAddr(id); ok {
+				list = append(list, symbol{addr, 'T', s.target.BTF.Name(id)})
+			}
+		}
+		if len(list) > 0 { // perf relates its addresses to the start of the kernel's text
+			list = append(list, symbol{list[0].addr, 'T', "_stext"}, symbol{list[0].addr, 'T', "_text"}, symbol{list[len(list)-1].addr + kernel.FunctionSize, 'T', "_etext"})
+		}
+		perCPU := byte('D')
+		if s.target.Arch == "x86" && !s.has(since.PerCPUAddresses) {
+			perCPU = 'A'
+		}
+		for _, v := range k.DataSymbols() {
+			typ := byte('D')
+			if v.PerCPU {
+				typ = perCPU
+			}
+			list = append(list, symbol{v.Addr, typ, v.Name})
+		}
+		for id := s.target.BTF.FirstID(); int(id) < s.target.BTF.NumTypes(); id++ {
+			if s.target.BTF.Kind(id) != btf.KindTypedef {
+				continue
+			}
+			if n, ok := strings.CutPrefix(s.target.BTF.Name(id), "btf_trace_"); ok {
+				list = append(list, symbol{k.SymbolAddr("__tracepoint_" + n), 'D', "__tracepoint_" + n})
+			}
+		}
+	}
+	// Symbols that appear in stacks but not in BTF.
+	for _, name := range kernel.StackSymbols() {
+		if addr := k.SymbolAddr(name); !slices.ContainsFunc(list, func(x symbol) bool { return x.addr == addr }) {
+			list = append(list, symbol{addr, 'T', name})
+		}
+	}
+	slices.SortFunc(list, func(a, b symbol) int { return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.name, b.name)) })
+	return list
+}

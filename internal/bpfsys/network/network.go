@@ -1,0 +1,274 @@
+// Package network is the simulated network: namespaces and the devices that tools create in them. It knows names, indices, states and addresses; it does not know the messages
+// of netlink, programs, or packets. Start with [Network].
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+)
+
+// Limits of what a tool can create.
+const (
+	maxNamespaces = 1024
+	maxDevices    = 4096 // in all namespaces
+	maxAddrs      = 256  // of a device
+)
+
+const kindLoopback = "loopback"
+
+// maxName is IFNAMSIZ, the most bytes of a device's name with the NUL behind it.
+const maxName = 16
+
+// firstInode is the inode number of the first namespace that is not the initial one, which has PROC_NET_INIT_INO in kernels.
+const firstInode = 0xf0000100
+
+// Host tells about the devices of the initial namespace that exist without having been created here. Nil functions mean none.
+type Host struct {
+	Index func(index uint32) bool
+	Name  func(name string) bool
+}
+
+// Network holds the namespaces. Namespace 0 is the initial one; the others are named by the inode numbers of their files.
+type Network struct {
+	host    Host
+	spaces  map[uint32]*space
+	devices int
+}
+
+// space is a namespace: devices by index, and the highest index used.
+type space struct {
+	devices map[uint32]*Device
+	last    uint32
+	routes  []*Route // that were added
+}
+
+// New returns a network with the initial namespace.
+func New(host Host) *Network {
+	return &Network{host: host, spaces: map[uint32]*space{0: {devices: map[uint32]*Device{}}}}
+}
+
+// NewNamespace creates a namespace with a loopback device that is down (copy_net_ns).
+func (n *Network) NewNamespace() (uint32, uapi.Errno) {
+	if len(n.spaces) > maxNamespaces {
+		return 0, uapi.ENOSPC
+	}
+	netns := firstInode + uint32(len(n.spaces)-1)
+	s := &space{devices: map[uint32]*Device{}}
+	n.spaces[netns] = s
+	s.add(&Device{Netns: netns, Index: 1, Name: "lo", Kind: kindLoopback, MTU: 65536, Queue: 1000, flags: FlagLoopback})
+	return netns, 0
+}
+
+func (s *space) add(d *Device) {
+	s.devices[d.Index] = d
+	s.last = max(s.last, d.Index)
+}
+
+// Exists reports whether a namespace exists.
+func (n *Network) Exists(netns uint32) bool { return n.spaces[netns] != nil }
+
+// At returns the device with an index, or nil.
+func (n *Network) At(netns, index uint32) *Device {
+	if s := n.spaces[netns]; s != nil {
+		return s.devices[index]
+	}
+	return nil
+}
+
+// Named returns the device with a name, or nil.
+func (n *Network) Named(netns uint32, name string) *Device {
+	if s := n.spaces[netns]; s != nil {
+		for _, d := range s.devices {
+			if d.Name == name {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// Devices returns the devices of a namespace by index.
+func (n *Network) Devices(netns uint32) []*Device {
+	var out []*Device
+	if s := n.spaces[netns]; s != nil {
+		for _, d := range s.devices {
+			out = append(out, d)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Device) int { return cmp.Compare(a.Index, b.Index) })
+	return out
+}
+
+func (n *Network) hostIndex(netns, index uint32) bool {
+	return netns == 0 && n.host.Index != nil && n.host.Index(index)
+}
+
+func (n *Network) named(netns uint32, name string) bool {
+	return n.Named(netns, name) != nil || netns == 0 && n.host.Name != nil && n.host.Name(name)
+}
+
+// Spec describes a device to create. A zero index and an empty name are chosen as the kernel does: the next index, and the pattern's next number.
+type Spec struct {
+	Kind    string
+	Name    string
+	Index   uint32
+	MTU     uint32
+	Queue   uint32
+	Alias   string
+	Address []byte
+	// Flags are those to set, of Mask.
+	Flags, Mask uint32
+	// Peer describes the other end of a veth or netkit pair.
+	Peer   *Spec
+	Netkit Netkit
+}
+
+// prefixes of names by kind: what stands before the number in the name of a device that gets none.
+var prefixes = map[string]string{"dummy": "dummy", "veth": "veth", "netkit": "nk"}
+
+// Kind reports whether a kernel has the kind of devices, and they are simulated.
+func Kind(v since.Version, kind string) bool {
+	rule, ok := kinds[kind]
+	return ok && v.Has(rule)
+}
+
+var kinds = map[string]since.Rule{"dummy": since.Always, "veth": since.Always, "netkit": since.Netkit}
+
+// Add creates a device with its peer, which gets its index first (veth_newlink, netkit_new_link).
+func (n *Network) Add(netns uint32, spec *Spec) (*Device, uapi.Errno) {
+	peer, e := n.plan(netns, spec.Peer, nil)
+	if e != 0 {
+		return nil, e
+	}
+	d, e := n.plan(netns, spec, peer)
+	if e != 0 {
+		return nil, e
+	}
+	for _, x := range []*Device{peer, d} {
+		if x != nil {
+			n.spaces[netns].add(x)
+			n.devices++
+		}
+	}
+	if d.Peer = peer; peer != nil {
+		peer.Peer = d
+		peer.Change(spec.Peer.Flags, spec.Peer.Mask)
+	}
+	d.Change(spec.Flags, spec.Mask)
+	return d, 0
+}
+
+// plan returns the device of a spec, which is not in the namespace yet. other is one that will be created before it.
+func (n *Network) plan(netns uint32, spec *Spec, other *Device) (*Device, uapi.Errno) {
+	if spec == nil {
+		return nil, 0
+	}
+	s := n.spaces[netns]
+	if s == nil || n.devices >= maxDevices {
+		return nil, uapi.ENOMEM
+	}
+	taken := func(index uint32) bool {
+		return s.devices[index] != nil || n.hostIndex(netns, index) || other != nil && other.Index == index
+	}
+	d := &Device{Netns: netns, Index: spec.Index, Kind: spec.Kind, Alias: spec.Alias, MTU: cmp.Or(spec.MTU, 1500), Queue: cmp.Or(spec.Queue, 1000), flags: FlagBroadcast | FlagMulticast}
+	if d.Index != 0 && taken(d.Index) {
+		return nil, uapi.EBUSY
+	}
+	if d.Index == 0 {
+		for d.Index = s.last + 1; taken(d.Index); d.Index++ {
+		}
+	}
+	var e uapi.Errno
+	if d.Name, e = n.name(netns, spec, other); e != 0 {
+		return nil, e
+	}
+	switch len(spec.Address) {
+	case 0:
+		d.Address = address(netns, d.Index)
+	case len(d.Address):
+		copy(d.Address[:], spec.Address)
+	default:
+		return nil, uapi.EINVAL
+	}
+	switch spec.Kind {
+	case "dummy":
+		d.flags = FlagBroadcast | FlagNoARP
+	case "netkit":
+		nk := spec.Netkit
+		d.Netkit = &nk
+		if nk.Mode != NetkitL2 {
+			d.flags |= FlagNoARP
+			d.Address = [6]byte{}
+		}
+	}
+	return d, 0
+}
+
+// name returns the name of a new device (dev_get_valid_name, __dev_alloc_name).
+func (n *Network) name(netns uint32, spec *Spec, other *Device) (string, uapi.Errno) {
+	name := spec.Name
+	if name == "" {
+		name = prefixes[spec.Kind] + "%d"
+	}
+	if !validName(name) {
+		return "", uapi.EINVAL
+	}
+	taken := func(name string) bool { return n.named(netns, name) || other != nil && other.Name == name }
+	before, after, numbered := strings.Cut(name, "%d")
+	if !numbered {
+		if taken(name) {
+			return "", uapi.EEXIST
+		}
+		return name, 0
+	}
+	for i := range maxDevices + 1 {
+		if name = fmt.Sprint(before, i, after); len(name) < maxName && !taken(name) {
+			return name, 0
+		}
+	}
+	return "", uapi.ENFILE
+}
+
+// validName reports whether a device may have a name (dev_valid_name), which may contain %d once for a number.
+func validName(name string) bool {
+	if name == "" || len(name) >= maxName || name == "." || name == ".." || strings.ContainsAny(name, "/: \t\n\v\f\r") {
+		return false
+	}
+	return strings.Count(name, "%") == strings.Count(name, "%d") && strings.Count(name, "%") <= 1
+}
+
+// Rename gives a device another name (dev_change_name).
+func (n *Network) Rename(d *Device, name string) uapi.Errno {
+	switch {
+	case name == d.Name:
+		return 0
+	case !validName(name) || strings.Contains(name, "%"):
+		return uapi.EINVAL
+	case n.named(d.Netns, name):
+		return uapi.EEXIST
+	}
+	d.Name = name
+	return 0
+}
+
+// Remove removes a device and its peer, and returns both. The loopback device stays (rtnl_delete_link).
+func (n *Network) Remove(d *Device) ([]*Device, uapi.Errno) {
+	if d.Kind == kindLoopback {
+		return nil, uapi.EOPNOTSUPP
+	}
+	gone := []*Device{d}
+	if d.Peer != nil {
+		gone = append(gone, d.Peer)
+	}
+	for _, x := range gone {
+		n.forget(x)
+		delete(n.spaces[x.Netns].devices, x.Index)
+		n.devices--
+	}
+	return gone, 0
+}

@@ -1,0 +1,294 @@
+package network
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/internal/uapi"
+)
+
+// Tables, origins, scopes and types of routes (include/uapi/linux/rtnetlink.h).
+const (
+	TableMain  = 254
+	TableLocal = 255
+
+	OriginKernel = 2
+
+	ScopeUniverse = 0
+	ScopeLink     = 253
+	ScopeHost     = 254
+	ScopeNowhere  = 255
+
+	RouteUnicast   = 1
+	RouteLocal     = 2
+	RouteBroadcast = 3
+	RouteMulticast = 5
+)
+
+// Metrics of IPv6 routes: what users get who give none, and those that the kernel adds.
+const (
+	metricUser, metricKernel = 1024, 256
+)
+
+// Route is a route to a prefix.
+type Route struct {
+	To       netip.Prefix
+	Via      netip.Addr // the gateway, if any
+	From     netip.Addr // the preferred source address, if any
+	Device   *Device
+	Table    uint32
+	Priority uint32
+	Origin   uint8 // RTPROT_*
+	Scope    uint8
+	Type     uint8
+}
+
+// maxRoutes limits the routes that a tool can add in a namespace.
+const maxRoutes = 4096
+
+// Routes returns the routes of a namespace for an address family (IPv4 if is4) in the order in which kernels list them: those that follow from devices and addresses, and those that were added.
+func (n *Network) Routes(netns uint32, is4 bool) []*Route {
+	s := n.spaces[netns]
+	if s == nil {
+		return nil
+	}
+	var out []*Route
+	for _, d := range n.Devices(netns) {
+		out = append(out, d.routes(is4)...)
+	}
+	for _, r := range s.routes {
+		if r.To.Addr().Is4() == is4 {
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Route) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), boolCompare(a.Type == RouteMulticast, b.Type == RouteMulticast), a.To.Addr().Compare(b.To.Addr()), cmp.Compare(b.To.Bits(), a.To.Bits()),
+			cmp.Compare(a.Priority, b.Priority))
+	})
+	return out
+}
+
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// routes returns the routes that follow from a device's addresses (fib_add_ifaddr, addrconf_add_dev).
+func (d *Device) routes(is4 bool) (out []*Route) {
+	add := func(to netip.Prefix, r Route) {
+		r.To, r.Device, r.Origin = to, d, OriginKernel
+		out = append(out, &r)
+	}
+	for _, a := range d.Addrs {
+		ip := a.Prefix.Addr()
+		host := netip.PrefixFrom(ip, ip.BitLen())
+		switch net := a.Prefix.Masked(); {
+		case ip.Is4() != is4:
+		case !is4:
+			if d.Up() {
+				add(host, Route{Table: TableLocal, Type: RouteLocal})
+				if net != host {
+					add(net, Route{Table: TableMain, Type: RouteUnicast, Priority: metricKernel})
+				}
+			}
+		default:
+			add(host, Route{Table: TableLocal, Type: RouteLocal, Scope: ScopeHost, From: ip})
+			if !d.Up() || net == host {
+				break
+			}
+			if d.Kind == kindLoopback {
+				add(net, Route{Table: TableLocal, Type: RouteLocal, Scope: ScopeHost, From: ip})
+			} else {
+				add(net, Route{Table: TableMain, Type: RouteUnicast, Scope: ScopeLink, From: ip})
+			}
+			if net.Bits() < 31 {
+				add(netip.PrefixFrom(lastOf(net), 32), Route{Table: TableLocal, Type: RouteBroadcast, Scope: ScopeLink, From: ip})
+			}
+		}
+	}
+	if !is4 && d.Up() && d.Kind != kindLoopback {
+		add(netip.MustParsePrefix("ff00::/8"), Route{Table: TableLocal, Type: RouteMulticast, Priority: metricKernel})
+	}
+	return out
+}
+
+// lastOf returns the last address of an IPv4 prefix.
+func lastOf(p netip.Prefix) netip.Addr {
+	b := p.Addr().As4()
+	for i := p.Bits(); i < 32; i++ {
+		b[i/8] |= 0x80 >> (i % 8)
+	}
+	return netip.AddrFrom4(b)
+}
+
+// Lookup returns the route to an address, or nil: the local table first, then the longest prefix.
+func (n *Network) Lookup(netns uint32, to netip.Addr) *Route {
+	var best *Route
+	for _, table := range []uint32{TableLocal, TableMain} {
+		for _, r := range n.Routes(netns, to.Is4()) {
+			if r.Table == table && r.To.Contains(to) && (best == nil || r.To.Bits() > best.To.Bits()) {
+				best = r
+			}
+		}
+		if best != nil {
+			return best
+		}
+	}
+	return nil
+}
+
+// nextHop completes a route's device by its gateway, and checks both (fib_check_nh, ip6_route_check_nh).
+func (n *Network) nextHop(netns uint32, r *Route) uapi.Errno {
+	unreachable := uapi.ENETUNREACH
+	if !r.To.Addr().Is4() {
+		unreachable = uapi.EHOSTUNREACH
+	}
+	if r.Via.IsValid() {
+		via := n.Lookup(netns, r.Via)
+		if via == nil || via.Type != RouteUnicast || via.Via.IsValid() || r.Device != nil && r.Device != via.Device {
+			return unreachable
+		}
+		r.Device = via.Device
+	}
+	switch {
+	case r.Device == nil:
+		return uapi.ENODEV
+	case !r.Device.Up():
+		return uapi.ENETDOWN
+	}
+	return 0
+}
+
+// AddRoute adds a route (fib_table_insert, fib6_add). create, exclusive and replace are NLM_F_CREATE, NLM_F_EXCL and NLM_F_REPLACE.
+func (n *Network) AddRoute(netns uint32, r Route, create, exclusive, replace bool) uapi.Errno {
+	s := n.spaces[netns]
+	switch {
+	case s == nil:
+		return uapi.ENODEV
+	case r.To != r.To.Masked():
+		return uapi.EINVAL
+	}
+	if !r.To.Addr().Is4() {
+		if r.Scope = 0; r.Priority == 0 {
+			r.Priority = metricUser
+		}
+	}
+	if e := n.nextHop(netns, &r); e != 0 {
+		return e
+	}
+	same := func(x *Route) bool { return x.To == r.To && x.Table == r.Table && x.Priority == r.Priority }
+	first := slices.IndexFunc(s.routes, same)
+	derived := slices.ContainsFunc(n.Routes(netns, r.To.Addr().Is4()), func(x *Route) bool { return same(x) && x.Origin == OriginKernel })
+	switch {
+	case (first >= 0 || derived) && exclusive:
+		return uapi.EEXIST
+	case first >= 0 && replace:
+		s.routes[first] = &r
+		return 0
+	case first >= 0 && *s.routes[first] == r:
+		return uapi.EEXIST
+	case !create:
+		return uapi.ENOENT
+	case len(s.routes) >= maxRoutes:
+		return uapi.ENOBUFS
+	}
+	if first < 0 {
+		first = len(s.routes)
+	}
+	s.routes = slices.Insert(s.routes, first, &r)
+	return 0
+}
+
+// DelRoute removes the first route that fits: a zero value fits any, as does the scope RT_SCOPE_NOWHERE (fib_table_delete, ip6_route_del). ours is false if only a route fits that follows from an
+// address.
+func (n *Network) DelRoute(netns uint32, r Route) (e uapi.Errno, ours bool) {
+	s := n.spaces[netns]
+	if s == nil {
+		return uapi.ENODEV, true
+	}
+	fits := func(x *Route) bool {
+		return x.To == r.To.Masked() && x.Table == r.Table && (r.Via == netip.Addr{} || x.Via == r.Via) && (r.From == netip.Addr{} || x.From == r.From) && (r.Device == nil || x.Device == r.Device) &&
+			(r.Priority == 0 || x.Priority == r.Priority) && (r.Origin == 0 || x.Origin == r.Origin) && (r.Type == 0 || x.Type == r.Type) && (r.Scope == ScopeNowhere || !r.To.Addr().Is4() || x.Scope == r.Scope)
+	}
+	if i := slices.IndexFunc(s.routes, fits); i >= 0 {
+		s.routes = slices.Delete(s.routes, i, i+1)
+		return 0, true
+	}
+	return uapi.ESRCH, !slices.ContainsFunc(n.Routes(netns, r.To.Addr().Is4()), fits)
+}
+
+// forget drops the added routes of a device that goes down or away, and its neighbors.
+func (n *Network) forget(d *Device) {
+	s := n.spaces[d.Netns]
+	s.routes = slices.DeleteFunc(s.routes, func(r *Route) bool { return r.Device == d })
+}
+
+// Down does what follows from a device that goes down: its routes go.
+func (n *Network) Down(d *Device) {
+	if !d.Up() {
+		n.forget(d)
+	}
+}
+
+// Neighbor is the link-layer address of an IP address on a device's link. State is NUD_*, Flags NTF_*.
+type Neighbor struct {
+	Addr    netip.Addr
+	State   uint16
+	Flags   uint8
+	Address []byte
+}
+
+// maxNeighbors limits the neighbors of a device.
+const maxNeighbors = 1024
+
+// States of neighbors that need no confirmation or have one (NUD_VALID in include/net/neighbour.h).
+const neighborValid = 0x80 | 0x40 | 0x02 | 0x10 | 0x04 | 0x08
+
+// SetNeighbor adds or changes a neighbor (neigh_add).
+func (d *Device) SetNeighbor(x Neighbor, create, exclusive, replace bool) uapi.Errno {
+	if x.Address != nil && len(x.Address) < len(d.Address) {
+		return uapi.EINVAL
+	}
+	i := slices.IndexFunc(d.Neighbors, func(o *Neighbor) bool { return o.Addr == x.Addr })
+	switch {
+	case i < 0 && !create:
+		return uapi.ENOENT
+	case i >= 0 && exclusive:
+		return uapi.EEXIST
+	case i < 0 && len(d.Neighbors) >= maxNeighbors:
+		return uapi.ENOBUFS
+	}
+	if x.Address != nil {
+		x.Address = slices.Clone(x.Address[:len(d.Address)])
+	}
+	switch {
+	case i >= 0 && (x.Address == nil || !replace): // without NLM_F_REPLACE, the known address stays
+		x.Address = d.Neighbors[i].Address
+	case x.Address == nil && d.flags&FlagNoARP != 0: // its constructor gave it one
+		x.Address = slices.Clone(d.Address[:])
+	case x.Address == nil && x.State&neighborValid != 0:
+		return uapi.EINVAL
+	}
+	if i < 0 {
+		d.Neighbors = append(d.Neighbors, &x)
+	} else {
+		d.Neighbors[i] = &x
+	}
+	return 0
+}
+
+// DelNeighbor removes a neighbor.
+func (d *Device) DelNeighbor(a netip.Addr) uapi.Errno {
+	i := slices.IndexFunc(d.Neighbors, func(o *Neighbor) bool { return o.Addr == a })
+	if i < 0 {
+		return uapi.ENOENT
+	}
+	d.Neighbors = slices.Delete(d.Neighbors, i, i+1)
+	return 0
+}

@@ -1,0 +1,267 @@
+package bpfsys
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+)
+
+// BPFFS is the mount point of the simulated bpffs.
+const BPFFS = "/sys/fs/bpf"
+
+// bpffs is the simulated BPF file system: directories and pinned objects by path.
+type bpffs struct {
+	dirs   map[string]bool
+	pins   map[string]Object
+	supers map[string]*superBlock // instances by the path of their root
+	made   int
+}
+
+func (f *bpffs) init() {
+	f.dirs, f.pins, f.supers = map[string]bool{BPFFS: true}, map[string]Object{}, map[string]*superBlock{BPFFS: {}}
+}
+
+// InBPFFS reports whether a clean absolute path is in the bpffs at [BPFFS], or in an instance of [System.NewBPFFS].
+func InBPFFS(p string) bool {
+	rest, ok := strings.CutPrefix(p, BPFFS)
+	return ok && (rest == "" || rest[0] == '/' || rest[:1] == rootMark)
+}
+
+// maxPins limits the number of entries in the file system; maxPath limits the length of their paths.
+const (
+	maxPins = 1 << 16
+	maxPath = 4096
+)
+
+// lookupParent checks that a path can be created: its directory must exist, and the path must not.
+func (f *bpffs) lookupParent(p string) uapi.Errno {
+	switch {
+	case f.dirs[p] || f.pins[p] != nil:
+		return uapi.EEXIST
+	case f.pins[path.Dir(p)] != nil:
+		return uapi.ENOTDIR
+	case !f.dirs[path.Dir(p)]:
+		return uapi.ENOENT
+	case len(f.dirs)+len(f.pins) >= maxPins:
+		return uapi.ENOSPC
+	case strings.Contains(path.Base(p), "."):
+		return uapi.EPERM // bpf_lookup: names with a dot are reserved for the kernel
+	}
+	return 0
+}
+
+// pathOf reads the path argument of BPF_OBJ_PIN and BPF_OBJ_GET.
+func (s *System) pathOf(c Caller, a bpfattr.Obj) (string, uint32, uapi.Errno) {
+	flags := a.FileFlags()
+	dir := int32(-100) // AT_FDCWD
+	if flags&uapi.MapPathFD != 0 {
+		if !s.has(since.PathFD) {
+			return "", 0, uapi.EINVAL
+		}
+		dir = a.PathFd()
+	} else if a.PathFd() != 0 {
+		return "", 0, uapi.EINVAL
+	}
+	p, ok := cstring(c, a.Pathname(), maxPath)
+	switch {
+	case !ok && p == "":
+		return "", 0, uapi.EFAULT
+	case !ok:
+		return "", 0, uapi.ENAMETOOLONG
+	case p == "":
+		return "", 0, uapi.ENOENT
+	}
+	return c.Path(dir, p), flags &^ uint32(uapi.MapPathFD), 0
+}
+
+func (s *System) objPin(c Caller, a bpfattr.Obj) Result {
+	p, flags, e := s.pathOf(c, a)
+	if flags != 0 {
+		return fail(uapi.EINVAL)
+	}
+	f := c.File(a.BpfFd())
+	switch {
+	case f.Kind == NoFile:
+		return fail(uapi.EBADF)
+	case f.Kind != ObjectFile:
+		return fail(uapi.EINVAL)
+	case e != 0:
+		return fail(e)
+	}
+	switch f.Object.Kind() {
+	case KindMap, KindProg, KindLink:
+	default:
+		return fail(uapi.EINVAL)
+	}
+	if !InBPFFS(p) {
+		return Result{Errno: uapi.EPERM, Note: p + " is not on a bpffs; the simulated one is mounted at " + BPFFS}
+	}
+	if e := s.fs.lookupParent(p); e != 0 {
+		return fail(e)
+	}
+	s.hold(f.Object)
+	s.fs.pins[p] = f.Object
+	return Result{}
+}
+
+func (s *System) objGet(c Caller, a bpfattr.Obj) Result {
+	p, flags, e := s.pathOf(c, a)
+	access, ok := accessOf(flags)
+	if a.BpfFd() != 0 || !ok || flags&^uint32(uapi.MapRdonly|uapi.MapWronly) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	if e != 0 {
+		return fail(e)
+	}
+	o := s.fs.pins[p]
+	switch {
+	case o == nil && s.fs.dirs[p]:
+		return fail(uapi.EACCES)
+	case o == nil && InBPFFS(p):
+		return fail(uapi.ENOENT)
+	case o == nil:
+		return fail(uapi.ENOENT)
+	}
+	if o.Kind() == KindLink && access != ReadWrite {
+		return fail(uapi.EINVAL)
+	}
+	return s.newFile(o, access)
+}
+
+// The file system operations. Paths are clean and inside the simulated bpffs; errors are those of the system calls.
+
+// Entry describes what exists at a path of the bpffs.
+type Entry struct {
+	Dir    bool
+	Object Object
+}
+
+// Stat looks up a path; false means that it does not exist.
+func (s *System) Stat(p string) (Entry, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Entry{s.fs.dirs[p], s.fs.pins[p]}, s.fs.dirs[p] || s.fs.pins[p] != nil
+}
+
+// Mkdir creates a directory.
+func (s *System) Mkdir(p string) uapi.Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.fs.lookupParent(p); e != 0 {
+		return e
+	}
+	s.fs.dirs[p] = true
+	return 0
+}
+
+// Unlink removes a pin or, with dir, an empty directory.
+func (s *System) Unlink(p string, dir bool) uapi.Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.fs.pins[p]
+	switch {
+	case o == nil && !s.fs.dirs[p]:
+		return uapi.ENOENT
+	case dir && o != nil:
+		return uapi.ENOTDIR
+	case !dir && o == nil:
+		return uapi.EISDIR
+	case dir && isRoot(p):
+		return uapi.EBUSY
+	case dir && len(s.fs.list(p)) > 0:
+		return uapi.ENOTEMPTY
+	}
+	delete(s.fs.dirs, p)
+	if o != nil {
+		delete(s.fs.pins, p)
+		s.put(o)
+	}
+	return 0
+}
+
+// Rename moves a pin or a directory; with noReplace the destination must not exist.
+func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.fs.pins[from]
+	switch {
+	case o == nil && !s.fs.dirs[from]:
+		return uapi.ENOENT
+	case !InBPFFS(to), rootOf(from) != rootOf(to):
+		return uapi.EXDEV
+	case isRoot(from), isRoot(to):
+		return uapi.EBUSY
+	}
+	if from == to {
+		return 0
+	}
+	if old := s.fs.pins[to]; old != nil {
+		if noReplace {
+			return uapi.EEXIST
+		}
+		if o == nil {
+			return uapi.ENOTDIR
+		}
+		delete(s.fs.pins, to)
+		s.put(old)
+	}
+	if e := s.fs.lookupParent(to); e != 0 {
+		return e
+	}
+	if o != nil {
+		delete(s.fs.pins, from)
+		s.fs.pins[to] = o
+		return 0
+	}
+	if strings.HasPrefix(to, from+"/") {
+		return uapi.EINVAL
+	}
+	moved := bpffs{map[string]bool{}, map[string]Object{}, s.fs.supers, s.fs.made}
+	rename := func(p string) string {
+		if p == from || strings.HasPrefix(p, from+"/") {
+			return to + p[len(from):]
+		}
+		return p
+	}
+	for p := range s.fs.dirs {
+		moved.dirs[rename(p)] = true
+	}
+	for p, o := range s.fs.pins {
+		moved.pins[rename(p)] = o
+	}
+	s.fs = moved
+	return 0
+}
+
+// ReadDir returns the sorted names in a directory.
+func (s *System) ReadDir(p string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if rest, ok := inTracefs(p); ok {
+		return s.tracefsDir(rest)
+	}
+	if names, ok := s.plainDir(p); ok {
+		return names
+	}
+	return s.fs.list(p)
+}
+
+func (f *bpffs) list(p string) []string {
+	var out []string
+	for d := range f.dirs {
+		if path.Dir(d) == p && d != p {
+			out = append(out, path.Base(d))
+		}
+	}
+	for o := range f.pins {
+		if path.Dir(o) == p {
+			out = append(out, path.Base(o))
+		}
+	}
+	slices.Sort(out)
+	return out
+}

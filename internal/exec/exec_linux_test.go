@@ -1,0 +1,360 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// The test binary is the supervisor, its child, and the tools it runs.
+func TestMain(m *testing.M) {
+	Child(os.Args[1:])
+	if len(os.Args) > 3 && os.Args[1] == "confined" {
+		confine(os.Args[3])
+		supervise(os.Args[2])
+		os.Exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "supervise" {
+		supervise(os.Args[2])
+		os.Exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "tool" {
+		if err := tools[os.Args[2]](); err != nil {
+			fmt.Println(os.Args[2]+":", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// sleepLong sleeps as C programs do.
+func sleepLong() error {
+	for {
+		if err := unix.ClockNanosleep(unix.CLOCK_REALTIME, 0, &unix.Timespec{Sec: 3600}, nil); err != nil {
+			return err
+		}
+	}
+}
+
+var tools = map[string]func() error{
+	"ring": ringTool, "fds": fdTool, "version": versionTool, "exit7": func() error { os.Exit(7); return nil },
+	"asleep": func() error { return sleepLong() }, "foreign": foreignTool, "seal": sealTool, "pins": pinTool, "lskel": lskelTool,
+}
+
+type run struct {
+	out, notes string
+	code       int
+}
+
+// start runs a tool of this binary.
+func start(t testing.TB, tool string, events string, change ...func(*Config)) run {
+	t.Helper()
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	var out, notes bytes.Buffer
+	cfg := Config{
+		System:  bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec), Machine: machine.Config{Uncovered: true, Unwatched: true}},
+		Release: embedded.Release, Args: []string{self, "tool", tool}, Stdout: &out, Stderr: &out, Notes: &notes,
+	}
+	if events != "" {
+		cfg.Events, err = ReadEvents(strings.NewReader(events))
+		require.NoError(t, err)
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	code, err := Run(cfg)
+	if errors.Is(err, unix.ENOEXEC) {
+		t.Skip("this processor is emulated by a user program, which starts no programs for it")
+	}
+	if err != nil && strings.Contains(err.Error(), "child process ended") {
+		t.Skipf("no seccomp user notification here: %v %s", err, out.String())
+	}
+	require.NoError(t, err)
+	return run{out.String(), notes.String(), code}
+}
+
+// sender sends the number 7 to a ring buffer.
+func sender(ring *ebpf.Map) *ebpf.ProgramSpec {
+	return &ebpf.ProgramSpec{Name: "sender", Type: ebpf.RawTracepoint, License: "GPL", Instructions: asm.Instructions{
+		asm.Mov.Imm(asm.R1, 7), asm.StoreMem(asm.RFP, -8, asm.R1, asm.DWord),
+		asm.LoadMapPtr(asm.R1, ring.FD()),
+		asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -8),
+		asm.Mov.Imm(asm.R3, 8), asm.Mov.Imm(asm.R4, 0),
+		asm.FnRingbufOutput.Call(), asm.Mov.Imm(asm.R0, 0), asm.Return(),
+	}}
+}
+
+// readRing attaches a program that sends records to a ring buffer, and hands over a reader of it.
+func readRing(read func(r *ringbuf.Reader) error) error {
+	ring, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf, MaxEntries: 4096})
+	if err != nil {
+		return err
+	}
+	prog, err := ebpf.NewProgram(sender(ring))
+	if err != nil {
+		return err
+	}
+	l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "sched_switch", Program: prog})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	r, err := ringbuf.NewReader(ring)
+	if err != nil {
+		return err
+	}
+	return read(r)
+}
+
+func ringTool() error {
+	return readRing(func(r *ringbuf.Reader) error {
+		for range 3 {
+			rec, err := r.Read()
+			if err != nil {
+				return err
+			}
+			fmt.Println(rec.RawSample)
+		}
+		return nil
+	})
+}
+
+func TestAToolOfAnotherLoaderReadsItsRingBuffer(t *testing.T) {
+	for range 5 {
+		r := start(t, "ring", "sched_switch repeat=2\n---\nsched_switch\n")
+		require.Zero(t, r.code, "%s%s", r.out, r.notes)
+		require.Equal(t, strings.Repeat("[7 0 0 0 0 0 0 0]\n", 3), r.out)
+	}
+}
+
+// A session's programs run on the engine of its configuration, and what they do does not depend on it.
+func TestAToolSeesTheSameOnEitherEngine(t *testing.T) {
+	if !machine.NativeCode() {
+		t.Skip("no native code on this system")
+	}
+	for name, engine := range map[string]machine.Engine{"jit": machine.EngineJIT, "both": machine.EngineBoth} {
+		r := start(t, "ring", "sched_switch repeat=2\n---\nsched_switch\n", func(c *Config) {
+			c.System.Machine.Engine = engine
+			c.System.Machine.OnDifference = func(text string) { t.Errorf("%s: %s", name, text) }
+		})
+		assert.Zero(t, r.code, "%s: %s%s", name, r.out, r.notes)
+		assert.Equal(t, strings.Repeat("[7 0 0 0 0 0 0 0]\n", 3), r.out, name)
+	}
+}
+
+// gone reports whether there is no map of an id.
+func gone(id ebpf.MapID) bool {
+	m, err := ebpf.NewMapFromID(id)
+	if err == nil {
+		m.Close()
+	}
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// fdTool keeps maps by copies of descriptors.
+func fdTool() error {
+	for _, keep := range []struct {
+		name string
+		f    func(fd int) (drop func(), err error)
+	}{
+		{"dup", func(fd int) (func(), error) {
+			d, err := unix.Dup(fd)
+			return func() { unix.Close(d) }, err
+		}},
+		{"mmap", func(fd int) (func(), error) {
+			b, err := unix.Mmap(fd, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+			return func() { _ = unix.Munmap(b) }, err
+		}},
+		{"SCM_RIGHTS", func(fd int) (func(), error) {
+			p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+			if err != nil {
+				return nil, err
+			}
+			err = unix.Sendmsg(p[0], []byte{1}, unix.UnixRights(fd), nil, 0)
+			return func() { unix.Close(p[0]); unix.Close(p[1]) }, err
+		}},
+		{"another process", func(fd int) (func(), error) {
+			cmd := osexec.Command("/bin/cat")
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				return nil, err
+			}
+			cmd.ExtraFiles = []*os.File{os.NewFile(uintptr(fd), "map")}
+			d, err := unix.Dup(fd)
+			if err != nil {
+				return nil, err
+			}
+			cmd.ExtraFiles[0] = os.NewFile(uintptr(d), "map")
+			if err := cmd.Start(); err != nil {
+				return nil, err
+			}
+			cmd.ExtraFiles[0].Close()
+			return func() { in.Close(); _ = cmd.Wait() }, nil
+		}},
+	} {
+		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE})
+		if err != nil {
+			return err
+		}
+		info, err := m.Info()
+		if err != nil {
+			return err
+		}
+		id, _ := info.ID()
+		drop, err := keep.f(m.FD())
+		if err != nil {
+			return fmt.Errorf("%s: %w", keep.name, err)
+		}
+		m.Close()
+		before := gone(id)
+		drop()
+		fmt.Printf("%s: kept %v, freed %v\n", keep.name, !before, gone(id))
+	}
+	return nil
+}
+
+func TestObjectsLiveAsLongAsACopyOfTheirDescriptor(t *testing.T) {
+	r := start(t, "fds", "")
+	assert.Equal(t, "dup: kept true, freed true\nmmap: kept true, freed true\nSCM_RIGHTS: kept true, freed true\nanother process: kept true, freed true\n", r.out)
+}
+
+func versionTool() error {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return err
+	}
+	fmt.Println(unix.ByteSliceToString(u.Release[:]))
+	for _, name := range []string{"/proc/sys/kernel/osrelease", "/proc/version"} {
+		b, err := os.ReadFile(name)
+		fmt.Println(name, strings.Contains(string(b), unix.ByteSliceToString(u.Release[:])), err)
+	}
+	b, err := os.ReadFile("/sys/devices/system/cpu/possible")
+	fmt.Printf("%s%v\n", b, err)
+	b, err = os.ReadFile("/sys/kernel/tracing/events/sched/sched_switch/id")
+	fmt.Println(len(b) > 0, err)
+	_, err = os.Stat("/sys/kernel/tracing/events/sched/no_such_event")
+	fmt.Println(errors.Is(err, os.ErrNotExist))
+	f, err := os.Open("/sys/kernel/btf/vmlinux")
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(io.Discard, f)
+	fmt.Println(n > 1<<20, err)
+	return nil
+}
+
+func TestFilesAndVersionAreThoseOfTheSimulatedKernel(t *testing.T) {
+	r := start(t, "version", "")
+	const same = "/proc/sys/kernel/osrelease true <nil>\n/proc/version true <nil>\n"
+	assert.Equal(t, embedded.Release+"\n"+same+"0-1\n<nil>\ntrue <nil>\ntrue\ntrue <nil>\n", r.out)
+}
+
+func TestTheExitStatusIsThatOfTheTool(t *testing.T) {
+	assert.Equal(t, 7, start(t, "exit7", "").code)
+	r := start(t, "asleep", "clock\n")
+	assert.Equal(t, 128+int(unix.SIGINT), r.code, "the events are over and it sleeps")
+}
+
+// foreignTool makes calls that must not reach the host.
+func foreignTool() error {
+	_, _, e := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
+	fmt.Println("io_uring", e)
+	_, _, e = unix.Syscall(unix.SYS_BPF, 77, 0, 0)
+	fmt.Println("bpf", e)
+	return nil
+}
+
+func TestCallsThatAreNotServedDoNotReachTheHost(t *testing.T) {
+	r := start(t, "foreign", "")
+	assert.Equal(t, "io_uring function not implemented\nbpf invalid argument\n", r.out)
+}
+
+// sealTool tries to cut off the memory the supervisor has mapped.
+func sealTool() error {
+	ring, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf, MaxEntries: 4096})
+	if err != nil {
+		return err
+	}
+	fmt.Println(unix.Ftruncate(ring.FD(), 0))
+	prog, err := ebpf.NewProgram(sender(ring))
+	if err != nil {
+		return err
+	}
+	l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "sched_switch", Program: prog})
+	if err != nil {
+		return err
+	}
+	// Positions that nobody could have reached.
+	for _, off := range []int64{0, 4096} {
+		_, err = unix.Pwrite(ring.FD(), bytes.Repeat([]byte{0xff}, 8), off)
+		fmt.Println(err)
+	}
+	defer l.Close()
+	return sleepLong()
+}
+
+func TestAToolCannotBreakSharedMemory(t *testing.T) {
+	r := start(t, "seal", "clock\nsched_switch repeat=100\n---\nsched_switch\n")
+	assert.Equal(t, "operation not permitted\n<nil>\n<nil>\n", r.out)
+	assert.Empty(t, r.notes)
+}
+
+func pinTool() error {
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll("/sys/fs/bpf/a/b", 0o755); err != nil {
+		return err
+	}
+	if err := m.Pin("/sys/fs/bpf/a/b/m"); err != nil {
+		return err
+	}
+	if err := os.Rename("/sys/fs/bpf/a/b/m", "/sys/fs/bpf/a/n"); err != nil {
+		return err
+	}
+	again, err := ebpf.LoadPinnedMap("/sys/fs/bpf/a/n", nil)
+	if err != nil {
+		return err
+	}
+	fmt.Println(again.Type())
+	list, err := os.ReadDir("/sys/fs/bpf/a")
+	for _, e := range list {
+		fmt.Println(e.Name(), e.IsDir())
+	}
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll("/sys/fs/bpf/a")
+}
+
+func TestPinsAreFilesOfASimulatedFileSystem(t *testing.T) {
+	r := start(t, "pins", "")
+	assert.Equal(t, "Array\nb true\nn false\n", r.out)
+	_, err := os.Stat("/sys/fs/bpf/a")
+	assert.ErrorIs(t, err, os.ErrNotExist, "nothing is on the host")
+}

@@ -1,0 +1,162 @@
+package race
+
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// Meeting is a set of actors that can run at the same time.
+type Meeting struct {
+	// Name says who meets: "count and count on two CPUs".
+	Name   string
+	Actors []Actor
+	// Why says why the kernel permits it; empty for two CPUs.
+	Why string
+	// Assumes is what the meeting depends on and is not known of the kernel.
+	Assumes []string
+}
+
+// Meetings lists the pairs of an object's programs that share a map or a global variable which one of them may write: on two CPUs and, as the release
+// permits, one in the middle of the other. Callbacks that they defer take part like programs. Only programs of the list take part; all do if it is empty. Programs that cannot run are left out.
+func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
+	var out []Meeting
+	progs := slices.DeleteFunc(slices.Clone(m.Linked().Programs), func(lp *loader.LinkedProgram) bool {
+		_, ok := m.ImageOf(lp.Name)
+		return !ok || len(only) > 0 && !slices.Contains(only, lp.Name)
+	})
+	second := SecondTask(m)
+	pair := func(a, b role) {
+		if m.Kernel().CPUs() > 1 {
+			first, other := a.actor(), b.actor()
+			other.Input = machine.Input{CPU: 1, Current: second}
+			out = append(out, Meeting{Name: a.name() + " and " + b.name() + " on two CPUs", Actors: []Actor{first, other}})
+		}
+		out = append(out, nested(m, a, b, k)...)
+		if a != b {
+			out = append(out, nested(m, b, a, k)...)
+		}
+	}
+	// Each program with itself, then with the next one, and so on: what is left when time is over is not all of one program's.
+	for apart := range progs {
+		for i, a := range progs[:len(progs)-apart] {
+			b := progs[i+apart]
+			if share(a, b) {
+				pair(role{lp: a}, role{lp: b})
+			}
+		}
+	}
+	callbacks := Callbacks(m)
+	for i := range callbacks {
+		owner, _ := m.Linked().Program(callbacks[i].Program)
+		if !slices.Contains(progs, owner) {
+			continue
+		}
+		for _, lp := range progs {
+			if share(lp, owner) {
+				pair(role{lp: lp}, role{owner, &callbacks[i]})
+			}
+		}
+		for j := range callbacks[:i+1] {
+			if lp, _ := m.Linked().Program(callbacks[j].Program); slices.Contains(progs, lp) && share(lp, owner) {
+				pair(role{lp, &callbacks[j]}, role{owner, &callbacks[i]})
+			}
+		}
+	}
+	rank := map[string]int{}
+	for i := range out {
+		rank[out[i].Name] = urgency(m, &out[i])
+	}
+	slices.SortStableFunc(out, func(a, b Meeting) int { return rank[b.Name] - rank[a.Name] })
+	return out
+}
+
+// urgency says which meetings come first if the time is not enough for all: those of programs that share memory of one CPU in the middle of each other,
+// then those that share the most maps which they change.
+func urgency(m *machine.Machine, meeting *Meeting) int {
+	a, _ := m.Linked().Program(meeting.Actors[0].Program)
+	b, _ := m.Linked().Program(meeting.Actors[1].Program)
+	n, perCPU := 0, false
+	mine := shared(a)
+	for i, def := range shared(b) {
+		if slices.Contains(mine, def) && !slices.Contains(shared(b)[:i], def) && (changes(a, def) || changes(b, def)) {
+			n++
+			perCPU = perCPU || def.Type.PerCPU()
+		}
+	}
+	if perCPU && meeting.Actors[1].Over >= 0 {
+		n += len(m.Linked().Maps) + 1
+	}
+	return n
+}
+
+// changes reports whether a program may change a map that it refers to: by a call, or by a store to anything but its stack.
+func changes(lp *loader.LinkedProgram, def *loader.Map) bool {
+	var first *loader.Map
+	for pc, in := range lp.Insns {
+		if r, ok := lp.Refs[pc]; ok && in.Dst == 1 {
+			first = r.Map
+		}
+		if in.Op() == decode.OpCallHelper && first == def {
+			switch uapi.FuncID(in.Imm) {
+			case uapi.FuncMapUpdateElem, uapi.FuncMapDeleteElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem:
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(lp.Insns, func(in decode.Insn) bool {
+		return in.Info().Flags&decode.FlagStore != 0 && in.Dst != 10
+	})
+}
+
+// SecondTask is what runs on the second CPU: another thread of the process that runs on the first, so that both have the same keys where programs use
+// the process, and none in common where they use the thread. It is nil if the kernel's types have no tasks.
+func SecondTask(m *machine.Machine) *kernel.Object {
+	first := m.Kernel().CurrentOn(0)
+	if first == nil {
+		return nil
+	}
+	task, err := m.Kernel().NewTask("thread on CPU 1")
+	if err != nil {
+		return nil
+	}
+	tgid := first.Num("tgid")
+	if task.SetUint("tgid", tgid) != nil || task.SetUint("pid", tgid+1) != nil {
+		return nil
+	}
+	if name, err := first.GetBytes("comm"); err == nil {
+		_ = task.SetBytes("comm", name) // a kernel without names of tasks
+	}
+	return task
+}
+
+// share reports whether two programs refer to the same map or variable, other than read-only ones.
+func share(a, b *loader.LinkedProgram) bool {
+	mine := shared(a)
+	for _, def := range shared(b) {
+		if slices.Contains(mine, def) {
+			return true
+		}
+	}
+	return false
+}
+
+// shared lists the maps that a program refers to and whose contents programs can change.
+func shared(lp *loader.LinkedProgram) []*loader.Map {
+	var out []*loader.Map
+	for _, r := range lp.Refs {
+		if r.Map == nil || r.Kind != loader.RefMap && r.Kind != loader.RefMapValue || r.Map.DataKind == loader.DataRodata {
+			continue
+		}
+		switch r.Map.Type {
+		case uapi.MapTypeRingbuf, uapi.MapTypePerfEventArray, uapi.MapTypeProgArray, uapi.MapTypeStackTrace, uapi.MapTypeDevmap, uapi.MapTypeCpumap, uapi.MapTypeXskmap:
+			continue // records and references: their order is no one's concern
+		}
+		out = append(out, r.Map)
+	}
+	return out
+}

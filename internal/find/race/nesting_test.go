@@ -1,0 +1,100 @@
+package race
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// TestWhichProgramsInterruptWhich by type and release.
+func TestWhichProgramsInterruptWhich(t *testing.T) {
+	prog := func(name string, typ uapi.ProgType, attach uapi.AttachType, section string) *loader.LinkedProgram {
+		return &loader.LinkedProgram{Program: &loader.Program{Name: name, Type: typ, Attach: attach, Section: section, AttachTo: section[strings.IndexByte(section, '/')+1:]}}
+	}
+	xdp := prog("xdp", uapi.ProgTypeXDP, 0, "xdp")
+	kprobe := prog("kprobe", uapi.ProgTypeKprobe, 0, "kprobe/f")
+	uprobe := prog("uprobe", uapi.ProgTypeKprobe, 0, "uprobe//bin/sh:f")
+	perf := prog("perf", uapi.ProgTypePerfEvent, 0, "perf_event")
+	raw := prog("raw", uapi.ProgTypeRawTracepoint, 0, "raw_tp/kfree_skb")
+	tpbtf := prog("tp_btf", uapi.ProgTypeTracing, uapi.AttachTraceRawTp, "tp_btf/sched_switch")
+	fentry := prog("fentry", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/f")
+	lsm := prog("lsm", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm/file_open")
+	sock := prog("connect", uapi.ProgTypeCgroupSockAddr, uapi.AttachCgroupInet4Connect, "cgroup/connect4")
+	fork := prog("fork", uapi.ProgTypeTracing, uapi.AttachTraceRawTp, "tp_btf/sched_process_fork")
+	unlink := prog("unlink", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/do_unlinkat")
+	rcv := prog("rcv", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm/socket_sock_rcv_skb")
+	signal := prog("signal", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm/file_send_sigiotask")
+	freed := prog("freed", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/security_sk_free")
+	kfault := prog("kfault", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/do_user_addr_fault")
+	ops := prog("ops", uapi.ProgTypeStructOps, 0, "struct_ops")
+	for _, tt := range []struct {
+		over, by    *loader.LinkedProgram
+		release     uapi.Release
+		preemptible bool
+		want        string
+	}{
+		{xdp, xdp, uapi.R(6, 12), true, ""},
+		{xdp, fentry, uapi.R(6, 12), false, "in an interrupt"},
+		{xdp, perf, uapi.R(6, 12), false, "in an NMI"},
+		{fentry, xdp, uapi.R(6, 12), false, "in an interrupt"},
+		{fentry, fentry, uapi.R(6, 12), true, ""},
+		{fentry, fentry, uapi.R(5, 10), true, "in an interrupt"},
+		{fentry, tpbtf, uapi.R(6, 12), true, "by another task"},
+		{fentry, raw, uapi.R(6, 12), true, "in an interrupt"},
+		{kprobe, kprobe, uapi.R(6, 12), true, ""},
+		{kprobe, perf, uapi.R(6, 12), true, ""},
+		{perf, kprobe, uapi.R(6, 12), true, ""},
+		{perf, fentry, uapi.R(6, 12), true, ""},
+		{raw, raw, uapi.R(5, 15), true, "in an interrupt"},
+		{raw, raw, uapi.R(6, 1), true, ""},
+		{lsm, lsm, uapi.R(6, 1), true, ""},
+		{lsm, lsm, uapi.R(6, 12), true, "by another task"},
+		{lsm, lsm, uapi.R(6, 12), false, ""},
+		{sock, sock, uapi.R(5, 10), true, ""},
+		{sock, sock, uapi.R(5, 15), true, "by another task"},
+		{uprobe, uprobe, uapi.R(5, 15), true, ""},
+		{uprobe, uprobe, uapi.R(6, 12), true, "by another task"},
+		{fentry, fork, uapi.R(6, 12), false, ""},
+		{fentry, fork, uapi.R(7, 0), true, "by another task"},
+		{fork, fentry, uapi.R(6, 12), false, "in an interrupt"},
+		{fork, unlink, uapi.R(6, 12), false, ""},
+		{unlink, fentry, uapi.R(6, 12), false, "in an interrupt"},
+		{tpbtf, fentry, uapi.R(6, 12), true, ""},
+		{tpbtf, perf, uapi.R(6, 12), true, "in an NMI"},
+		{lsm, rcv, uapi.R(6, 12), false, "in an interrupt"},
+		{rcv, lsm, uapi.R(6, 12), true, "by another task"},
+		{rcv, signal, uapi.R(6, 12), false, "in an interrupt"},
+		{signal, rcv, uapi.R(6, 12), true, ""},
+		{unlink, freed, uapi.R(6, 12), false, "in an interrupt"},
+		{unlink, kfault, uapi.R(6, 12), false, "in an interrupt"},
+		{ops, fentry, uapi.R(6, 12), true, ""},
+	} {
+		entry, ok := interrupted(role{lp: tt.over}, role{lp: tt.by}, Kernel{Version: uint32(tt.release) << 8, Preemptible: tt.preemptible})
+		got := ""
+		if ok {
+			got = entry.String()
+		}
+		assert.Equal(t, tt.want, got, "%s in the middle of %s on Linux %v", tt.by.Name, tt.over.Name, tt.release)
+	}
+	for _, word := range EntryWords() {
+		entry, ok := ParseEntry(word)
+		require.True(t, ok)
+		assert.Equal(t, word, entry.Word())
+	}
+	for p, want := range map[*loader.LinkedProgram]string{
+		lsm: "", rcv: "", unlink: "", fork: "", xdp: "", uprobe: "",
+		fentry: "where the kernel reaches f is not known: taken to be tasks, softirqs, interrupts",
+		prog("p", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm/new_hook"):                           "where the kernel reaches new_hook is not known: taken to be tasks",
+		prog("p", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/do_something"):           "where the kernel reaches do_something is not known: taken to be tasks",
+		prog("p", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/security_something_new"): "where the kernel reaches security_something_new is not known: taken to be tasks",
+	} {
+		assert.Equal(t, want, role{lp: p}.assumed())
+	}
+	_, ok := ParseEntry("soon")
+	assert.False(t, ok)
+}

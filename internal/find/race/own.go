@@ -1,0 +1,139 @@
+package race
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+)
+
+// eventTypes lists the types of which each object is in one place at a time: no two events that run at the same time are about the same one. With each type
+// come the fields that lead to further objects of that kind (from memory).
+var eventTypes = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"request": {"bio", "biotail"}, "bio": nil, "sk_buff": nil, "xdp_buff": nil, "xdp_frame": nil, "scsi_cmnd": nil, "urb": nil, "kiocb": nil, "iov_iter": nil,
+		"msghdr": nil, "linux_binprm": {"file"}, "filename": nil, "open_flags": nil, "open_how": nil, "kernel_clone_args": nil, "vm_fault": nil, "nameidata": nil,
+	}
+})
+
+// eventHooks lists the functions at which objects of other types begin or end, so that no other event is about the same one (from memory).
+var eventHooks = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"file_open": "file", "file_post_open": "file", "file_alloc": "file", "file_alloc_security": "file", "file_free": "file", "file_free_security": "file",
+		"do_dentry_open": "file", "vfs_open": "file", "__fput": "file",
+	}
+})
+
+// twins are the objects of its own that an actor has in the place of those that another one has.
+type twins struct {
+	m     *machine.Machine
+	types map[string]bool // besides eventTypes
+	of    map[uint64]*kernel.Object
+}
+
+// Apart gives every program but the first one objects of its own where its hook hands out an object of one event: a request, a packet, a file that is opened.
+// They have the same contents and point to the same things, so that keys differ only if they are such an object's address. Arguments that the input has
+// stay as they are.
+func Apart(m *machine.Machine, actors []Actor) []Actor {
+	out := slices.Clone(actors)
+	types := map[string]bool{}
+	for i := range out {
+		if lp, ok := m.Linked().Program(out[i].Program); ok && out[i].User == nil {
+			hook := lp.AttachTo[strings.LastIndexByte(lp.AttachTo, '/')+1:]
+			types[eventHooks()[strings.TrimPrefix(strings.TrimPrefix(hook, "bpf_lsm_"), "security_")]] = true
+		}
+	}
+	first := true
+	for i := range out {
+		switch {
+		case out[i].User != nil:
+		case first:
+			first = false
+		default:
+			out[i].twins = &twins{m, types, map[uint64]*kernel.Object{}}
+			out[i].Input = out[i].twins.input(out[i].Program, out[i].Input)
+		}
+	}
+	return out
+}
+
+// input returns an input of a program with the actor's own objects.
+func (t *twins) input(program string, in machine.Input) machine.Input {
+	if t == nil || in.Values != nil || in.Context != nil {
+		return in
+	}
+	plain := in
+	plain.CPU, plain.Current = 0, nil
+	objects, err := t.m.HookObjects(program, plain)
+	if err != nil {
+		return in // the run says why
+	}
+	args := maps.Clone(in.Args)
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		if _, given := in.Args[name]; given {
+			continue
+		}
+		twin := t.twin(objects[name])
+		if twin == nil {
+			continue
+		}
+		if args == nil {
+			args = map[string]any{}
+		}
+		args[name] = kernel.Pointer(twin.Addr())
+	}
+	in.Args = args
+	return in
+}
+
+// twin returns the actor's own object in the place of another one; nil if they share it.
+func (t *twins) twin(o *kernel.Object) *kernel.Object {
+	fields, single := eventTypes()[o.TypeName()]
+	if !single && !t.types[o.TypeName()] {
+		return nil
+	}
+	if own := t.of[o.Addr()]; own != nil {
+		return own
+	}
+	own, err := t.m.Kernel().Twin(o)
+	if err != nil {
+		return nil // no memory: they share it
+	}
+	t.of[o.Addr()] = own
+	for _, field := range fields {
+		if p, err := o.Pointee(field); err == nil && p != nil {
+			if q := t.twin(p); q != nil {
+				_ = own.SetPtr(field, q) // the field exists
+			}
+		}
+	}
+	return own
+}
+
+// Before returns the inputs with which a program runs before its actors meet: that of the first actor, and those of others that have objects of their own.
+func Before(actors []Actor, program string) []machine.Input {
+	var out []machine.Input
+	for i := range actors {
+		a := &actors[i]
+		if a.Program == program && a.User == nil && (len(out) == 0 || a.twins.any(a.Input)) {
+			out = append(out, a.Input)
+		}
+	}
+	return out
+}
+
+// any reports whether an input has objects of the actor's own.
+func (t *twins) any(in machine.Input) bool {
+	if t == nil {
+		return false
+	}
+	for _, v := range in.Args {
+		if p, ok := v.(kernel.Pointer); ok && slices.ContainsFunc(slices.Collect(maps.Values(t.of)), func(o *kernel.Object) bool { return o.Addr() == uint64(p) }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,138 @@
+package machine
+
+import (
+	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// inlined are the helpers that an engine may execute itself. They affect a run only by their time and their count.
+var inlined = map[uapi.FuncID]vm.InlineKind{
+	uapi.FuncMapLookupElem:     vm.InlineLookup,
+	uapi.FuncKtimeGetNs:        vm.InlineMono,
+	uapi.FuncKtimeGetBootNs:    vm.InlineBoot,
+	uapi.FuncGetSmpProcessorId: vm.InlineCPU,
+	uapi.FuncLoop:              vm.InlineLoop,
+	uapi.FuncForEachMapElem:    vm.InlineEach,
+	uapi.FuncTailCall:          vm.InlineTail,
+}
+
+// inlinedKfuncs are the kfuncs.
+var inlinedKfuncs = map[string]vm.InlineKind{"bpf_iter_num_next": vm.InlineNext}
+
+// ledger accounts for calls that the engine executes itself. It implements [vm.Ledger].
+type ledger struct {
+	acc   *accounts
+	names [vm.NumInlines]string // "" for what no program calls
+	slots [vm.NumInlines]int    // in accounts.calls
+}
+
+// inline describes a function to the engine, or returns nil for one that must always be called.
+func (acc *accounts) inline(f *vm.Func, slot int) *vm.Inline {
+	name := f.Name
+	kind, ok := inlinedKfuncs[name]
+	if !f.Kfunc {
+		kind, ok = inlined[uapi.FuncID(f.ID)]
+	}
+	if !ok {
+		return nil
+	}
+	if acc.ledger == nil {
+		acc.ledger = &ledger{acc: acc}
+	}
+	acc.ledger.names[kind], acc.ledger.slots[kind] = name, slot
+	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt, Hash: acc.hashAt, Progs: acc.progsAt}
+	if kind == vm.InlineLoop {
+		in.Turner = helpers.LoopTurner()
+	}
+	return in
+}
+
+// arrayAt describes an array to the engine.
+func (acc *accounts) arrayAt(addr uint64) (vm.Array, bool) {
+	b, _ := acc.mapEnv.ByAddr(addr)
+	a, ok := b.(maps.Array)
+	if !ok {
+		return vm.Array{}, false
+	}
+	l := a.Layout()
+	out := vm.Array{Elements: l.Entries, Stride: l.Stride, CPUs: l.Copies, Open: l.Open}
+	if a.Spec().Type == uapi.MapTypePercpuArray {
+		out.CPUStride = l.CopyStride
+	}
+	if len(l.Bases) == 1 { // always allocated
+		out.Base = l.Bases[0]
+	} else {
+		out.Table, out.Shift = l.Bases, l.Shift
+	}
+	return out, true
+}
+
+// hashAt describes a hash or a trie to the engine.
+func (acc *accounts) hashAt(addr uint64) (vm.Hash, bool) {
+	b, _ := acc.mapEnv.ByAddr(addr)
+	m, ok := b.(maps.Probed)
+	if !ok {
+		return vm.Hash{}, false
+	}
+	p, ok := m.Probe()
+	h := vm.Hash{
+		KeySize: p.KeySize, Tab: p.Tab, Keys: p.Keys, Bases: p.Bases, Shift: p.Shift, Stride: p.Stride, CPUs: p.Copies,
+		First: p.First, Lengths: p.Lengths, Masks: p.Masks, Open: p.Open,
+	}
+	if p.Copies > 1 {
+		h.CPUStride = p.CopyStride
+	}
+	return h, ok
+}
+
+// progsAt describes a program array to the engine.
+func (acc *accounts) progsAt(addr uint64) (vm.Progs, bool) {
+	b, _ := acc.mapEnv.ByAddr(addr)
+	a, ok := b.(maps.ProgArray)
+	if !ok {
+		return vm.Progs{}, false
+	}
+	links := a.Links()
+	return vm.Progs{Links: links, Image: func(slot uint32) *vm.Image {
+		if p, ok := a.Prog(slot); ok {
+			return p.(*program).img
+		}
+		return nil
+	}}, links != nil
+}
+
+// Open allows the engine to execute calls unless the run overrides some of them.
+func (l *ledger) Open() bool {
+	run := l.acc.rec.run
+	return run == nil || len(run.overrides) == 0 || !l.replaced(run.overrides)
+}
+
+func (l *ledger) replaced(overrides map[string]Override) bool {
+	for _, name := range l.names {
+		if _, ok := overrides[name]; ok && name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Time returns the simulated clock.
+func (l *ledger) Time() (mono, boot, step uint64) {
+	clock := l.acc.kernel.Clock()
+	return clock.Mono(), clock.Boot(), clock.Step
+}
+
+// Book counts calls and advances the clock by their time.
+func (l *ledger) Book(calls *[vm.NumInlines]uint64) {
+	n := uint64(0)
+	for kind, made := range calls {
+		if made != 0 {
+			l.acc.calls.n[l.slots[kind]] += int(made)
+			n += made
+		}
+	}
+	clock := l.acc.kernel.Clock()
+	clock.Advance(n * clock.Step)
+}

@@ -1,0 +1,112 @@
+package machine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/mem"
+)
+
+func replayMachine(t *testing.T, object string) *machine.Machine {
+	t.Helper()
+	return compose(t, load(t, "../../testdata/objects/clang-14/"+object+".o", target(t, embedded.Name)), machine.Config{})
+}
+
+// replayed are packets of several lengths, with the default one in between.
+func replayed() [][]byte {
+	var out [][]byte
+	for _, n := range []int{64, 14, 200, 1500, 60, 3520, 64, 33, 5, 64} {
+		p := make([]byte, max(n, 64))
+		copy(p, kernel.DefaultPacket())
+		p[22] = byte(n) // the TTL
+		out = append(out, p[:n])
+	}
+	return append(out, kernel.DefaultPacket())
+}
+
+func TestAReplayDoesWhatRunsDo(t *testing.T) {
+	for _, c := range []struct{ object, prog string }{
+		{"packets", "encapsulate"}, {"packets", "truncate"}, {"packets", "meta"}, {"packets", "redirect"}, {"packets", "vlan"}, {"packets", "copies"},
+	} {
+		one, all := replayMachine(t, c.object), replayMachine(t, c.object)
+		r, res, err := all.Replay(c.prog, machine.Input{})
+		require.NoError(t, err)
+		require.Nil(t, res)
+		var insns uint64
+		for i, p := range replayed() {
+			out, err := r.Run(context.Background(), p)
+			var size *machine.PacketSizeError
+			if len(p) < 14 {
+				require.ErrorAs(t, err, &size, c.prog)
+				continue
+			}
+			require.NoError(t, err, c.prog)
+			want, err := one.Run(context.Background(), c.prog, machine.Input{Packet: p})
+			require.NoError(t, err)
+			assert.Equal(t, want.Ret, out.Ret, "%s, packet %d", c.prog, i)
+			assert.Equal(t, want.Insns, out.Insns, "%s, packet %d", c.prog, i)
+			assert.Equal(t, want.PacketOut, out.Packet, "%s, packet %d", c.prog, i)
+			assert.Equal(t, len(want.Effects), len(out.Effects), "%s, packet %d", c.prog, i)
+			assert.Equal(t, want.Fault == nil, out.Fault == nil, "%s, packet %d", c.prog, i)
+			insns += out.Insns
+		}
+		total := r.Close()
+		assert.Equal(t, insns, total.Insns)
+		assert.NotZero(t, total.Coverage.Executed)
+		_, err = all.Run(context.Background(), c.prog, machine.Input{})
+		assert.NoError(t, err, "the machine goes on afterwards")
+	}
+}
+
+func TestReplaysDoNotGrow(t *testing.T) {
+	for _, prog := range []string{"encapsulate", "vlan"} { // of a kind whose context is kept, and of one whose is not
+		m := replayMachine(t, "packets")
+		r, _, err := m.Replay(prog, machine.Input{})
+		require.NoError(t, err)
+		packets := replayed()
+		regions := func() (n int) {
+			m.Memory().Regions(func(*mem.Region) bool { n++; return true })
+			return n
+		}
+		run := func(n int) {
+			for i := range n {
+				if p := packets[i%len(packets)]; len(p) >= 14 {
+					_, err := r.Run(context.Background(), p)
+					require.NoError(t, err)
+				}
+			}
+		}
+		run(1000)
+		before := regions()
+		run(20000)
+		assert.Equal(t, before, regions(), prog)
+		r.Close()
+	}
+}
+
+func TestTimePassesBetweenPackets(t *testing.T) {
+	m := replayMachine(t, "packets")
+	r, _, err := m.Replay("truncate", machine.Input{})
+	require.NoError(t, err)
+	before := m.Kernel().Clock().Mono()
+	res, err := r.Pass(context.Background(), time.Second)
+	require.NoError(t, err)
+	assert.Nil(t, res)
+	assert.Equal(t, before+uint64(time.Second), m.Kernel().Clock().Mono())
+	r.Close()
+}
+
+func TestReplaysOfProgramsWithoutPackets(t *testing.T) {
+	m := replayMachine(t, "events")
+	_, _, err := m.Replay(m.Names()[0], machine.Input{})
+	assert.ErrorContains(t, err, "take no packet")
+	_, _, err = m.Replay("nothing", machine.Input{})
+	assert.ErrorIs(t, err, machine.ErrNoProgram)
+}

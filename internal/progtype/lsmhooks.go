@@ -1,0 +1,125 @@
+package progtype
+
+import "github.com/bpfrun/bpfrun/internal/uapi"
+
+// sleepableHooks maps the LSM hooks that may sleep (kernel/bpf/bpf_lsm.c sleepable_lsm_hooks) to the first release that lists them and
+// the first that no longer does. The kernel's list exists since 5.11; before, only one hook was sleepable. Later changes come from comparing
+// the lists of 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2, and are attributed to the first of these releases that has them.
+var sleepableHooks = map[string]struct{ from, until uapi.Release }{
+	"bdev_alloc_security":     {uapi.R(7, 2), 0},
+	"bdev_setintegrity":       {uapi.R(7, 2), 0},
+	"bpf":                     {uapi.R(5, 11), 0},
+	"bpf_map":                 {uapi.R(5, 11), 0},
+	"bpf_map_alloc_security":  {uapi.R(5, 11), uapi.R(6, 12)},
+	"bpf_map_create":          {uapi.R(6, 12), 0},
+	"bpf_map_free":            {uapi.R(6, 12), 0},
+	"bpf_map_free_security":   {uapi.R(5, 11), uapi.R(6, 12)},
+	"bpf_prog":                {uapi.R(5, 11), 0},
+	"bpf_prog_load":           {uapi.R(6, 12), 0},
+	"bpf_prog_free":           {uapi.R(6, 18), uapi.R(7, 2)},
+	"bpf_token_capable":       {uapi.R(6, 12), 0},
+	"bpf_token_cmd":           {uapi.R(6, 12), 0},
+	"bpf_token_create":        {uapi.R(6, 12), 0},
+	"bpf_token_free":          {uapi.R(6, 12), 0},
+	"bprm_check_security":     {uapi.R(5, 11), 0},
+	"bprm_committed_creds":    {uapi.R(5, 10), 0},
+	"bprm_committing_creds":   {uapi.R(5, 11), 0},
+	"bprm_creds_for_exec":     {uapi.R(5, 11), 0},
+	"bprm_creds_from_file":    {uapi.R(5, 11), 0},
+	"capget":                  {uapi.R(5, 11), 0},
+	"capset":                  {uapi.R(5, 11), 0},
+	"cred_prepare":            {uapi.R(5, 11), 0},
+	"current_getsecid_subj":   {uapi.R(6, 1), uapi.R(6, 18)},
+	"file_ioctl":              {uapi.R(5, 11), 0},
+	"file_lock":               {uapi.R(5, 11), 0},
+	"file_open":               {uapi.R(5, 11), 0},
+	"file_post_open":          {uapi.R(6, 12), 0},
+	"file_receive":            {uapi.R(5, 11), 0},
+	"inet_conn_established":   {uapi.R(5, 11), uapi.R(6, 12)},
+	"inode_create":            {uapi.R(5, 11), 0},
+	"inode_free_security":     {uapi.R(5, 11), 0},
+	"inode_getattr":           {uapi.R(5, 11), 0},
+	"inode_getxattr":          {uapi.R(5, 11), 0},
+	"inode_mknod":             {uapi.R(5, 11), 0},
+	"inode_need_killpriv":     {uapi.R(5, 11), 0},
+	"inode_post_removexattr":  {uapi.R(6, 18), 0},
+	"inode_post_setxattr":     {uapi.R(5, 11), 0},
+	"inode_readlink":          {uapi.R(5, 11), 0},
+	"inode_removexattr":       {uapi.R(6, 18), 0},
+	"inode_rename":            {uapi.R(5, 11), 0},
+	"inode_rmdir":             {uapi.R(5, 11), 0},
+	"inode_setattr":           {uapi.R(5, 11), 0},
+	"inode_setxattr":          {uapi.R(5, 11), 0},
+	"inode_symlink":           {uapi.R(5, 11), 0},
+	"inode_unlink":            {uapi.R(5, 11), 0},
+	"kernel_module_request":   {uapi.R(5, 11), 0},
+	"kernel_read_file":        {uapi.R(6, 1), 0},
+	"kernfs_init_security":    {uapi.R(5, 11), 0},
+	"key_free":                {uapi.R(5, 11), uapi.R(6, 12)},
+	"mmap_file":               {uapi.R(5, 11), 0},
+	"netlink_send":            {uapi.R(5, 11), 0},
+	"path_chmod":              {uapi.R(6, 12), 0},
+	"path_chown":              {uapi.R(6, 12), 0},
+	"path_link":               {uapi.R(6, 12), 0},
+	"path_mkdir":              {uapi.R(6, 12), 0},
+	"path_notify":             {uapi.R(5, 11), 0},
+	"path_rename":             {uapi.R(6, 12), 0},
+	"path_rmdir":              {uapi.R(6, 12), 0},
+	"path_symlink":            {uapi.R(6, 12), 0},
+	"path_truncate":           {uapi.R(6, 12), 0},
+	"path_unlink":             {uapi.R(6, 12), 0},
+	"release_secctx":          {uapi.R(5, 11), 0},
+	"sb_alloc_security":       {uapi.R(5, 11), 0},
+	"sb_eat_lsm_opts":         {uapi.R(5, 11), 0},
+	"sb_kern_mount":           {uapi.R(5, 11), 0},
+	"sb_mount":                {uapi.R(5, 11), 0},
+	"sb_remount":              {uapi.R(5, 11), 0},
+	"sb_set_mnt_opts":         {uapi.R(5, 11), 0},
+	"sb_show_options":         {uapi.R(5, 11), 0},
+	"sb_statfs":               {uapi.R(5, 11), 0},
+	"sb_umount":               {uapi.R(5, 11), 0},
+	"settime":                 {uapi.R(5, 11), 0},
+	"socket_accept":           {uapi.R(5, 11), 0},
+	"socket_bind":             {uapi.R(5, 11), 0},
+	"socket_connect":          {uapi.R(5, 11), 0},
+	"socket_create":           {uapi.R(5, 11), 0},
+	"socket_getpeername":      {uapi.R(5, 11), 0},
+	"socket_getpeersec_dgram": {uapi.R(5, 11), 0},
+	"socket_getsockname":      {uapi.R(5, 11), 0},
+	"socket_getsockopt":       {uapi.R(5, 11), 0},
+	"socket_listen":           {uapi.R(5, 11), 0},
+	"socket_post_create":      {uapi.R(5, 11), 0},
+	"socket_recvmsg":          {uapi.R(5, 11), 0},
+	"socket_sendmsg":          {uapi.R(5, 11), 0},
+	"socket_shutdown":         {uapi.R(5, 11), 0},
+	"socket_socketpair":       {uapi.R(5, 11), 0},
+	"syslog":                  {uapi.R(5, 11), 0},
+	"task_alloc":              {uapi.R(5, 11), 0},
+	"task_getsecid_obj":       {uapi.R(5, 11), uapi.R(6, 18)},
+	"task_prctl":              {uapi.R(5, 11), 0},
+	"task_setscheduler":       {uapi.R(5, 11), 0},
+	"task_to_inode":           {uapi.R(6, 6), uapi.R(6, 12)},
+	"userns_create":           {uapi.R(5, 11), 0},
+}
+
+// SleepableLSM reports whether a release allows sleepable programs on an LSM hook, named without bpf_lsm_.
+func SleepableLSM(hook string, r uapi.Release) bool {
+	h, ok := sleepableHooks[hook]
+	return ok && r.Has(h.from) && (h.until == 0 || r != 0 && r < h.until)
+}
+
+// DisabledLSM reports whether a release forbids attaching to an LSM hook, named without bpf_lsm_, because the hook's return value is not
+// an error number (kernel/bpf/bpf_lsm.c bpf_lsm_disabled_hooks). The list was backported to stable updates of older releases, but 6.6.87
+// lacks it.
+func DisabledLSM(hook string, r uapi.Release) bool {
+	switch hook {
+	case "vm_enough_memory", "inode_need_killpriv", "inode_getsecurity", "inode_listsecurity", "inode_copy_up_xattr", "getselfattr", "getprocattr",
+		"setprocattr", "key_getsecurity", "audit_rule_match", "ismaclabel":
+		return r.Has(uapi.R(6, 1)) && r != uapi.R(6, 6)
+	case "xfrm_decode_session":
+		return r.Has(uapi.R(6, 1)) && r != uapi.R(6, 6) && r != uapi.R(6, 18)
+	case "file_alloc_security":
+		return r.Has(uapi.R(7, 1))
+	}
+	return false
+}

@@ -1,0 +1,96 @@
+package progtype
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+)
+
+// Guard is what keeps a program from running in the middle of another one on the same CPU.
+type Guard uint8
+
+// Guards.
+const (
+	Unguarded  Guard = iota
+	OwnGuard         // each program has a counter on each CPU (prog->active)
+	AllTracing       // kprobes, tracepoints and perf events have one together (bpf_prog_active)
+)
+
+// Place is where programs run and what can interrupt them.
+type Place struct {
+	// Attach and Sections narrow the row to an attach type or to sections that begin with one of the words.
+	Attach   uapi.AttachType
+	Sections []string
+	// Task, SoftIRQ, HardIRQ and NMI are where they run.
+	Task, SoftIRQ, HardIRQ, NMI bool
+	// Preempted is the first rule under which preemptible kernels switch to another task in the middle of a program, Always for none that changed;
+	// Never means that they do not.
+	Preempted since.Rule
+	Never     bool
+	// Guard is there from GuardFrom to GuardUntil, if these are set.
+	Guard                 Guard
+	GuardFrom, GuardUntil since.Rule
+	// Kernel is the function of the kernel that runs them.
+	Kernel string
+	// hooked means that the hook decides where that is reached; lsm that it is named without security_, and in tasks if nothing is known of it.
+	hooked, lsm bool
+}
+
+// PlaceOf returns where a program runs; false for types that say nothing about it.
+func PlaceOf(t uapi.ProgType, attach uapi.AttachType, section string) (Place, bool) {
+	for _, p := range Of(t).Runs {
+		if p.Attach != 0 && p.Attach != attach {
+			continue
+		}
+		if len(p.Sections) == 0 || slices.ContainsFunc(p.Sections, func(s string) bool { return strings.HasPrefix(section, s) }) {
+			return p, true
+		}
+	}
+	return Place{}, false
+}
+
+// Guards returns what guards programs on a release.
+func (p *Place) Guards(v since.Version) Guard {
+	if p.GuardFrom != 0 && !v.Has(p.GuardFrom) || p.GuardUntil != 0 && v.Has(p.GuardUntil) {
+		return Unguarded
+	}
+	return p.Guard
+}
+
+// Preemptible reports whether a preemptible kernel of a release can switch to another task in the middle of a program.
+func (p *Place) Preemptible(v since.Version) bool { return !p.Never && v.Has(p.Preempted) }
+
+// everywhere is where kernel functions and tracepoints are.
+func everywhere(p Place) Place {
+	p.Task, p.SoftIRQ, p.HardIRQ, p.hooked = true, true, true, true
+	return p
+}
+
+var (
+	nmi = []Place{{NMI: true, Never: true, Guard: AllTracing, Kernel: "bpf_overflow_handler"}}
+	// Probes of user programs and of the kernel have one type.
+	probes = []Place{
+		{Sections: []string{"uprobe", "uretprobe", "usdt"}, Task: true, Preempted: since.UprobeUnguarded, Guard: AllTracing, GuardUntil: since.UprobeUnguarded, Kernel: "bpf_prog_run_array_uprobe"},
+		everywhere(Place{Never: true, Guard: AllTracing, Kernel: "trace_call_bpf"}),
+	}
+	tracepoints    = []Place{everywhere(Place{Never: true, Guard: AllTracing, Kernel: "trace_call_bpf"})}
+	rawTracepoints = everywhere(Place{Preempted: since.TracepointPreemptible, Guard: OwnGuard, GuardFrom: since.RawTracepointGuard, Kernel: "__bpf_trace_run"})
+	tracing        = []Place{
+		ofAttach(rawTracepoints, uapi.AttachTraceRawTp),
+		{Attach: uapi.AttachTraceIter, Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_iter_run_prog"},
+		everywhere(Place{Preempted: since.MigrateDisable, Guard: OwnGuard, GuardFrom: since.TrampolineGuard, Kernel: "__bpf_prog_enter_recur"}),
+	}
+	lsmHooks = []Place{{Task: true, SoftIRQ: true, HardIRQ: true, hooked: true, lsm: true, Preempted: since.MigrateDisable, Guard: OwnGuard, GuardFrom: since.TrampolineGuard, GuardUntil: since.LSMUnguarded, Kernel: "__bpf_prog_enter"}}
+	softIRQ  = []Place{{SoftIRQ: true, Never: true, Kernel: "bpf_prog_run"}}
+	// Packets of a cgroup leave in the task that sends them and arrive in a softirq.
+	cgroupPackets = []Place{{Task: true, SoftIRQ: true, Preempted: since.MigrateDisable, Kernel: "__cgroup_bpf_run_filter_skb"}}
+	systemCalls   = []Place{{Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_prog_run_array_cg"}}
+	testRuns      = []Place{{Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_prog_test_run_syscall"}}
+)
+
+func ofAttach(p Place, a uapi.AttachType) Place {
+	p.Attach = a
+	return p
+}

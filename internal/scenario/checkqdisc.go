@@ -1,0 +1,286 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
+	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+)
+
+// trafficView is traffic as expectations see it.
+type trafficView struct {
+	*traffic.Result
+	flows                         map[string]*qdisc.FlowResult
+	sent, dropped, purged, leaked int
+	lost                          []string
+}
+
+func newTrafficView(r *traffic.Result) *trafficView {
+	v := &trafficView{Result: r, flows: map[string]*qdisc.FlowResult{}}
+	for _, f := range r.Flows() {
+		v.flows[f.Flow.Name] = f
+		v.sent, v.dropped, v.purged, v.leaked = v.sent+f.Sent, v.dropped+f.Dropped, v.purged+f.Purged, v.leaked+f.Leaked
+	}
+	for _, p := range r.Packets {
+		if p.Fate() == qdisc.FateDropped {
+			v.lost = append(v.lost, p.Name())
+		}
+	}
+	return v
+}
+
+// flow returns what happened to a flow, of which perhaps no packet arrived.
+func (v *trafficView) flow(name string) *qdisc.FlowResult {
+	if f := v.flows[name]; f != nil {
+		return f
+	}
+	return &qdisc.FlowResult{}
+}
+
+// queueing compares what a queueing discipline did with the expectations.
+func (j *judge) queueing(e *Expect) error {
+	n := e.Qdisc
+	switch {
+	case j.run.Qdisc == nil && n != nil:
+		return n.errorf("qdisc: the run has no traffic")
+	case j.run.Qdisc == nil:
+		return nil
+	}
+	if !j.checking {
+		j.sound(n)
+	}
+	if n == nil {
+		return nil
+	}
+	if err := n.fields(expectQdiscForm); err != nil {
+		return err
+	}
+	var wrong mistakes
+	for _, p := range n.Pairs {
+		wrong.add(j.queueMember(p.Key.Text, p.Value))
+	}
+	return wrong.err()
+}
+
+// sound fails the run for what no discipline should do, unless it is expected.
+func (j *judge) sound(n *Node) {
+	t := j.traffic
+	has := func(key string) bool { return n != nil && n.Get(key) != nil }
+	at := j.run.Qdisc.Node.Pos
+	if t.leaked > 0 && !has("leaked") {
+		j.expect(at, "qdisc.leaked", false, "0", fmt.Sprintf("%d, of which the first is %s", t.leaked, t.Leaked[0].Name()))
+	}
+	if t.Stalled && !has("stalled") {
+		j.expect(at, "qdisc.stalled", false, "false", fmt.Sprintf("true: nothing makes the kernel ask for %d packets", t.Held))
+	}
+	if q := t.Fields[qdisc.FieldQlen]; q != uint64(t.Held) && !has("qlen") {
+		j.expect(at, "qdisc.qlen", false, fmt.Sprint(t.Held), fmt.Sprint(q))
+	}
+}
+
+func (j *judge) queueMember(name string, n *Node) error {
+	what := "qdisc." + name
+	count := func(get func(*trafficView) int) error {
+		return j.number(n, what, func() float64 { return float64(get(j.traffic)) })
+	}
+	field := func(f qdisc.Field) error {
+		return j.number(n, what, func() float64 { return float64(j.traffic.Fields[f]) })
+	}
+	switch name {
+	case "sent":
+		return count(func(t *trafficView) int { return t.sent })
+	case "dropped":
+		return count(func(t *trafficView) int { return t.dropped })
+	case "purged":
+		return count(func(t *trafficView) int { return t.purged })
+	case "leaked":
+		return count(func(t *trafficView) int { return t.leaked })
+	case "held":
+		return count(func(t *trafficView) int { return t.Held })
+	case "most_held":
+		return count(func(t *trafficView) int { return t.MostHeld })
+	case "most_bytes":
+		return count(func(t *trafficView) int { return t.MostHeldBytes })
+	case "watchdogs":
+		return count(func(t *trafficView) int { return t.Watchdogs })
+	case "qlen":
+		return field(qdisc.FieldQlen)
+	case "backlog":
+		return field(qdisc.FieldBacklog)
+	case "drops":
+		return field(qdisc.FieldDrops)
+	case "requeues":
+		return field(qdisc.FieldRequeues)
+	case "bytes":
+		return field(qdisc.FieldBytes)
+	case "packets":
+		return field(qdisc.FieldPackets)
+	case "stalled":
+		want, err := n.bool("stalled")
+		if err == nil && !j.checking {
+			j.expect(n.Pos, what, want == j.traffic.Stalled, fmt.Sprint(want), fmt.Sprint(j.traffic.Stalled))
+		}
+		return err
+	case "order":
+		return j.names(n, what, false, func() []string {
+			var out []string
+			for _, p := range j.traffic.Left {
+				out = append(out, p.Name())
+			}
+			return out
+		})
+	case "lost":
+		return j.names(n, what, true, func() []string { return j.traffic.lost })
+	case "fair":
+		return j.fairFlows(n)
+	}
+	return j.queueMap(name, n)
+}
+
+// queueMap checks the members that are mappings: calls and flows.
+func (j *judge) queueMap(name string, n *Node) error {
+	pairs, err := n.pairs(name)
+	if err != nil {
+		return err
+	}
+	var wrong mistakes
+	for _, p := range pairs {
+		if name == "calls" {
+			op := qdisc.Op(p.Key.Text)
+			if !slices.Contains(qdisc.Operations, op) {
+				wrong.add(p.Key.unknown("operation", p.Key.Text, opNames()))
+				continue
+			}
+			wrong.add(j.number(p.Value, "qdisc.calls."+p.Key.Text, func() float64 { return float64(j.traffic.Calls[op]) }))
+			continue
+		}
+		if err := j.knownFlow(p.Key); !wrong.add(err) {
+			continue
+		}
+		if err := p.Value.fields(expectFlowForm); !wrong.add(err) {
+			continue
+		}
+		for _, m := range p.Value.Pairs {
+			wrong.add(j.flow(p.Key.Text, m.Key.Text, m.Value))
+		}
+	}
+	return wrong.err()
+}
+
+func opNames() []string {
+	var out []string
+	for _, op := range qdisc.Operations {
+		out = append(out, string(op))
+	}
+	return out
+}
+
+// knownFlow checks the name of a flow.
+func (j *judge) knownFlow(n *Node) error {
+	var names []string
+	for i := range j.run.Qdisc.Flows {
+		names = append(names, j.run.Qdisc.Flows[i].Name)
+	}
+	if !slices.Contains(names, n.Text) {
+		return n.unknown("flow", n.Text, names)
+	}
+	return nil
+}
+
+// flow checks what is expected of one flow.
+func (j *judge) flow(name, what string, n *Node) error {
+	full := "qdisc.flows." + name + "." + what
+	wait := func(percent float64) error {
+		return j.time(n, full, func() float64 { return float64(j.traffic.flow(name).Wait(percent)) })
+	}
+	count := func(get func(*qdisc.FlowResult) float64) error {
+		return j.number(n, full, func() float64 { return get(j.traffic.flow(name)) })
+	}
+	switch what {
+	case "sent":
+		return count(func(f *qdisc.FlowResult) float64 { return float64(f.Sent) })
+	case "dropped":
+		return count(func(f *qdisc.FlowResult) float64 { return float64(f.Dropped) })
+	case "bytes":
+		return count(func(f *qdisc.FlowResult) float64 { return float64(f.SentBytes) })
+	case "rate":
+		parse := func(n *Node) (float64, error) {
+			v, err := n.rate("rate")
+			return float64(v), err
+		}
+		show := func(v float64) string { return fmt.Sprintf("%.0f bit/s", v) }
+		return j.quantity(n, full, parse, show, func() float64 { return j.traffic.flow(name).Throughput(j.traffic.End) })
+	case "max_wait":
+		return wait(100)
+	case "p50_wait":
+		return wait(50)
+	case "p99_wait":
+		return wait(99)
+	case "mean_wait":
+		return j.time(n, full, func() float64 { return float64(j.traffic.flow(name).MeanWait()) })
+	}
+	return nil
+}
+
+// names compares a list of packets: all of them, or the first.
+func (j *judge) names(n *Node, what string, all bool, got func() []string) error {
+	if n.Kind != Sequence {
+		return n.errorf("%s: want a list such as [a#1, b#1], got %s", what, n.describe())
+	}
+	for _, item := range n.Items {
+		if item.Kind != Scalar {
+			return item.errorf("%s: want a packet such as a#1, got %s", what, item.describe())
+		}
+	}
+	if j.checking {
+		return nil
+	}
+	have := got()
+	for i, item := range n.Items {
+		name := "nothing"
+		if i < len(have) {
+			name = have[i]
+		}
+		j.expect(item.Pos, fmt.Sprintf("%s[%d]", what, i), name == item.Text, item.Text, name)
+	}
+	if all {
+		j.expect(n.Pos, what, len(have) == len(n.Items), fmt.Sprintf("%d packets", len(n.Items)), fmt.Sprintf("%d packets", len(have)))
+	}
+	return nil
+}
+
+// fairFlows checks that flows sent as many bytes.
+func (j *judge) fairFlows(n *Node) error {
+	if err := n.fields(expectFairFlowsForm); err != nil {
+		return err
+	}
+	within, err := n.Get("within").int("within", 0, 100)
+	if err != nil {
+		return err
+	}
+	items := n.Get("flows").Items
+	for _, item := range items {
+		if err := j.knownFlow(item); err != nil {
+			return err
+		}
+	}
+	if len(items) < 2 {
+		return n.errorf("fair: want a list of at least two flows")
+	}
+	if j.checking {
+		return nil
+	}
+	var sum float64
+	for _, item := range items {
+		sum += float64(j.traffic.flow(item.Text).SentBytes)
+	}
+	mean := sum / float64(len(items))
+	for _, item := range items {
+		got := float64(j.traffic.flow(item.Text).SentBytes)
+		want := fmt.Sprintf("%.0f bytes within %d%%", mean, within)
+		j.expect(n.Pos, "qdisc.fair."+item.Text, math.Abs(got-mean)*100 <= mean*float64(within), want, fmt.Sprintf("%.0f bytes", got))
+	}
+	return nil
+}

@@ -1,0 +1,519 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/internal/find/race"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/invariant"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// Race is a set of programs, and threads of user space, that run at the same time.
+type Race struct {
+	Node        *Node
+	Actors      []*RaceActor
+	Before      []*Node
+	Preemptions int
+	Schedule    []RaceTurn
+}
+
+// RaceActor is one of them.
+type RaceActor struct {
+	*Node
+	Name string
+	// Run is its program with its input, nil for user space.
+	Run  *Run
+	User []*Node
+	// Callback is the function of its program that runs, instead of the program, when what is armed with it fires.
+	Callback *Node
+	Over     *Node
+	Enters   race.Entry
+	cpu      bool // it says on which
+}
+
+// RaceTurn is a turn of a schedule.
+type RaceTurn struct {
+	*Node
+	Actor string
+	Insns uint64
+}
+
+// decodeRaces decodes the file's races, which become runs.
+func (f *File) decodeRaces(root *Node) error {
+	n := root.Get("race")
+	if n == nil {
+		return nil
+	}
+	if n.Kind != Sequence {
+		return n.errorf("race: want a list, got %s", n.describe())
+	}
+	var wrong mistakes
+	since, err := root.Get("since").release()
+	wrong.add(err)
+	arch, err := root.Get("arch").arch()
+	wrong.add(err)
+	for _, item := range n.Items {
+		run, err := f.decodeRace(item)
+		if !wrong.add(err) {
+			continue
+		}
+		if run.Since = max(run.Since, since); run.Arch == "" {
+			run.Arch = arch
+		}
+		if slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Name == run.Name }) {
+			wrong.add(item.errorf("run %s is already there: choose another name", brief(run.Name)))
+			continue
+		}
+		f.Runs = append(f.Runs, run)
+	}
+	return wrong.err()
+}
+
+func (f *File) decodeRace(n *Node) (*Run, error) {
+	var wrong mistakes
+	if wrong.add(n.fields(raceForm)); n.Kind != Mapping {
+		return nil, wrong.err()
+	}
+	r := &Race{Node: n, Preemptions: 2}
+	run := &Run{Pos: n.Pos, Race: r, Repeat: 1}
+	list := n.Get("actors")
+	if list == nil || list.Kind != Sequence || len(list.Items) < 2 || len(list.Items) > maxActors {
+		wrong.add(n.errorf("race: want a list of two to %d actors", maxActors))
+		return nil, wrong.err()
+	}
+	for i, item := range list.Items {
+		a, err := f.decodeActor(item, i)
+		if wrong.add(err) {
+			r.Actors = append(r.Actors, a)
+		}
+	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	wrong.add(r.place())
+	if v := n.Get("before"); v != nil {
+		if v.Kind != Sequence {
+			wrong.add(v.errorf("before: want a list of programs, got %s", v.describe()))
+		}
+		r.Before = v.Items
+	}
+	wrong.add(n.ints([]intMember{{"preemptions", &r.Preemptions, 0, 64}}))
+	wrong.add(r.decodeSchedule(n.Get("schedule")))
+	var names []string
+	for _, a := range r.Actors {
+		names = append(names, a.Name)
+		if a.Run != nil && run.Prog == "" {
+			run.Prog, run.ProgNode = a.Run.Prog, a.Run.ProgNode
+		}
+	}
+	if run.Name = strings.Join(names, " and "); run.Prog == "" {
+		wrong.add(n.errorf("race: one of the actors must be a program"))
+	}
+	var err error
+	if v := n.Get("name"); v != nil {
+		run.Name, err = v.text("name")
+		wrong.add(err)
+	}
+	run.Since, err = n.Get("since").release()
+	wrong.add(err)
+	run.Arch, err = n.Get("arch").arch()
+	wrong.add(err)
+	return run, wrong.err()
+}
+
+// maxActors limits a race: the orders of whole actors are all run.
+const maxActors = 4
+
+// decodeActor decodes an actor. Its program and input are those of a run.
+func (f *File) decodeActor(n *Node, number int) (*RaceActor, error) {
+	var wrong mistakes
+	if wrong.add(n.fields(raceActorForm)); n.Kind != Mapping {
+		return nil, wrong.err()
+	}
+	a := &RaceActor{Node: n, Callback: n.Get("callback"), Over: n.Get("over"), Enters: race.ByInterrupt, cpu: n.Get("cpu") != nil}
+	if v := n.Get("enters"); v != nil {
+		entry, ok := race.ParseEntry(v.Text)
+		if !ok {
+			return nil, v.unknown("way to interrupt", v.Text, race.EntryWords())
+		}
+		a.Enters = entry
+	}
+	if v := n.Get("user"); v != nil {
+		if v.Kind != Sequence || len(v.Items) == 0 || n.Get("prog") != nil {
+			return nil, v.errorf("user: want a list of calls, and no prog beside it")
+		}
+		a.User, a.Name = v.Items, "user space"
+	} else {
+		own := *n
+		own.Pairs = slices.DeleteFunc(slices.Clone(n.Pairs), func(p Pair) bool { return slices.Contains([]string{"name", "callback", "over", "enters"}, p.Key.Text) })
+		run, err := f.decodeRun(&own)
+		if !wrong.add(err) {
+			return nil, wrong.err()
+		}
+		if !a.cpu {
+			run.CPU, run.CPUNode = number, n
+		}
+		if a.Run, a.Name = run, run.Prog; a.Callback != nil {
+			a.Name = a.Callback.Text
+		}
+	}
+	if v := n.Get("name"); v != nil {
+		var err error
+		a.Name, err = v.text("name")
+		wrong.add(err)
+	}
+	return a, wrong.err()
+}
+
+// place names the actors so that they differ, and puts those that interrupt others on their CPUs.
+func (r *Race) place() error {
+	seen := map[string]int{}
+	for _, a := range r.Actors {
+		if seen[a.Name]++; seen[a.Name] > 1 {
+			a.Name += "#" + strconv.Itoa(seen[a.Name])
+		}
+	}
+	var wrong mistakes
+	for i, a := range r.Actors {
+		if a.Over == nil {
+			continue
+		}
+		over := r.find(a.Over.Text)
+		switch {
+		case over < 0:
+			wrong.add(a.Over.unknown("actor", a.Over.Text, r.names()))
+		case over == i || a.Run == nil || r.Actors[over].Run == nil || r.Actors[over].Over != nil:
+			wrong.add(a.Over.errorf("over: a program interrupts another one that is not interrupting itself"))
+		default:
+			a.Run.CPU = r.Actors[over].Run.CPU
+		}
+	}
+	return wrong.err()
+}
+
+func (r *Race) names() []string {
+	var out []string
+	for _, a := range r.Actors {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+func (r *Race) find(name string) int { return slices.Index(r.names(), name) }
+
+// decodeSchedule decodes the turns: "NAME INSTRUCTIONS".
+func (r *Race) decodeSchedule(n *Node) error {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != Sequence {
+		return n.errorf("schedule: want a list of turns, got %s", n.describe())
+	}
+	var wrong mistakes
+	for _, item := range n.Items {
+		at := strings.LastIndexByte(item.Text, ' ')
+		if at < 0 {
+			wrong.add(item.errorf("schedule: want an actor and its instructions, such as %s 9, got %s", r.Actors[0].Name, item.describe()))
+			continue
+		}
+		insns, err := strconv.ParseUint(item.Text[at+1:], 10, 32)
+		if err != nil || r.find(item.Text[:at]) < 0 {
+			wrong.add(item.unknown("turn", item.Text, r.names()))
+			continue
+		}
+		r.Schedule = append(r.Schedule, RaceTurn{item, item.Text[:at], insns})
+	}
+	return wrong.err()
+}
+
+// runs are the programs of a race, and the race itself.
+func (r *Race) runs(race *Run) []*Run {
+	out := []*Run{race}
+	for _, a := range r.Actors {
+		if a.Run != nil {
+			out = append(out, a.Run)
+		}
+	}
+	return out
+}
+
+// cpus is how many CPUs the races of a file need that do not say which ones.
+func (f *File) cpus() int {
+	n := 0
+	for _, run := range f.Runs {
+		if run.Race == nil {
+			continue
+		}
+		for _, a := range run.Race.Actors {
+			if a.Run != nil && !a.cpu {
+				n = max(n, a.Run.CPU+1)
+			}
+		}
+	}
+	return n
+}
+
+// choose checks that the programs exist.
+func (r *Race) choose(obj *loader.Object) error {
+	var wrong mistakes
+	check := func(n *Node, name string) {
+		if _, ok := obj.Program(name); !ok {
+			wrong.add(n.unknown("program", name, programNames(obj)))
+		}
+	}
+	for _, a := range r.Actors {
+		if a.Run != nil {
+			check(a.Run.ProgNode, a.Run.Prog)
+		}
+	}
+	for _, n := range r.Before {
+		check(n, n.Text)
+	}
+	return wrong.err()
+}
+
+// checkRace finds the mistakes in what user space does.
+func (r *Runner) checkRace(run *Run) error {
+	var wrong mistakes
+	for _, a := range run.Race.Actors {
+		if a.Run == nil {
+			_, err := r.userSteps(a)
+			wrong.add(err)
+			continue
+		}
+		if _, cannot := r.cannotRun(a.Run); a.Callback != nil && !cannot {
+			_, err := r.callback(a)
+			wrong.add(err)
+		}
+	}
+	return wrong.err()
+}
+
+// callback returns the callback that an actor is.
+func (r *Runner) callback(a *RaceActor) (*race.Callback, error) {
+	c, ok := race.CallbackOf(r.m, a.Run.Prog, a.Callback.Text)
+	if ok {
+		return c, nil
+	}
+	var names []string
+	for _, c := range race.Callbacks(r.m) {
+		if c.Program == a.Run.Prog {
+			names = append(names, c.Function)
+		}
+	}
+	return nil, a.Callback.unknown("callback", a.Callback.Text, names)
+}
+
+// raceActors are the actors of a run with their input.
+func (r *Runner) raceActors(run *Run) ([]race.Actor, error) {
+	var out []race.Actor
+	for _, a := range run.Race.Actors {
+		actor := race.Actor{Name: a.Name, Over: -1, Enters: a.Enters}
+		if a.Over != nil {
+			actor.Over = run.Race.find(a.Over.Text)
+		}
+		if a.Run == nil {
+			steps, err := r.userSteps(a)
+			if err != nil {
+				return nil, err
+			}
+			actor.User = steps
+		} else {
+			if a.Callback != nil {
+				c, err := r.callback(a)
+				if err != nil {
+					return nil, err
+				}
+				actor.Callback = c
+			}
+			actor.Program, actor.Input = a.Run.Prog, r.input[a.Run].in
+			if actor.Input.Current == nil && a.Over == nil && actor.Input.CPU != 0 {
+				actor.Input.Current = race.SecondTask(r.m)
+			}
+		}
+		out = append(out, actor)
+	}
+	return race.Apart(r.m, out), nil
+}
+
+// raced runs a race and judges it.
+func (r *Runner) raced(ctx context.Context, run *Run, res *Result, start time.Time) error {
+	res.Result = &machine.Result{Program: run.Prog, Status: machine.StatusOK, Ran: true, Helpers: map[string]int{}}
+	for _, a := range run.Race.Actors {
+		if a.Run == nil {
+			continue
+		}
+		if err, cannot := r.cannotRun(a.Run); cannot {
+			st, _ := r.m.ProgramStatus(a.Run.Prog)
+			res.Result = &machine.Result{Program: run.Prog, Status: st}
+			res.Skipped, res.Err = st == machine.StatusAbsent, err
+			if !res.Skipped {
+				res.Expectations = []Expectation{{Pos: a.Run.Pos, What: "status of " + a.Name, Want: string(machine.StatusOK), Got: string(st)}}
+			}
+			return nil
+		}
+	}
+	actors, err := r.raceActors(run)
+	if err != nil {
+		return err
+	}
+	if err := r.runBefore(ctx, run, actors); err != nil {
+		return err
+	}
+	got, err := r.orders(ctx, run, actors)
+	if err != nil {
+		return err
+	}
+	ok := true
+	for i := range got.Findings {
+		f := &got.Findings[i]
+		if f.Benign && !r.opt.Strict {
+			continue
+		}
+		ok = false
+		res.Expectations = append(res.Expectations, Expectation{Pos: run.Pos, What: string(f.Kind), Want: "an outcome that actors have one after the other", Got: f.Text + sides(f)})
+	}
+	if ok {
+		res.Expectations = append(res.Expectations, Expectation{Pos: run.Pos, What: "race", OK: true})
+	}
+	res.Took = time.Since(start)
+	return nil
+}
+
+// runBefore runs the programs that run before the race, and those whose callbacks nothing else arms.
+func (r *Runner) runBefore(ctx context.Context, run *Run, actors []race.Actor) error {
+	for _, n := range run.Race.Before {
+		inputs := race.Before(actors, n.Text)
+		if len(inputs) == 0 {
+			inputs = []machine.Input{{}}
+		}
+		for _, in := range inputs {
+			if _, err := r.m.Run(ctx, n.Text, in); err != nil {
+				return run.failed(err)
+			}
+		}
+	}
+	if _, err := race.Arm(ctx, r.m, actors); err != nil {
+		return run.failed(err)
+	}
+	return nil
+}
+
+// stageRace brings the machine to the start of a race: the program whose turn comes first, and the others with the order of the schedule.
+func (r *Runner) stageRace(ctx context.Context, run *Run) (*Staged, error) {
+	actors, err := r.raceActors(run)
+	if err != nil {
+		return nil, err
+	}
+	cpus := map[int]bool{}
+	for i, a := range actors {
+		n := run.Race.Actors[i].Node
+		switch {
+		case a.User != nil:
+			return nil, n.errorf("a race with user space cannot be stepped through; bpfrun test repeats its schedule")
+		case a.Callback != nil:
+			return nil, n.errorf("%s is a callback: the debugger begins programs; bpfrun test repeats the schedule", run.Race.Actors[i].Name)
+		case cpus[a.Input.CPU]:
+			return nil, n.errorf("%s is in the middle of another program on its CPU: the debugger has one program on each; bpfrun test repeats the schedule", run.Race.Actors[i].Name)
+		}
+		cpus[a.Input.CPU] = true
+	}
+	if err := r.runBefore(ctx, run, actors); err != nil {
+		return nil, err
+	}
+	first := 0
+	if len(run.Race.Schedule) > 0 {
+		first = run.Race.find(run.Race.Schedule[0].Actor)
+	}
+	out := &Staged{Prog: actors[first].Program, Input: actors[first].Input}
+	for i, a := range actors {
+		if i != first {
+			out.Others = append(out.Others, Staged{Prog: a.Program, Input: a.Input})
+		}
+	}
+	for _, t := range run.Race.Schedule {
+		out.Turns = append(out.Turns, StagedTurn{actors[run.Race.find(t.Actor)].Input.CPU, t.Insns})
+	}
+	return out, nil
+}
+
+// orders repeats the schedule, or tries all orders.
+func (r *Runner) orders(ctx context.Context, run *Run, actors []race.Actor) (*race.Report, error) {
+	var got *race.Report
+	var err error
+	if run.Race.Schedule == nil {
+		got, err = race.Run(ctx, r.m, actors, race.Config{Preemptions: run.Race.Preemptions, Until: time.Now().Add(raceTime), Check: r.raceChecker(run), Ignore: r.m.Ignored()})
+	} else {
+		var turns []race.Turn
+		for _, t := range run.Race.Schedule {
+			turns = append(turns, race.Turn{Actor: run.Race.find(t.Actor), Insns: t.Insns})
+		}
+		got, err = race.Replay(ctx, r.m, actors, turns, r.raceChecker(run))
+	}
+	var turn *race.TurnError
+	switch {
+	case errors.As(err, &turn):
+		return nil, run.Race.Schedule[turn.Turn].Node.wrap("schedule", err)
+	case err != nil:
+		return nil, run.failed(err)
+	}
+	return got, nil
+}
+
+// raceChecker asks for the file's invariants at the end of each order, when all its programs have run.
+func (r *Runner) raceChecker(run *Run) race.Checker {
+	if r.inv.checker == nil {
+		return nil
+	}
+	events := r.inv.events + uint64(len(run.Race.Before))
+	for _, a := range run.Race.Actors {
+		if a.Run != nil {
+			events++
+		}
+	}
+	return &raceInvariants{r.inv.checker, events}
+}
+
+// raceInvariants are the invariants of a file for the orders of a race.
+type raceInvariants struct {
+	checker *invariant.Checker
+	events  uint64
+}
+
+// Begin implements [race.Checker].
+func (c *raceInvariants) Begin(p *loader.LinkedProgram, k *kernel.Context) {
+	c.checker.Begin(invariant.Run{Program: p, Context: k, Events: c.events})
+}
+
+// End implements [race.Checker].
+func (c *raceInvariants) End(p *loader.LinkedProgram, k *kernel.Context, ret uint64) map[string]string {
+	out := map[string]string{}
+	for _, f := range c.checker.End(invariant.Run{Program: p, Context: k, Ret: ret, Events: c.events}) {
+		out[f.Spec.Name] = f.Text
+	}
+	return out
+}
+
+// raceTime limits a race without a schedule.
+const raceTime = 10 * time.Second
+
+// sides lists the lines that interfere: " (a.c:1:2, a.c:3:4)".
+func sides(f *race.Finding) string {
+	var out []string
+	for _, s := range f.Sides {
+		if s.Source != "" && !slices.Contains(out, s.Source) {
+			out = append(out, s.Source)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
+}

@@ -1,0 +1,91 @@
+package scenario
+
+import (
+	"bytes"
+	"fmt"
+)
+
+const referenceHead = `# Scenario files
+
+Generated from the parser's own tables (` + "`go test ./internal/scenario -run Reference -update`" + `).
+
+A scenario file sets up kernel objects, maps and global variables for one BPF object, runs its programs and checks the
+results. It is YAML or JSON. Every name in it is a BTF name, and each mistake is reported with file, line and column
+before anything runs.
+
+    bpfrun test DIR | FILE.yaml | OBJECT.o  [--btf KERNEL ...]   run and check, on several kernels in parallel
+    bpfrun run OBJECT -s FILE.yaml                               run and show the results
+    bpfrun scenario new OBJECT                                   write one from a default run
+    bpfrun scenario schema                                       JSON Schema for editors
+
+Examples: ` + "`examples/*/*.yaml`" + `.
+
+## Values
+
+Integers are decimal, 0x, 0o, 0b, or an enumerator's name. Common macros, which BTF does not contain, also work, alone or
+combined: O_WRONLY|O_CREAT, AT_FDCWD, S_IFREG|0o644, SIGKILL, CLONE_NEWNS, CAP_BPF, -ENOENT. An array of characters or bytes takes a string, a list of integers or !hex.
+
+Structs nest. A key may be a path (cred.uid.val, comm[3]); it follows pointers and creates the objects they point to. A
+pointer takes $name, a nested object, a string if it points to characters, or null. $$ begins a string with a dollar sign.
+a|b is the first of the names that exists on this kernel; name? is set, or compared, only if it exists.
+
+Map keys are written as their type: a number, a string, a struct as one string ("{pid = 1, cpu = 2}"), a prefix of an LPM trie
+(10.0.0.0/8). A field that was never set reads 0, and the run warns about it.
+
+`
+
+// Reference describes the file format in Markdown. It is generated from the tables that decoding follows.
+func Reference() []byte {
+	var b bytes.Buffer
+	b.WriteString(referenceHead)
+	for _, f := range []*form{fileForm, kernelForm, clockForm, networkForm, netDeviceForm, routeForm, neighbourForm, runForm, tracedForm, overrideForm,
+		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm, hidForm, hidDeviceForm, hidEventForm, schedForm, schedTaskForm, qdiscForm, qdiscFlowForm, socketsForm, socketStepForm, raceForm, raceActorForm,
+		expectForm, expectChainForm, expectFunctionForm, hidExpectForm, expectSchedForm, expectTaskForm, expectFairForm, expectQdiscForm, expectFlowForm, expectFairFlowsForm, expectSocketForm} {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n|key|value|meaning|\n|---|---|---|\n", f.name, f.doc)
+		for _, m := range f.members {
+			name := m.name
+			if m.required {
+				name += " (required)"
+			}
+			fmt.Fprintf(&b, "|%s|%s|%s|\n", name, m.shape.words(), m.doc)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("## Tags\n\n|tag|meaning|\n|---|---|\n")
+	for _, t := range tags {
+		fmt.Fprintf(&b, "|%s|%s|\n", t.name, t.doc)
+	}
+	return b.Bytes()
+}
+
+// words describes a shape.
+func (s shape) words() string {
+	switch s.kind {
+	case shapeText:
+		return "text"
+	case shapeInteger:
+		return "integer"
+	case shapeRelease:
+		return "release"
+	case shapeBool:
+		return "true or false"
+	case shapeDuration:
+		return "duration"
+	case shapeList:
+		return "list of " + s.elem.words()
+	case shapeMap:
+		return "mapping of names to " + s.elem.words()
+	case shapeForm:
+		return s.form.name
+	case shapeOneOf:
+		text := ""
+		for i, a := range s.alts {
+			if i > 0 {
+				text += ", or "
+			}
+			text += a.words()
+		}
+		return text
+	}
+	return "value"
+}

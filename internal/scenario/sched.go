@@ -1,0 +1,318 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bpfrun/bpfrun/internal/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// Sched is a schedule to run.
+type Sched struct {
+	Node *Node
+	Ops  string
+	// SMT, LLC and NUMA are the numbers of CPUs of a core, a cache and a node; 0 means the default.
+	SMT, LLC, NUMA int
+	// Apart means that the CPUs of a core do not have consecutive numbers.
+	Apart    bool
+	Duration time.Duration
+	Tasks    []sched.TaskSpec
+	// groups are the names of tasks by the name in the file.
+	groups map[string][]string
+	once   sync.Once
+}
+
+// decodeSched decodes a run's schedule.
+func (r *Run) decodeSched(run, n *Node) error {
+	var wrong mistakes
+	for _, p := range run.Pairs {
+		if runForm.has(p.Key.Text) && !slices.Contains(schedMembers, p.Key.Text) {
+			wrong.add(p.Key.errorf("a run with sched has no %s: the schedule calls the programs", p.Key.Text))
+		}
+	}
+	r.Sched = &Sched{Node: n, Duration: time.Second, groups: map[string][]string{}}
+	s := r.Sched
+	if wrong.add(n.fields(schedForm)); n.Kind != Mapping {
+		return wrong.err()
+	}
+	if v := n.Get("ops"); v != nil {
+		var err error
+		s.Ops, err = v.text("ops")
+		wrong.add(err)
+	}
+	if v := n.Get("duration"); v != nil {
+		var err error
+		s.Duration, err = v.duration("duration")
+		wrong.add(err)
+	}
+	for name, to := range map[string]*int{"smt": &s.SMT, "llc": &s.LLC, "node": &s.NUMA} {
+		if v := n.Get(name); v != nil {
+			var err error
+			*to, err = v.int(name, 1, sched.MaxCPUs)
+			wrong.add(err)
+		}
+	}
+	if v := n.Get("siblings"); v != nil {
+		if s.Apart = v.Text == "apart"; !s.Apart && v.Text != "adjacent" {
+			wrong.add(v.unknown("siblings", v.Text, []string{"adjacent", "apart"}))
+		}
+	}
+	tasks, err := n.Get("tasks").pairs("tasks")
+	wrong.add(err)
+	for _, p := range tasks {
+		wrong.add(s.decodeTask(p.Key.Text, p.Value))
+	}
+	return wrong.err()
+}
+
+// decodeTask decodes the tasks of one name.
+func (s *Sched) decodeTask(name string, n *Node) error {
+	if err := n.fields(schedTaskForm); err != nil {
+		return err
+	}
+	t := sched.TaskSpec{Name: name, Times: sched.Forever}
+	count := 0
+	var wrong mistakes
+	for _, m := range []struct {
+		name       string
+		to         *int
+		least, max int64
+	}{{"count", &count, 1, sched.MaxTasks}, {"nice", &t.Nice, -20, 19}, {"cpu", &t.CPU, 0, sched.MaxCPUs - 1}, {"times", &t.Times, 1, 1 << 30}} {
+		if v := n.Get(m.name); v != nil {
+			var err error
+			*m.to, err = v.int(m.name, m.least, m.max)
+			wrong.add(err)
+		}
+	}
+	if v := n.Get("cpus"); v != nil {
+		var err error
+		t.Allowed, err = v.cpus()
+		wrong.add(err)
+	}
+	if v := n.Get("cgroup"); v != nil {
+		var err error
+		if t.Cgroup, err = v.text("cgroup"); err == nil && !strings.HasPrefix(t.Cgroup, "/") {
+			err = v.errorf("cgroup: want an absolute path such as /a, got %s", v.Text)
+		}
+		wrong.add(err)
+	}
+	if v := n.Get("class"); v != nil {
+		class, ok := taskClasses[v.Text]
+		if t.Class = class; !ok {
+			wrong.add(v.unknown("class", v.Text, []string{"above", "ext"}))
+		}
+	}
+	if v := n.Get("start"); v != nil {
+		var err error
+		t.Start, err = v.duration("start")
+		wrong.add(err)
+	}
+	do := n.Get("do")
+	if do.Kind != Sequence {
+		wrong.add(do.errorf("do: want a list of steps, got %s", do.describe()))
+	}
+	for _, item := range do.Items {
+		step, err := item.step()
+		wrong.add(err)
+		t.Steps = append(t.Steps, step)
+	}
+	if len(s.Tasks)+max(count, 1) > sched.MaxTasks {
+		wrong.add(n.errorf("task %s: a schedule has at most %d tasks", name, sched.MaxTasks))
+		return wrong.err()
+	}
+	if count == 0 {
+		s.groups[name] = []string{name}
+		s.Tasks = append(s.Tasks, t)
+		return wrong.err()
+	}
+	for i := range count {
+		one := t
+		one.Name = name + strconv.Itoa(i)
+		s.groups[name] = append(s.groups[name], one.Name)
+		s.groups[one.Name] = []string{one.Name}
+		s.Tasks = append(s.Tasks, one)
+	}
+	return wrong.err()
+}
+
+// cpus decodes a list of CPUs.
+func (n *Node) cpus() (m sched.Mask, err error) {
+	if n.Kind != Sequence {
+		return 0, n.errorf("cpus: want a list of CPUs, got %s", n.describe())
+	}
+	for _, item := range n.Items {
+		cpu, err := item.int("cpus", 0, sched.MaxCPUs-1)
+		if err != nil {
+			return 0, err
+		}
+		m |= sched.MaskOf(cpu)
+	}
+	return m, nil
+}
+
+// step decodes a step of a timeline.
+func (n *Node) step() (s sched.Step, err error) {
+	words := strings.Fields(n.Text)
+	if n.Kind != Scalar || len(words) == 0 {
+		return s, n.errorf("do: want a step such as run 5ms, got %s", n.describe())
+	}
+	arg := func(i int) *Node {
+		if i < len(words) {
+			return &Node{Pos: n.Pos, Kind: Scalar, Text: words[i]}
+		}
+		return &Node{Pos: n.Pos, Kind: Null}
+	}
+	most := 2
+	switch words[0] {
+	case "run", "sleep":
+		s.Kind = map[string]sched.StepKind{"run": sched.DoRun, "sleep": sched.DoSleep}[words[0]]
+		s.For, err = arg(1).duration(words[0])
+	case "exit":
+		if s.Kind = sched.DoExit; len(words) > 1 {
+			s.For, err = arg(1).duration("exit")
+		}
+	case "wait", "yield":
+		s.Kind = map[string]sched.StepKind{"wait": sched.DoWait, "yield": sched.DoYield}[words[0]]
+		most = 1
+	case "wake":
+		most = 3
+		s.Kind, s.Sync = sched.DoWake, len(words) == 3
+		if s.Task, err = arg(1).text("wake"); s.Sync && words[2] != "sync" {
+			err = n.errorf("do: want wake TASK sync, got %s", n.Text)
+		}
+	case "nice":
+		s.Kind = sched.DoNice
+		s.Nice, err = arg(1).int("nice", -20, 19)
+	case "cgroup":
+		s.Kind = sched.DoMove
+		s.To, err = arg(1).text("cgroup")
+	case "cgroup-weight":
+		s.Kind, most = sched.DoGroupWeight, 3
+		weight := 0
+		if s.To, err = arg(1).text("cgroup-weight"); err == nil {
+			weight, err = arg(2).int("cgroup-weight", 1, 10_000)
+		}
+		s.Weight = uint32(weight)
+	case "cgroup-idle":
+		s.Kind, most = sched.DoGroupIdle, 3
+		idle := 0
+		if s.To, err = arg(1).text("cgroup-idle"); err == nil {
+			idle, err = arg(2).int("cgroup-idle", 0, 1)
+		}
+		s.Idle = idle == 1
+	case "cgroup-max":
+		s.Kind, most, s.Period = sched.DoGroupMax, 4, 100*time.Millisecond
+		if s.To, err = arg(1).text("cgroup-max"); err == nil && (len(words) < 3 || words[2] != "max") {
+			s.Quota, err = arg(2).duration("cgroup-max")
+		}
+		if err == nil && len(words) > 3 {
+			s.Period, err = arg(3).duration("cgroup-max")
+		}
+	case "cpus":
+		s.Kind, most = sched.DoAffinity, len(words)
+		for i := range words[1:] {
+			cpu, e := arg(i+1).int("cpus", 0, sched.MaxCPUs-1)
+			if e != nil {
+				return s, e
+			}
+			s.CPUs |= sched.MaskOf(cpu)
+		}
+	default:
+		return s, n.unknown("step", words[0], []string{"run", "sleep", "wait", "wake", "yield", "nice", "cpus", "cgroup", "cgroup-weight", "cgroup-idle", "cgroup-max", "exit"})
+	}
+	if err == nil && len(words) > most {
+		err = n.errorf("do: %s has too many words", n.Text)
+	}
+	return s, err
+}
+
+// choose finds the scheduler in the object, once: it is the same for all kernels.
+func (r *Run) choose(obj *loader.Object) error {
+	ops, err := schedule.Choose(obj, r.Sched.Ops)
+	if err != nil {
+		return r.Sched.Node.wrap("", err)
+	}
+	r.Sched.once.Do(func() {
+		r.Prog, r.ProgNode = schedule.Program(obj, ops), r.Sched.Node
+		if r.Name == "" {
+			r.Name = ops
+		}
+	})
+	return nil
+}
+
+// spec returns the schedule for a machine.
+func (s *Sched) spec(m *machine.Machine) schedule.Spec {
+	topology := sched.Topology
+	if s.Apart {
+		topology = sched.Apart
+	}
+	return schedule.Spec{
+		Ops: s.Ops, Duration: s.Duration, Tasks: slices.Clone(s.Tasks), HZ: int(m.Kernel().Clock().HZ),
+		CPUs: topology(m.Kernel().CPUs(), s.SMT, s.LLC, s.NUMA),
+	}
+}
+
+// schedule runs the schedule of a run. Its result is also that of the program that stands for the scheduler.
+func (r *Runner) schedule(ctx context.Context, run *Run, res *Result) error {
+	out, err := schedule.Run(ctx, r.m, run.Sched.spec(r.m))
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return run.Sched.Node.wrap("sched", err)
+	}
+	res.Schedule = out
+	res.Result = &machine.Result{Program: run.Prog, Status: out.Status, Insns: out.Insns, Trace: out.Trace, Helpers: map[string]int{}, Ran: out.Exit != nil && (out.Err == nil || out.Fault != nil)}
+	if out.Fault != nil {
+		res.Result.Fault = out.Fault.Fault
+	}
+	res.Err = out.Err
+	return nil
+}
+
+// scheduled runs the schedule of a run and compares what it did with the expectations. Events and trace are those of the
+// time before it.
+func (r *Runner) scheduled(ctx context.Context, run *Run, res *Result, start time.Time, events []machine.Event, trace []string) error {
+	if err := r.schedule(ctx, run, res); err != nil {
+		return err
+	}
+	res.Events, res.Trace = append(events, res.Events...), append(trace, res.Trace...)
+	res.Skipped = res.Status == machine.StatusAbsent && run.Expect.Status == nil
+	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, why: res.Err}
+	if !res.Skipped {
+		out := res.Schedule
+		j.sched = &schedView{groups: run.Sched.groups, exit: out.Exit, end: out.End, tasks: map[string]*sched.Task{}, segments: out.Segments, calls: out.Calls}
+		for _, t := range out.Tasks {
+			j.sched.tasks[t.Spec.Name] = t
+		}
+		if err := j.all(); err != nil {
+			return err
+		}
+	}
+	res.Expectations, res.Took = j.out, time.Since(start)
+	return nil
+}
+
+// checkSched reports what is wrong with a schedule whatever the scheduler does.
+func (r *Runner) checkSched(run *Run) error {
+	s := run.Sched.spec(r.m)
+	err := sched.Check(sched.Config{CPUs: s.CPUs, HZ: s.HZ, Duration: s.Duration, Tasks: s.Tasks})
+	if err != nil {
+		return run.Sched.Node.wrap("sched", err)
+	}
+	return nil
+}
+
+// segment shows a part of a schedule as files write it.
+func segment(s sched.Segment) string {
+	return fmt.Sprintf("%d %s %v %v", s.CPU, s.Task.Spec.Name, time.Duration(s.From), time.Duration(s.To))
+}

@@ -1,0 +1,347 @@
+package verifier
+
+import (
+	"math"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/num"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+func constOf(v int64) num.Tnum { return num.Const(uint64(v)) }
+
+// alu checks arithmetic (check_alu_op).
+func (a *values) alu(in *decode.Insn) {
+	op := opOf(in)
+	alu64 := class(in) == clsALU64
+	a.aluFields(in)
+	switch op {
+	case opNeg, opEnd:
+		a.aluUnary(in, op, alu64)
+	case opMov:
+		a.mov(in, alu64)
+	default:
+		a.aluBinary(in, op, alu64)
+	}
+	a.sane(a.reg(int(in.Dst)))
+}
+
+func (a *values) aluUnary(in *decode.Insn, op uint8, alu64 bool) {
+	a.checkSrc(in.Dst)
+	r := a.reg(int(in.Dst))
+	if r.typ == scalar && (op == opNeg && a.rules.Neg || op == opEnd && a.rules.Bswap) {
+		a.checkDst(in.Dst, false)
+		if op == opNeg {
+			r.Negate(a.rules)
+			if !alu64 {
+				r.Zext()
+			}
+		} else {
+			a.bswap(in, r, alu64)
+		}
+		r.Sync(a.rules)
+		r.clearID()
+		return
+	}
+	a.checkDst(in.Dst, true)
+}
+
+// bswap keeps the known bits; ranges follow from them.
+func (a *values) bswap(in *decode.Insn, r *reg, alu64 bool) {
+	swap := alu64 || isX(in) != a.big() // to the byte order that is not the machine's
+	size := int(in.Imm) / 8
+	t := r.Var
+	if swap {
+		t = t.Bswap(size)
+	} else {
+		t = t.Cast(size)
+	}
+	r.Bounds = num.Unbounded
+	r.Var = t
+}
+
+func (a *values) mov(in *decode.Insn, alu64 bool) {
+	cast := isAddrCast(in) && a.has(since.AddrCast)
+	if cast && a.arena == nil {
+		a.refuse(refusal.AddrSpaceCastInsnOnlyUsed)
+	}
+	if isX(in) {
+		a.checkSrc(in.Src)
+	}
+	a.checkDst(in.Dst, false)
+	d := a.reg(int(in.Dst))
+	if !isX(in) {
+		d.unknown()
+		if alu64 {
+			d.constant(uint64(int64(in.Imm)))
+		} else {
+			d.constant(uint64(uint32(in.Imm)))
+		}
+		return
+	}
+	s := a.reg(int(in.Src))
+	size := int(in.Off) / 8
+	switch {
+	case cast:
+		d.unknown()
+		if in.Imm == 1 {
+			d.typ = ptrArena
+		}
+	case alu64 && size == 0:
+		a.identify(s)
+		d.copyFrom(s)
+		d.wrote()
+	case alu64:
+		if s.typ != scalar {
+			d.unknown()
+			return
+		}
+		a.copyExtended(d, s, size)
+		d.SignExtend(size)
+	default:
+		if s.typ != scalar {
+			d.unknown()
+		} else if size == 0 {
+			narrow := s.Width() <= 32 && a.has(since.NarrowCopies)
+			if narrow {
+				a.identify(s)
+			}
+			d.copyFrom(s)
+			if !narrow {
+				d.clearID()
+			}
+			d.wrote()
+		} else {
+			a.copyExtended(d, s, size)
+			d.SignExtend32(size)
+		}
+		d.Zext()
+		d.Sync(a.rules)
+	}
+}
+
+// copyExtended copies a scalar whose low bytes will be sign-extended: it keeps its identity if its sign bit is known to
+// be clear.
+func (a *values) copyExtended(d, s *reg, size int) {
+	same := s.UMax < uint64(1)<<(8*size-1)
+	if same {
+		a.identify(s)
+	}
+	d.copyFrom(s)
+	if !same {
+		d.clearID()
+	}
+	d.wrote()
+}
+
+func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
+	signed := in.Off == 1 && (op == opDiv || op == opMod) && a.has(since.CPUv4)
+	if isX(in) {
+		a.checkSrc(in.Src)
+	}
+	a.checkSrc(in.Dst)
+	if (op == opDiv || op == opMod) && !isX(in) && in.Imm == 0 {
+		a.refuse(refusal.DivZero)
+	}
+	if (op == opLsh || op == opRsh || op == opArsh) && !isX(in) {
+		size := int32(32)
+		if alu64 {
+			size = 64
+		}
+		if in.Imm < 0 || in.Imm >= size {
+			a.refuse(refusal.InvalidShift, in.Imm)
+		}
+	}
+	a.checkDst(in.Dst, false)
+	d := a.reg(int(in.Dst))
+	var imm reg
+	s := &imm
+	if isX(in) {
+		s = a.reg(int(in.Src))
+	} else {
+		imm.constant(uint64(int64(in.Imm)))
+	}
+	if d.typ == ptrArena || isX(in) && s.typ == ptrArena {
+		if d.typ != ptrArena {
+			*d = *s
+		}
+		return
+	}
+	switch {
+	case d.typ != scalar && s.typ != scalar:
+		if op == opSub {
+			d.unknown()
+			return
+		}
+		a.refuse(refusal.PointerPointerProhibited, in.Dst, aluSign[op>>4])
+	case s.typ != scalar:
+		a.precision.precise(int(in.Dst))
+		off := *d
+		a.pointerMath(in, s, &off)
+		return
+	case d.typ != scalar:
+		if isX(in) {
+			a.precision.precise(int(in.Src))
+		}
+		off := *s
+		a.pointerMath(in, d, &off)
+		return
+	case isX(in) && d.precise:
+		a.precision.precise(int(in.Src))
+	}
+	src, word := *s, d.UMax <= math.MaxUint32
+	a.scalarMath(in, d, &src, op, alu64, signed)
+	a.linkSum(in, d, &src, op, alu64, word)
+}
+
+var aluSign = [16]string{"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=", "endian", "", ""}
+
+// linkSum keeps a scalar plus a constant linked to the original scalar; word: that one has no more than 32 bits, without which 32-bit sums say nothing
+// about it.
+func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64, word bool) {
+	if !a.r.linked || d.id == 0 || !(op == opAdd || op == opSub && a.r.linkedNeg) || !s.isConst() || isX(in) && in.Src == in.Dst || !alu64 && !a.r.linkedNeg {
+		d.clearID()
+		return
+	}
+	if a.r.linkedNeg {
+		v := int64(s.Var.Value)
+		if !alu64 {
+			v = int64(int32(v))
+		}
+		if op == opSub {
+			v = -v
+		}
+		if d.id&addConst != 0 || v > math.MaxInt32 || v < math.MinInt32 || !alu64 && !word {
+			d.clearID()
+			return
+		}
+		if alu64 {
+			d.id |= addConst64
+		} else {
+			d.id |= addConst32
+		}
+		d.off = int32(v)
+		return
+	}
+	if d.id&addConst != 0 || s.Var.Value > math.MaxInt32 {
+		d.clearID()
+		return
+	}
+	d.id |= addConst64
+	d.off = int32(s.Var.Value)
+}
+
+// computable reports whether the result's range can be computed.
+func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
+	switch op {
+	case opAdd, opSub, opAnd:
+		return true
+	case opXor, opOr, opMul:
+		return s.IsConst(!alu64) || a.has(since.UnknownOperands)
+	case opLsh, opRsh, opArsh:
+		width := uint64(32)
+		known := s.Var.Sub32IsConst() && s.SMin32 == s.SMax32 && s.UMin32 == s.UMax32
+		if alu64 {
+			width = 64
+			known = s.Var.IsConst() && s.SMin == s.SMax && s.UMin == s.UMax
+		}
+		return known && s.UMax < width
+	case opDiv, opMod:
+		if !a.rules.Div {
+			return false
+		}
+		if alu64 {
+			return s.Var.IsConst() && s.SMin == s.SMax && s.UMin == s.UMax
+		}
+		return s.Var.Sub32IsConst() && s.SMin32 == s.SMax32 && s.UMin32 == s.UMax32
+	}
+	return false
+}
+
+// scalarMath computes the result of an operation on two scalars (adjust_scalar_min_max_vals).
+func (a *values) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed bool) {
+	if a.rules.Deduce == num.DeduceSign && (brokenConst(s, alu64)) || !a.computable(op, s, alu64, signed) {
+		parent, live := d.parent, d.live
+		d.unknown()
+		d.parent, d.live = parent, live
+		return
+	}
+	b, c := &d.Bounds, &s.Bounds
+	switch op {
+	case opAdd:
+		b.Add(c, a.rules)
+	case opSub:
+		b.Sub(c, a.rules)
+	case opMul:
+		b.Mul(c, a.rules)
+	case opAnd:
+		a.forkSigns(in, d, s)
+		b.And(c, a.rules)
+	case opOr:
+		a.forkSigns(in, d, s)
+		b.Or(c, a.rules)
+	case opXor:
+		b.Xor(c, a.rules)
+	case opDiv:
+		b.Div(c, !alu64, signed, a.rules)
+	case opMod:
+		b.Mod(c, !alu64, signed, a.rules)
+	case opLsh:
+		if alu64 {
+			b.Lsh(c, a.rules)
+		} else {
+			b.Lsh32(c, a.rules)
+		}
+	case opRsh:
+		if alu64 {
+			b.Rsh(c, a.rules)
+		} else {
+			b.Rsh32(c, a.rules)
+		}
+	case opArsh:
+		if alu64 {
+			b.Arsh(c, a.rules)
+		} else {
+			b.Arsh32(c, a.rules)
+		}
+	}
+	if !alu64 {
+		b.Zext()
+	}
+	b.Sync(a.rules)
+}
+
+// brokenConst: older releases refuse to compute with a constant whose ranges contradict it.
+func brokenConst(s *reg, alu64 bool) bool {
+	if alu64 {
+		known := s.Var.IsConst()
+		return known && (s.SMin != s.SMax || s.UMin != s.UMax) || s.SMin > s.SMax || s.UMin > s.UMax
+	}
+	known := s.Var.Sub32IsConst()
+	return known && (s.SMin32 != s.SMax32 || s.UMin32 != s.UMax32) || s.SMin32 > s.SMax32 || s.UMin32 > s.UMax32
+}
+
+// forkSigns explores -1 and 0 separately where an operation with a constant would make the range of both useless.
+func (a *values) forkSigns(in *decode.Insn, d, s *reg) {
+	if !a.r.fork || !s.Var.IsConst() {
+		return
+	}
+	w32 := false
+	switch {
+	case d.SMin == -1 && d.SMax == 0:
+	case d.SMin32 == -1 && d.SMax32 == 0:
+		w32 = true
+	default:
+		return
+	}
+	b := a.pool.push(a.insn, a.insn)
+	o := &b.regs()[in.Dst]
+	if w32 {
+		o.Set32(0)
+		d.Set32(math.MaxUint32)
+	} else {
+		o.known(0)
+		d.known(math.MaxUint64)
+	}
+}

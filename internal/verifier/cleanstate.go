@@ -1,0 +1,120 @@
+package verifier
+
+import "github.com/bpfrun/bpfrun/internal/uapi/since"
+
+// cleanExplored clears what is dead in the finished states of instruction i.
+func (p *checkpoints) cleanExplored(s *state, i int) {
+	for ; s != nil; s = s.next {
+		if s.branches > 0 {
+			continue
+		}
+		if p.r.scc {
+			if s.insn != i || !sameCallsites(s, p.cur) {
+				continue
+			}
+			if s.frames[0].regs[0].live&liveDone != 0 || p.incompleteMarks(s) {
+				continue
+			}
+		} else {
+			if l := p.loopEntry(s); l != nil && l.branches > 0 {
+				continue
+			}
+			if s.insn != i || !sameCallsites(s, p.cur) || s.frames[0].regs[0].live&liveDone != 0 {
+				continue
+			}
+		}
+		p.cleanState(s)
+	}
+}
+
+// cleanState marks registers and slots that are never read again as uninitialised.
+func (p *checkpoints) cleanState(s *state) {
+	switch {
+	case p.liveness.flow != nil:
+		p.liveness.flow.query(p.position, s)
+	case p.liveness.live != nil:
+		p.liveness.live.query(p.position, s)
+	}
+	for i := 0; i <= s.curFrame; i++ {
+		f := s.frames[i]
+		live := uint16(0xffff)
+		if p.r.liveRegs {
+			live = p.aux[s.at(i)].live
+		}
+		for j := 0; j < 10; j++ {
+			r := &f.regs[j]
+			was := r.live
+			if !p.r.cleanCur {
+				r.live |= liveDone
+			}
+			dead := live>>j&1 == 0
+			if !p.r.static {
+				dead = was&liveRead == 0
+			}
+			if dead {
+				r.notInit()
+			}
+		}
+		for j := range f.stack {
+			p.cleanSlot(s, f, i, j)
+		}
+	}
+}
+
+func (p *checkpoints) cleanSlot(s *state, f *frame, fr, j int) {
+	sl := &f.stack[j]
+	switch {
+	case p.r.half:
+		p.cleanHalves(sl, p.liveness.flow.alive(p.position, fr, 2*j), p.liveness.flow.alive(p.position, fr, 2*j+1))
+	case p.r.static:
+		sl.reg.live |= liveDone
+		if !p.liveness.live.alive(p.position, fr, j) {
+			sl.reg.notInit()
+			sl.t = [8]uint8{}
+		}
+	default:
+		was := sl.reg.live
+		sl.reg.live |= liveDone
+		if was&liveRead == 0 {
+			sl.reg.notInit()
+			sl.t = [8]uint8{}
+		}
+	}
+}
+
+// cleanHalves poisons the dead halves of a slot.
+func (p *checkpoints) cleanHalves(sl *slot, lo, hi bool) {
+	if lo && hi {
+		return
+	}
+	start, end := 0, 8
+	if lo {
+		start = 4
+	}
+	if hi {
+		end = 4
+	}
+	switch sl.t[7] {
+	case slotDynptr, slotIter, slotIRQ:
+		return
+	}
+	if !hi {
+		if lo && sl.t[7] == slotSpill {
+			if sl.reg.typ != scalar || sl.reg.isNull() {
+				return
+			}
+			for i := 0; i < 4; i++ {
+				if sl.t[i] == slotSpill {
+					sl.t[i] = slotMisc
+				}
+			}
+		}
+		sl.reg.notInit()
+	}
+	for i := start; i < end; i++ {
+		sl.t[i] = slotPoison
+	}
+}
+
+// scalarSlots reports whether a spilled scalar and bytes of any value are compared by what loading them yields.
+func (p *checkpoints) scalarSlots() bool { return p.has(since.SlotsAsScalars) }

@@ -1,0 +1,421 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/num"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// condJump checks a branch, and queues the taken path if both are possible (check_cond_jmp_op).
+func (c *conditions) condJump(in *decode.Insn) {
+	op := opOf(in)
+	w32 := class(in) == clsJMP32
+	last := uint8(0xd0)
+	if c.has(since.MayGoto) {
+		last = opJCOND
+	}
+	if op == opJA || op > last {
+		c.refuse(refusal.InvalidBPFJMPJmp32Opcode, op)
+	}
+	if op == opJCOND {
+		c.mayGoto(in)
+		return
+	}
+	d := c.reg(int(in.Dst))
+	var imm reg
+	s := &imm
+	flags := uint8(0)
+	// Before 6.8 the source is checked first.
+	if c.has(since.CompareDstFirst) {
+		c.values.checkSrc(in.Dst)
+	}
+	c.condFields(in)
+	if isX(in) {
+		c.values.checkSrc(in.Src)
+		s = c.reg(int(in.Src))
+		if s.typ == ptrStack {
+			flags |= histSrcStack
+		}
+	} else {
+		imm.constant(uint64(int64(in.Imm)))
+	}
+	if !c.has(since.CompareDstFirst) {
+		c.values.checkSrc(in.Dst)
+	}
+	if d.typ == ptrStack {
+		flags |= histDstStack
+	}
+	if flags != 0 && c.has(since.ComparesInHistory) {
+		c.precision.pushHistory(c.cur, flags, 0, 0, nil)
+	}
+	cond := num.Cond(op)
+	pred := c.branchTaken(d, s, cond, w32)
+	if pred >= 0 {
+		if d.typ == scalar {
+			c.precision.precise(int(in.Dst))
+		}
+		if isX(in) && s.typ == scalar {
+			c.precision.precise(int(in.Src))
+		}
+	}
+	if pred == num.Sure {
+		c.log.changes(c.position)
+		c.insn += int(in.Off)
+		return
+	}
+	if pred == num.Never {
+		c.log.changes(c.position)
+		return
+	}
+	var linked []linkedReg
+	if c.r.linked {
+		if isX(in) && s.typ == scalar && s.id != 0 {
+			linked = c.collectLinked(linked, s.id)
+		}
+		if d.typ == scalar && d.id != 0 {
+			linked = c.collectLinked(linked, d.id)
+		}
+		if len(linked) > 1 {
+			c.precision.pushHistory(c.cur, 0, 0, 0, linked)
+		}
+	}
+	other := c.pool.push(c.insn+int(in.Off)+1, c.insn)
+	od := &other.regs()[in.Dst]
+	var oimm reg
+	os := &oimm
+	if isX(in) {
+		os = &other.regs()[in.Src]
+	} else {
+		oimm = imm
+	}
+	c.refine(od, os, d, s, cond, w32, isX(in))
+	c.syncEqual(in, other, d, s, od, os, linked)
+	c.comparePointers(in, other, d, s, cond, w32)
+	c.log.changes(c.position)
+}
+
+// branchTaken decides a branch if possible.
+func (c *conditions) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
+	if d.typ.isPacketAny() && s.typ.isPacketAny() && !w32 {
+		return packetTaken(d, s, op)
+	}
+	if d.typ == scalar && s.typ == scalar {
+		if d == s && c.has(since.SameRegister) {
+			return sameTaken(op, &d.Bounds, w32)
+		}
+		return num.Taken(&d.Bounds, &s.Bounds, op, w32, c.rules)
+	}
+	if w32 && c.has(since.NoNullBranch32) {
+		return num.Maybe
+	}
+	if !s.isConst() {
+		d, s = s, d
+	}
+	if !s.isConst() || s.Var.Value != 0 || !c.notNullPtr(d) {
+		return num.Maybe
+	}
+	switch op {
+	case num.Eq:
+		return num.Never
+	case num.Ne:
+		return num.Sure
+	}
+	return num.Maybe
+}
+
+// sameTaken decides a comparison of a register with itself.
+func sameTaken(op num.Cond, b *num.Bounds, w32 bool) int {
+	switch op {
+	case num.Eq, num.Ge, num.Le, num.SGe, num.SLe:
+		return num.Sure
+	case num.Ne, num.Gt, num.Lt, num.SGt, num.SLt:
+		return num.Never
+	}
+	t, lo, hi := b.Var, b.SMin, b.SMax
+	if w32 {
+		t, lo, hi = t.Sub32(), int64(b.SMin32), int64(b.SMax32)
+	}
+	switch { // a bit is set unless the value is 0
+	case t.IsConst() && t.Value == 0:
+		return num.Never
+	case t.IsConst() || lo > 0 || hi < 0:
+		return num.Sure
+	}
+	return num.Maybe
+}
+
+// notNullPtr reports whether the pointer is certainly not null.
+func (c *conditions) notNullPtr(r *reg) bool {
+	if r.typ.mayBeNull() {
+		return false
+	}
+	if r.SMin <= -maxVarOff || r.SMax >= maxVarOff {
+		if c.has(since.FarPointersMayBeNull) {
+			return false
+		}
+	}
+	switch r.typ.base() {
+	case ptrSocket, ptrTCPSock, ptrMapValue, ptrMapKey, ptrSockCommon:
+		return true
+	case ptrBTF:
+		return c.has(since.TrustedNotNull) && c.kernelMem.trusted(r)
+	case ptrMem:
+		return c.has(since.TrustedNotNull) && r.typ&ptrUntrusted == 0
+	case constMap:
+		return c.has(since.MapsNotNull)
+	case ptrBuf, ptrXDPSock:
+		return c.has(since.MapsNotNull)
+	}
+	return false
+}
+
+func packetTaken(d, s *reg, op num.Cond) int {
+	p := d
+	switch {
+	case s.typ == ptrPacketEnd:
+	case d.typ == ptrPacketEnd:
+		p, op = s, op.Flip()
+	default:
+		return num.Maybe
+	}
+	if p.rng >= 0 {
+		return num.Maybe
+	}
+	switch op {
+	case num.Le, num.Gt:
+		if p.rng == beyondPktEnd {
+			return int(b2u(op == num.Gt))
+		}
+	case num.Lt, num.Ge:
+		return int(b2u(op == num.Ge))
+	}
+	return num.Maybe
+}
+
+// refine narrows the registers on both paths. od and os are those on the taken path.
+func (c *conditions) refine(od, os, d, s *reg, op num.Cond, w32, regs bool) {
+	if c.rules.Deduce == num.DeduceSign {
+		c.refineOld(od, os, d, s, op, w32, regs)
+		return
+	}
+	if d.typ != scalar || s.typ != scalar {
+		return
+	}
+	num.Refine(&d.Bounds, &s.Bounds, op.Not(), w32, c.rules)
+	d.Sync(c.rules)
+	s.Sync(c.rules)
+	num.Refine(&od.Bounds, &os.Bounds, op, w32, c.rules)
+	od.Sync(c.rules)
+	os.Sync(c.rules)
+	for _, r := range []*reg{od, os, d, s} {
+		c.values.sane(r)
+	}
+}
+
+// refineOld narrows by comparisons with constants, and by equality, as releases before 6.8 do.
+func (c *conditions) refineOld(od, os, d, s *reg, op num.Cond, w32, regs bool) {
+	if !regs {
+		if d.typ == scalar {
+			num.RefineConst(&od.Bounds, &d.Bounds, s.Var.Value, op, w32, c.rules)
+		}
+		return
+	}
+	if d.typ != scalar || s.typ != scalar {
+		return
+	}
+	known := func(r *reg) bool { return r.IsConst(w32) }
+	switch {
+	case known(s):
+		num.RefineConst(&od.Bounds, &d.Bounds, s.Const(false), op, w32, c.rules)
+	case known(d):
+		num.RefineConst(&os.Bounds, &s.Bounds, d.Const(false), flipOld(op), w32, c.rules)
+	case !w32 && op == num.Eq:
+		num.Equate(&os.Bounds, &od.Bounds, c.rules)
+	case !w32 && op == num.Ne:
+		num.Equate(&s.Bounds, &d.Bounds, c.rules)
+	}
+}
+
+func flipOld(op num.Cond) num.Cond { return op.Flip() }
+
+// comparePointers handles null checks and comparisons with the end of the packet.
+func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, op num.Cond, w32 bool) {
+	if !w32 && isX(in) && c.has(since.PointersEqual) && d.typ != scalar && s.typ != scalar && d.typ.base() != ptrBTF && s.typ.base() != ptrBTF {
+		var eq *state
+		switch op {
+		case num.Eq:
+			eq = other
+		case num.Ne:
+			eq = c.cur
+		}
+		if eq != nil {
+			if c.notNullPtr(d) && s.typ.mayBeNull() {
+				c.values.notNull(&eq.regs()[in.Src])
+			}
+			if c.notNullPtr(s) && d.typ.mayBeNull() {
+				c.values.notNull(&eq.regs()[in.Dst])
+			}
+		}
+	}
+	if !w32 && (op == num.Eq || op == num.Ne) && d.typ.mayBeNull() && c.comparesNull(in, s) {
+		c.nullCheck(c.cur, int(in.Dst), op == num.Ne)
+		c.nullCheck(other, int(in.Dst), op == num.Eq)
+		return
+	}
+	if isX(in) && !w32 {
+		c.packetCompare(in, d, s, other, op)
+	}
+}
+
+// comparesNull reports whether a branch compares with 0: as a constant, and since 7.2 in a register, which has to be exact then.
+func (c *conditions) comparesNull(in *decode.Insn, s *reg) bool {
+	if !isX(in) {
+		return in.Imm == 0
+	}
+	if !c.has(since.NullRegisters) || s.typ != scalar || !s.isConst() || s.Var.Value != 0 {
+		return false
+	}
+	c.precision.precise(int(in.Src))
+	return true
+}
+
+// nullCheck marks all copies of a pointer as null, or as not null (mark_ptr_or_null_regs).
+func (c *conditions) nullCheck(s *state, n int, isNull bool) {
+	r := s.regs()[n]
+	if r.ref != 0 && r.ref == r.id && isNull {
+		c.resources.dropRef(s, r.id)
+	}
+	s.eachReg(spillMask, func(x *reg) {
+		if !x.typ.mayBeNull() || x.id != r.id || !(x.isRCU() || x.id != 0) {
+			return
+		}
+		if x.SMin != 0 || x.SMax != 0 || !x.Var.Equals(0) {
+			return
+		}
+		if x.off != 0 && !x.typ.isAllocObj() {
+			return
+		}
+		if isNull {
+			x.typ = scalar
+			x.id, x.ref = 0, 0
+			return
+		}
+		c.values.notNull(x)
+		if !c.resources.mayHoldLock(x) {
+			x.id = 0
+		}
+	})
+}
+
+// packetCompare derives bounds from a comparison of a packet pointer with the end of the packet, or of a metadata
+// pointer with its start.
+func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op num.Cond) {
+	left := d.typ == ptrPacket && s.typ == ptrPacketEnd || d.typ == ptrPacketMeta && s.initPacket(ptrPacket)
+	right := d.typ == ptrPacketEnd && s.typ == ptrPacket || d.initPacket(ptrPacket) && s.typ == ptrPacketMeta
+	p, n := d, in.Dst
+	if !left {
+		if !right {
+			return
+		}
+		p, n, op = s, in.Src, op.Flip()
+	}
+	dp := *p
+	switch op {
+	case num.Gt: // p > end
+		c.goodPacket(c.cur, &dp, false)
+		markEnd(other, n, true)
+	case num.Lt:
+		c.goodPacket(other, &dp, true)
+		markEnd(c.cur, n, false)
+	case num.Ge:
+		c.goodPacket(c.cur, &dp, true)
+		markEnd(other, n, false)
+	case num.Le:
+		c.goodPacket(other, &dp, false)
+		markEnd(c.cur, n, true)
+	}
+}
+
+func markEnd(s *state, n uint8, beyond bool) {
+	r := &s.regs()[n]
+	if r.typ != ptrPacket {
+		return
+	}
+	r.rng = atPktEnd
+	if beyond {
+		r.rng = beyondPktEnd
+	}
+}
+
+// goodPacket marks the bytes up to the pointer as being in the packet, and one more if open is set
+// (find_good_pkt_pointers).
+func (c *conditions) goodPacket(s *state, p *reg, open bool) {
+	n := int64(p.off)
+	if c.rules.Arcs {
+		*p, n = reg{value: value{typ: p.typ, Bounds: p.place()}, id: p.id}, 0
+	}
+	if c.has(since.OffsetInBounds) {
+		// The added offset counts as well: all pointers with this identity include it.
+		if p.SMin+n < 0 || p.UMax > maxPacketOff {
+			return
+		}
+		n += int64(p.UMax)
+		if n == 0 && open || n > maxPacketOff {
+			return
+		}
+	} else if p.off < 0 || p.off == 0 && open || p.UMax > maxPacketOff || p.UMax+uint64(p.off) > maxPacketOff {
+		return
+	}
+	if open {
+		n++
+	}
+	s.eachReg(spillMask, func(r *reg) {
+		if r.typ == p.typ && r.id == p.id {
+			r.rng = max(r.rng, int32(n))
+		}
+	})
+}
+
+func (c *conditions) mayGoto(in *decode.Insn) {
+	c.mayGotoFields(in)
+	var prev *state
+	if c.cur.parent != nil {
+		prev = c.checkpoints.findEntry(c.cur.parent, c.insn)
+	}
+	q := c.pool.push(c.insn+1, c.insn)
+	q.mayGoto++
+	if prev != nil {
+		c.checkpoints.widen(prev, q)
+	}
+	c.insn += int(in.Off)
+}
+
+// gotox checks an indirect jump: all targets but one are queued.
+func (c *conditions) gotox(in *decode.Insn) stepResult {
+	c.values.checkSrc(in.Dst)
+	r := c.reg(int(in.Dst))
+	if r.typ != ptrInsn {
+		c.refuse(refusal.TypeExpectedPTRTOINSN, in.Dst, c.typeName(r.typ))
+	}
+	m := c.mapOf(r)
+	lo := (r.UMin + uint64(r.off)) / 8
+	hi := (r.UMax + uint64(r.off)) / 8
+	if hi >= uint64(len(m.Slots)) || lo > hi {
+		c.refuse(refusal.GotoxTargetOutsideJumpTable)
+	}
+	seen := map[uint32]bool{}
+	var targets []int
+	for _, t := range m.Slots[lo : hi+1] {
+		if !seen[t] {
+			seen[t] = true
+			targets = append(targets, int(t))
+		}
+	}
+	sortInts(targets)
+	for _, t := range targets[:len(targets)-1] {
+		c.pool.push(t, c.insn)
+	}
+	c.insn = targets[len(targets)-1]
+	return stepJumped
+}

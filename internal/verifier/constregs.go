@@ -1,0 +1,303 @@
+package verifier
+
+import (
+	"math"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/endian"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+)
+
+// Before exploring the program, releases from 7.1 on find registers that have the same value on every path to an
+// instruction (kernel/bpf/const_fold.c). Branches decided by such values become jumps, and the stack analysis knows
+// sizes passed to helpers.
+
+// knownKind is the kind of value a register is known to have.
+type knownKind uint8
+
+const (
+	knownUnvisited knownKind = iota
+	knownNothing
+	knownNumber
+	knownMap
+	knownMapValue
+	knownFunc
+)
+
+// constReg is a register: a number, the index of a map, the offset in a map's value, or a function.
+type constReg struct {
+	kind knownKind
+	mapp uint16
+	val  uint64
+}
+
+// constRegs are the registers before an instruction.
+type constRegs [11]constReg
+
+func (l *layout) computeConstRegs() []constRegs {
+	n := len(l.insns)
+	l.took(int64(n) * int64(11*16))
+	in := make([]constRegs, n)
+	for s := range l.nsubs() {
+		for r := range in[l.subs[s].start] {
+			in[l.subs[s].start][r].kind = knownNothing
+		}
+	}
+	var buf [2]int
+	for changed := true; changed; {
+		changed = false
+		for i := len(l.postorder) - 1; i >= 0; i-- {
+			at := l.postorder[i]
+			out := in[at]
+			l.constStep(&out, at)
+			for _, s := range l.succ(buf[:0], at) {
+				if in[s].join(&out) {
+					changed = true
+				}
+			}
+		}
+	}
+	return in
+}
+
+// join keeps what is the same on both paths.
+func (c *constRegs) join(o *constRegs) bool {
+	changed := false
+	for r := range c {
+		old, now := &c[r], o[r]
+		switch {
+		case old.kind == knownUnvisited && now.kind != knownUnvisited:
+			*old, changed = now, true
+		case old.kind != knownNothing && old.kind != knownUnvisited && *old != now:
+			*old, changed = constReg{kind: knownNothing}, true
+		}
+	}
+	return changed
+}
+
+// number returns the value if it fits the 32 bits that are stored.
+func (c *constRegs) number(r uint8) (uint64, bool) {
+	if r > 9 || c[r].kind != knownNumber || c[r].val > math.MaxUint32 {
+		return 0, false
+	}
+	return c[r].val, true
+}
+
+func (l *layout) constStep(c *constRegs, at int) {
+	in := &l.insns[at]
+	dst := &c[min(in.Dst, 10)]
+	unknown := constReg{kind: knownNothing}
+	switch class(in) {
+	case clsALU, clsALU64:
+		l.constALU(c, in, dst)
+	case clsLD:
+		if mode(in) == modeABS || mode(in) == modeIND {
+			c.forgetCall()
+			return
+		}
+		if !isLdImm64(in) {
+			return
+		}
+		switch a := &l.aux[at]; in.Src {
+		case decode.PseudoFunc:
+			*dst = unknown
+			if s := l.subprogFrom(callTarget(at, in)); s >= 0 {
+				*dst = constReg{kind: knownFunc, val: uint64(s)}
+			}
+		case decode.PseudoMapValue, decode.PseudoMapIdxValue:
+			*dst = constReg{kind: knownMapValue, mapp: a.mapp, val: uint64(a.off)}
+		case decode.PseudoMapFD, decode.PseudoMapIdx:
+			*dst = constReg{kind: knownMap, mapp: a.mapp}
+		case 0:
+			*dst = constReg{kind: knownNumber, val: decode.Imm64(l.insns, at)}
+		default:
+			*dst = unknown
+		}
+	case clsLDX:
+		*dst = l.constLoad(c, in)
+	case clsJMP:
+		if in.Code&0xf8 == opCall {
+			c.forgetCall()
+		}
+	case clsSTX:
+		if r := atomicResult(in); r >= 0 {
+			c[r] = unknown
+		}
+	}
+}
+
+func (c *constRegs) forgetCall() {
+	for r := range 6 {
+		c[r] = constReg{kind: knownNothing}
+	}
+}
+
+func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
+	src := c[min(in.Src, 10)]
+	unknown := constReg{kind: knownNothing}
+	offset := dst.kind == knownNumber || dst.kind == knownMapValue
+	switch in.Code & 0xf8 {
+	case opMov:
+		*dst = constReg{kind: knownNumber, val: uint64(int64(in.Imm))}
+	case opMov | srcX:
+		*dst = src
+		if in.Off == 0 {
+			break
+		}
+		switch {
+		case dst.kind != knownNumber:
+			*dst = unknown
+		case in.Off == 8:
+			dst.val = uint64(int64(int8(dst.val)))
+		case in.Off == 16:
+			dst.val = uint64(int64(int16(dst.val)))
+		case in.Off == 32:
+			dst.val = uint64(int64(int32(dst.val)))
+		default:
+			*dst = unknown
+		}
+	case opAdd, opSub:
+		switch {
+		case !offset:
+			*dst = unknown
+		case opOf(in) == opAdd:
+			dst.val += uint64(int64(in.Imm))
+		default:
+			dst.val -= uint64(int64(in.Imm))
+		}
+	case opAnd:
+		switch {
+		case dst.kind == knownNumber:
+			dst.val &= uint64(int64(in.Imm))
+		case in.Imm == 0:
+			*dst = constReg{kind: knownNumber}
+		default:
+			*dst = unknown
+		}
+	case opAnd | srcX:
+		switch {
+		case dst.kind == knownNumber && dst.val == 0:
+		case src.kind == knownNumber && src.val == 0:
+			*dst = constReg{kind: knownNumber}
+		case dst.kind == knownNumber && src.kind == knownNumber:
+			dst.val &= src.val
+		default:
+			*dst = unknown
+		}
+	default:
+		*dst = unknown
+	}
+	if class(in) == clsALU {
+		if dst.kind == knownNumber {
+			dst.val = uint64(uint32(dst.val))
+		} else {
+			*dst = unknown
+		}
+	}
+}
+
+// constLoad returns the value of a load: a number if it reads a constant map.
+func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
+	src := c[min(in.Src, 10)]
+	if src.kind != knownMapValue || src.mapp == 0 {
+		return constReg{kind: knownNothing}
+	}
+	m := l.maps[src.mapp-1]
+	at, size := int64(int32(src.val))+int64(in.Off), sizeOf(in)
+	if m.Frozen == nil || m.Type == uapi.MapTypeInsnArray || at < 0 || at+int64(size) > int64(min(len(m.Frozen), int(m.ValueSize))) {
+		return constReg{kind: knownNothing}
+	}
+	if o, open := m.openAt(at, size); open && !o.decided() {
+		return constReg{kind: knownNothing}
+	} else if open {
+		x := o.bounds(l.rules)
+		if mode(in) == modeMEMSX {
+			x.SignExtend(size)
+		}
+		return constReg{kind: knownNumber, val: x.UMin}
+	}
+	b := m.Frozen[at : at+int64(size)]
+	if mode(in) == modeMEMSX {
+		return constReg{kind: knownNumber, val: uint64(endian.Int(l.order(), b))}
+	}
+	return constReg{kind: knownNumber, val: endian.Uint(l.order(), b)}
+}
+
+// atomicResult returns the register that an atomic operation loads, -1 if there is none (bpf_atomic_load_reg).
+func atomicResult(in *decode.Insn) int {
+	switch {
+	case class(in) != clsSTX || mode(in) != modeATOMIC:
+		return -1
+	case in.Imm == cmpxchg:
+		return 0
+	case in.Imm == loadAcq:
+		return int(in.Dst)
+	case in.Imm&fetch != 0:
+		return int(in.Src)
+	}
+	return -1
+}
+
+// pruneDeadBranches turns branches that constants decide into jumps, so that dead code does not count as reading
+// anything.
+func (l *layout) pruneDeadBranches(known []constRegs) {
+	changed := false
+	for i := range l.insns {
+		in := &l.insns[i]
+		if !isJump(in) || opOf(in) == opJA || opOf(in) == opCall || opOf(in) == opExit || opOf(in) == opJCOND {
+			continue
+		}
+		x, ok := known[i].number(in.Dst)
+		if !ok {
+			continue
+		}
+		y := uint64(int64(in.Imm))
+		if isX(in) {
+			if y, ok = known[i].number(in.Src); !ok {
+				continue
+			}
+		}
+		if class(in) == clsJMP32 {
+			x, y = uint64(int64(int32(x))), uint64(int64(int32(y)))
+		}
+		if !changed {
+			l.insns = append([]decode.Insn(nil), l.insns...)
+			in = &l.insns[i]
+			changed = true
+		}
+		jump := decode.Insn{Code: clsJMP | opJA}
+		if branchTaken(opOf(in), x, y) {
+			jump.Off = in.Off
+		}
+		*in = jump
+	}
+	if changed {
+		l.computePostorder()
+	}
+}
+
+func branchTaken(op uint8, x, y uint64) bool {
+	switch op {
+	case 0x10:
+		return x == y
+	case 0x50:
+		return x != y
+	case 0x20:
+		return x > y
+	case 0x30:
+		return x >= y
+	case 0xa0:
+		return x < y
+	case 0xb0:
+		return x <= y
+	case 0x60:
+		return int64(x) > int64(y)
+	case 0x70:
+		return int64(x) >= int64(y)
+	case 0xc0:
+		return int64(x) < int64(y)
+	case 0xd0:
+		return int64(x) <= int64(y)
+	}
+	return x&y != 0 // jset
+}

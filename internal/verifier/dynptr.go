@@ -1,0 +1,178 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// dynptrArg checks a dynptr argument (process_dynptr_func).
+func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
+	r := g.reg(n)
+	if r.typ != ptrStack && r.typ != constDynptr {
+		if g.has(since.RegisterWords) {
+			g.refuse(refusal.ExpectedPointerStackConstStructBpf, n)
+		}
+		g.refuse(refusal.ArgExpectedPointerStackConstStruct, n-1)
+	}
+	if r.typ == constDynptr && !g.has(since.ConstDynptrChecked) {
+		return
+	}
+	if t&memUninit != 0 {
+		if !g.dynptrFree(r) {
+			g.refuse(refusal.DynptrUninitializedDynptr)
+		}
+		for i := 0; i < 16; i += 8 {
+			g.memory.access(g.insn, n, i, 8, write, -1, false, false)
+		}
+		g.stack.markDynptr(g.reg(n), t, clone)
+		return
+	}
+	if r.typ == constDynptr && g.has(since.ConstDynptr) {
+		if t&objRelease != 0 {
+			g.refuse(refusal.ConstPTRTODynptrCannotReleased)
+		}
+	} else if r.typ == constDynptr && t&memRdonly == 0 && g.has(since.ConstDynptrChecked) {
+		g.refuse(refusal.CannotPassPointerConstBpfDynptr)
+	}
+	if !g.dynptrValid(r) {
+		if g.has(since.RegisterWords) {
+			g.refuse(refusal.ExpectedInitializedDynptrR, n)
+		}
+		g.refuse(refusal.ExpectedInitializedDynptrArg, n-1+b2i(!g.has(since.DynptrFromZero)))
+	}
+	if want := dynTypeOf(t); want != dynInvalid && g.dynptrType(r) != want {
+		if g.has(since.RegisterWords) {
+			g.refuse(refusal.ExpectedDynptrTypeR, dynNames[want], n)
+		}
+		g.refuse(refusal.ExpectedDynptrTypeArg, dynNames[want], n-1+b2i(!g.has(since.DynptrFromZero)))
+	}
+	if r.typ == constDynptr {
+		return
+	}
+	if !g.has(since.DynptrSlots) {
+		return
+	}
+	spi, _ := g.stack.dynptrSpi(r)
+	f := g.funcOf(r)
+	g.liveness.readSlot(f, spi)
+	g.liveness.readSlot(f, spi-1)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (g *arguments) dynptrFree(r *reg) bool {
+	if r.typ == constDynptr {
+		return false
+	}
+	spi, errno := g.stack.dynptrSpi(r)
+	if g.has(since.DynptrSlots) {
+		return errno == 0 || errno == uapi.ERANGE
+	}
+	if errno != 0 {
+		return true
+	}
+	f := g.funcOf(r)
+	for i := range f.stack[spi].t {
+		if f.stack[spi].t[i] == slotDynptr || f.stack[spi-1].t[i] == slotDynptr {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *arguments) dynptrValid(r *reg) bool {
+	if r.typ == constDynptr {
+		return true
+	}
+	spi, errno := g.stack.dynptrSpi(r)
+	if errno != 0 {
+		return false
+	}
+	f := g.funcOf(r)
+	if !f.stack[spi].reg.first || f.stack[spi].t[7] != slotDynptr {
+		return false
+	}
+	for i := range f.stack[spi].t {
+		if f.stack[spi].t[i] != slotDynptr || f.stack[spi-1].t[i] != slotDynptr {
+			return false
+		}
+	}
+	return true
+}
+
+// dynptrReg returns the register state of the dynptr that an argument points to.
+func (g *arguments) dynptrReg(r *reg) *reg {
+	if r.typ == constDynptr {
+		return r
+	}
+	spi, errno := g.stack.dynptrSpi(r)
+	if errno != 0 {
+		panic(refused{errno})
+	}
+	return &g.funcOf(r).stack[spi].reg
+}
+
+func (g *arguments) dynptrID(r *reg) uint32  { return g.dynptrReg(r).id }
+func (g *arguments) dynptrRef(r *reg) uint32 { return g.dynptrReg(r).ref }
+func (g *arguments) dynptrType(r *reg) uint8 { return g.dynptrReg(r).dtype }
+
+// timerArg checks the timer argument of a helper (process_timer_func).
+func (g *arguments) timerArg(n int, m *callMeta) {
+	r := g.reg(n)
+	mp := g.mapOf(r)
+	if !r.Var.IsConst() {
+		g.refuse(refusal.NotConstantOffsetBpfTimerConstant, n)
+	}
+	if mp.BTF == nil {
+		g.refuse(refusal.MapBTFInOrderUseBpf, mp.Name)
+	}
+	g.specialField(n, mp, fieldTimer, "bpf_timer")
+	m.mapp, m.uid = mp, r.uid
+}
+
+func (g *arguments) specialField(n int, mp *mapInfo, k fieldKind, name string) {
+	r := g.reg(n)
+	f := mp.rec.first(k)
+	if f == nil {
+		g.refuse(refusal.MapNoValid, mp.Name, name)
+	}
+	if at := r.offset(); int64(f.off) != at {
+		g.refuse(refusal.OffNotPointStruct, at, name, f.off)
+	}
+}
+
+// kptrArg checks the argument that points to the kptr to exchange (process_kptr_func).
+func (g *arguments) kptrArg(n int, m *callMeta) {
+	r := g.reg(n)
+	var rec *record
+	if r.typ.isAllocObj() {
+		rec = g.recordOf(r)
+	} else {
+		m.mapp = g.mapOf(r)
+		if m.mapp.BTF == nil {
+			g.refuse(refusal.MapBTFInOrderUseBpf2, m.mapp.Name)
+		}
+		rec = &m.mapp.rec
+	}
+	if !r.Var.IsConst() {
+		g.refuse(refusal.NotConstantOffsetKptrConstantOffset, n)
+	}
+	if !rec.has(kptrKinds) {
+		g.refuse(refusal.NoValidKptr, n)
+	}
+	off := uint32(r.offset())
+	f := rec.find(off, kptrKinds)
+	if f == nil {
+		g.refuse(refusal.OffNotPointKptr, off)
+	}
+	if f.kind != fieldKptrRef && f.kind != fieldKptrPercpu {
+		g.refuse(refusal.OffKptrNotReferencedKptr, off)
+	}
+	m.kptr = f
+}

@@ -1,0 +1,110 @@
+package verifier
+
+import (
+	"math/bits"
+
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+)
+
+// markFastcalls finds spills and fills around calls that preserve registers: the kernel removes them, and their slots
+// do not count (mark_fastcall_patterns).
+func (l *layout) markFastcalls() {
+	for n := 0; n < l.nsubs(); n++ {
+		lowest := 0
+		lo, hi := l.subs[n].start, l.subs[n+1].start
+		for i := lo; i < hi; i++ {
+			if in := &l.insns[i]; in.Code == clsSTX|modeMEM|sizeDW && in.Dst == 10 {
+				lowest = min(lowest, int(in.Off))
+			}
+		}
+		for i := lo; i < hi; i++ {
+			if l.insns[i].Code == codeCall {
+				l.markFastcall(n, i, lowest)
+			}
+		}
+	}
+}
+
+// dropFastcallStack subtracts the slots of removed spills from the stack that functions need
+// (remove_fastcall_spills_fills).
+func (l *layout) dropFastcallStack() {
+	for n := 0; n < l.nsubs(); n++ {
+		s := &l.subs[n]
+		for i := s.start; i < l.subs[n+1].start && !s.keepFastcall; i++ {
+			if l.aux[i].fastSpills > 0 {
+				s.stackDepth = -s.fastcallOff
+				break
+			}
+		}
+	}
+}
+
+func (l *layout) markFastcall(sub, i, lowest int) {
+	in := &l.insns[i]
+	clobbered := uint32(0x3f)
+	inlined := false
+	switch {
+	case isHelperCall(in):
+		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
+		if !ok || !h.In(l.rel) {
+			return
+		}
+		p := h.For(l.rel, l.prog.caller)
+		if p == nil {
+			return
+		}
+		clobbered = 1<<(len(p.Args)+1) - 2
+		if p.Ret.Kind != proto.Void {
+			clobbered |= 1
+		}
+		inlined = p.Attr&proto.FastCall != 0 && l.inlinesHelper(h.ID)
+	case isKfuncCall(in):
+		k := l.kfuncAt(i)
+		if k == nil || k.proto == nil || !k.allowed {
+			return
+		}
+		clobbered = 1<<(min(len(k.proto.Params), 5)+1) - 2
+		if k.proto.Ref != 0 {
+			clobbered |= 1
+		}
+		inlined = k.is(proto.CastsToContext|proto.CastsReadOnly) || proto.KfuncFlags(k.flags)&proto.KfuncFastCall != 0
+	}
+	if bits.OnesCount32(clobbered) == 6 {
+		return
+	}
+	expected := ^clobbered & 0x3f
+	n, off := 1, lowest
+	for ; n <= 6; n, off = n+1, off+8 {
+		if i-n < 0 || i+n >= len(l.insns) || l.aux[i-n+1].target || l.aux[i+n].target {
+			break
+		}
+		st, ld := &l.insns[i-n], &l.insns[i+n]
+		if st.Code != clsSTX|modeMEM|sizeDW || ld.Code != clsLDX|modeMEM|sizeDW || st.Dst != 10 || ld.Src != 10 || st.Src != ld.Dst ||
+			expected>>st.Src&1 == 0 || int(st.Off) != off || int(ld.Off) != off {
+			break
+		}
+		expected &^= 1 << st.Src
+		l.aux[i-n].fastcall, l.aux[i+n].fastcall = true, true
+	}
+	if n == 1 {
+		return
+	}
+	if inlined {
+		l.aux[i].fastSpills = uint8(n - 1)
+	} else {
+		l.subs[sub].keepFastcall = true
+	}
+	l.subs[sub].fastcallOff = min(l.subs[sub].fastcallOff, off)
+}
+
+func (l *layout) inlinesHelper(id uapi.FuncID) bool {
+	switch id {
+	case uapi.FuncGetSmpProcessorId:
+		return true
+	case uapi.FuncGetCurrentTask, uapi.FuncGetCurrentTaskBtf:
+		return l.has(since.InlinedCurrentTask)
+	}
+	return false
+}

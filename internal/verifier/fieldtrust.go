@@ -1,0 +1,74 @@
+package verifier
+
+import "github.com/bpfrun/bpfrun/internal/uapi/since"
+
+// fieldTrust returns how far a pointer loaded from a kernel object can be trusted.
+func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
+	flag := w.flags
+	name := k.specName(r.spec, r.tid)
+	if !k.has(since.TrustByField) {
+		if r.typ&ptrUntrusted != 0 {
+			flag |= ptrUntrusted
+		}
+		return flag &^ memRCU
+	}
+	if r.typ&ptrUntrusted != 0 {
+		if !k.has(since.SafePointers) {
+			return flag&^(ptrTrusted|memRCU) | ptrUntrusted
+		}
+		return ptrUntrusted
+	}
+	if !k.has(since.SafePointers) {
+		return k.fieldTrustOld(r, w, flag)
+	}
+	if !k.trusted(r) && !r.isRCU() {
+		return flag &^ (trustedFlags | memRCU)
+	}
+	switch {
+	case k.fieldIn(safeTrusted, name, w):
+		return flag | ptrTrusted
+	case k.fieldIn(safeTrustedOrNull, name, w):
+		return flag | ptrTrusted | maybeNull
+	case !k.resources.inRCU() || r.typ.mayBeNull():
+		return ptrUntrusted
+	case k.fieldIn(safeRCU, name, w):
+		return flag | memRCU
+	case flag&memRCU != 0 || k.fieldIn(safeRCUOrNull, name, w):
+		flag |= memRCU | maybeNull
+		if k.fieldIn(safeRCUOrNull, name, w) && flag&ptrUntrusted != 0 {
+			flag &^= ptrUntrusted
+		}
+		return flag
+	case flag&(memPercpu|memUser) != 0:
+		return flag
+	}
+	return flag &^ (trustedFlags | memRCU)
+}
+
+func (k *kernelMem) fieldTrustOld(r *reg, w *walked, flag regType) regType {
+	if flag&memRCU != 0 {
+		if k.resources.inRCU() && k.trusted(r) && k.cur.rcu > 0 {
+			return flag | memRCU | ptrTrusted
+		}
+		return flag &^ memRCU
+	}
+	return flag
+}
+
+// safeField is a member whose pointer stays trusted, from a release on.
+type safeField struct {
+	field string
+	since since.Rule
+	until since.Rule
+}
+
+type safeTable map[string][]safeField
+
+func (k *kernelMem) fieldIn(t safeTable, name string, w *walked) bool {
+	for _, f := range t[name] {
+		if f.field == w.field && k.has(f.since) && (f.until == since.Always || !k.has(f.until)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,223 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// funcArg is a parameter of a function according to its BTF.
+type funcArg struct {
+	kind argKind
+	typ  regType // flags
+	mem  uint32
+	tid  btf.ID
+}
+
+type argKind uint8
+
+// prepareArgs reads a function's prototype (btf_prepare_func_args). It refuses global functions whose prototype is not
+// supported.
+func (l *layout) prepareArgs(sub int) bool {
+	sp := &l.subs[sub]
+	if sp.argsKnown {
+		return true
+	}
+	global := sp.linkage == funcGlobal
+	s := l.p.BTF
+	spec := l.addSpec(s)
+	fn := s.MustType(sp.fn)
+	fp := s.MustType(fn.Ref)
+	if len(fp.Params) > 5 {
+		if global {
+			l.refuse(refusal.GlobalFunctionArgsBuggyCompiler, sp.name, len(fp.Params), 5)
+		}
+		return false
+	}
+	ret := s.SkipMods(fp.Ref)
+	if !isScalarType(ret) && !(ret.Kind == btf.KindVoid && l.has(since.VoidGlobals)) {
+		if global {
+			if l.has(since.VoidGlobals) {
+				l.refuse(refusal.GlobalFunctionReturnValueNotVoid, sp.name)
+			}
+			l.refuse(refusal.GlobalFunctionNotReturnScalarOnly, sp.name)
+		}
+		return false
+	}
+	var args []funcArg
+	for i := range fp.Params {
+		a, ok := l.prepareArg(sub, spec, fn, &fp.Params[i], i)
+		if !ok {
+			return false
+		}
+		args = append(args, a)
+	}
+	sp.args, sp.argsKnown = args, true
+	return true
+}
+
+// pointsToArena reports whether a type tag says that a pointer leads to an arena (btf_scan_type_tags).
+func pointsToArena(s *btf.Spec, ptr *btf.Type) bool {
+	for t := s.MustType(ptr.Ref); t.Kind.IsMod(); t = s.MustType(t.Ref) {
+		if t.Kind == btf.KindTypeTag && !t.Flag && t.Name == "arena" {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i int) (funcArg, bool) {
+	s := l.specs[spec-1]
+	sp := &l.subs[sub]
+	global := sp.linkage == funcGlobal
+	tags := map[string]bool{}
+	if l.has(since.ArgTags) {
+		for _, t := range l.declTags(spec, fn.ID, i) {
+			tag, ok := strings.CutPrefix(t, "arg:")
+			if !ok {
+				continue
+			}
+			if !global {
+				l.refuse(refusal.ArgTypeTagNotSupportedIn, i)
+			}
+			switch tag {
+			case "ctx", "nonnull":
+			case "trusted", "nullable", "arena":
+				if !l.has(since.TrustTags) {
+					l.refuse(refusal.ArgUnsupportedSetTags, i)
+				}
+			case "untrusted":
+				if !l.has(since.UntrustedTag) {
+					l.refuse(refusal.ArgUnsupportedSetTags, i)
+				}
+			default:
+				l.refuse(refusal.ArgUnsupportedSetTags, i)
+			}
+			tags[tag] = true
+		}
+	}
+	badTags := func() { l.refuse(refusal.ArgInvalidCombinationTags, i) }
+	t := s.SkipMods(p.Type)
+	if t.Kind != btf.KindPtr {
+		if len(tags) > 0 {
+			l.refuse(refusal.ArgPointerTagButNotPointer, i)
+		}
+		if isScalarType(t) {
+			return funcArg{kind: argScalar}, true
+		}
+		if global {
+			if l.has(since.RegisterWords) {
+				l.refuse(refusal.TypeInNotSupportedYet, i+1, strings.ToUpper(t.Kind.String()), sp.name)
+			}
+			l.refuse(refusal.ArgTypeInNotSupportedYet, i, strings.ToUpper(t.Kind.String()), sp.name)
+		}
+		return funcArg{}, false
+	}
+	if l.has(since.ArenaPointerArgs) && pointsToArena(s, t) {
+		tags["arena"] = true
+	}
+	if tags["ctx"] || l.isCtxType(s, t) {
+		if len(tags) > 1 || len(tags) == 1 && !tags["ctx"] {
+			badTags()
+		}
+		return funcArg{kind: argCtx}, true
+	}
+	target := s.SkipMods(t.Ref)
+	if target.Kind == btf.KindStruct && (target.Name == "bpf_dynptr" || target.Name == "bpf_dynptr_kern") && l.has(since.DynptrGlobalArgs) {
+		if len(tags) > 0 {
+			badTags()
+		}
+		return funcArg{kind: argDynptr}, true
+	}
+	switch {
+	case tags["trusted"]:
+		if tags["nonnull"] || tags["untrusted"] {
+			badTags()
+		}
+		id, ok := btf.ID(0), false
+		if l.k.BTF != nil {
+			id, ok = l.k.BTF.FindID(target.Kind, btf.EssentialName(target.Name))
+		}
+		if !ok {
+			l.refuse(refusal.ArgExpectedKernelType, i)
+		}
+		a := funcArg{kind: argBTF, typ: ptrTrusted, tid: id}
+		if tags["nullable"] {
+			a.typ |= maybeNull
+		}
+		return a, true
+	case tags["untrusted"]:
+		if len(tags) > 1 {
+			l.refuse(refusal.ArgUntrustedCannotCombinedAnyOther, i)
+		}
+		if isScalarType(target) || target.Kind == btf.KindVoid {
+			return funcArg{kind: argMem, typ: ptrUntrusted | memRdonly}, true
+		}
+		if l.k.BTF != nil {
+			if id, ok := l.k.BTF.FindID(target.Kind, btf.EssentialName(target.Name)); ok {
+				return funcArg{kind: argBTF, typ: ptrUntrusted, tid: id}, true
+			}
+		}
+		l.unknown("argument %d of %s: an untrusted pointer to a type of the program", i, sp.name)
+	case tags["arena"]:
+		if len(tags) > 1 {
+			l.refuse(refusal.ArgArenaCannotCombinedAnyOther, i)
+		}
+		return funcArg{kind: argArena}, true
+	}
+	if !global {
+		return funcArg{}, false
+	}
+	if tags["nullable"] {
+		badTags()
+	}
+	size, err := s.Sizeof(target.ID)
+	if err != nil || target.Kind == btf.KindVoid || target.Kind == btf.KindFuncProto || target.Kind == btf.KindFwd {
+		l.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, strings.ToUpper(target.Kind.String()), target.Name, -22)
+	}
+	a := funcArg{kind: argMem, typ: maybeNull, mem: uint32(size)}
+	if tags["nonnull"] {
+		a.typ = 0
+	}
+	return a, true
+}
+
+// checkFuncInfo checks that func_info matches the functions of the program.
+func (l *layout) checkFuncInfo() {
+	if !l.funcInfo() {
+		for i := 1; i < l.nsubs(); i++ {
+			if l.subs[i].ldAbs {
+				l.refuse(refusal.LDABSNotAllowedInSubprogs)
+			}
+			if l.subs[i].tailCall {
+				l.refuse(refusal.TailCallNotAllowedInSubprogs)
+			}
+		}
+		return
+	}
+	if len(l.p.Funcs) != l.nsubs() {
+		l.refuse(refusal.NumberFuncsInFuncInfoNot)
+	}
+	for i := range l.p.Funcs {
+		f := &l.p.Funcs[i]
+		if f.Insn != l.subs[i].start {
+			l.refuse(refusal.FuncInfoBTFSectionNotMatch)
+		}
+		t := l.p.BTF.MustType(f.Type)
+		s := &l.subs[i]
+		s.name, s.fn, s.linkage = t.Name, f.Type, t.Linkage
+		if f.Static {
+			s.linkage = funcStatic
+		}
+		ret := l.p.BTF.SkipMods(l.p.BTF.MustType(t.Ref).Ref)
+		ok := isScalarType(ret)
+		if i > 0 && !ok && s.ldAbs {
+			l.refuse(refusal.LDABSOnlyAllowedInFunctions)
+		}
+		if i > 0 && !ok && s.tailCall {
+			l.refuse(refusal.TailCallOnlyAllowedInFunctions)
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/num"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// Linkage of functions.
+const (
+	funcStatic = 0
+	funcGlobal = 1
+)
+
+const (
+	argScalar argKind = iota
+	argCtx
+	argMem
+	argDynptr
+	argBTF
+	argArena
+)
+
+// enterFunc adds a frame to s.
+func (fs *frames) enterFunc(s *state, sub, callsite int, setup func(caller, callee *frame)) {
+	if s.curFrame+1 >= maxFrames {
+		fs.refuse(refusal.CallStackFramesTooDeep, s.curFrame+2)
+	}
+	caller := s.frames[s.curFrame]
+	f := s.frames[s.curFrame+1]
+	if f == nil {
+		f = fs.pool.newFrame()
+		s.frames[s.curFrame+1] = f
+	}
+	fs.pool.initFrame(f, callsite, s.curFrame+1, sub)
+	f.refs = append(f.refs[:0], caller.refs...)
+	setup(caller, f)
+	s.curFrame++
+}
+
+func copyArgs(caller, callee *frame) { copy(callee.regs[1:6], caller.regs[1:6]) }
+
+// callFunc checks a call of a function of the program (check_func_call).
+func (fs *frames) callFunc(in *decode.Insn) stepResult {
+	target := callTarget(fs.insn, in)
+	sub := fs.subprogFrom(target)
+	if sub < 0 {
+		fs.refuse(refusal.VerifierBugNoProgramStartsInsn, target)
+	}
+	s := fs.cur
+	sp := &fs.subs[sub]
+	caller := s.frame()
+	if sp.linkage == funcGlobal && fs.funcInfo() {
+		return fs.callGlobal(sub)
+	}
+	// Static functions are explored in the caller's state; whether their arguments match the prototype matters only for
+	// programs that trace them.
+	sp.entered = true
+	sp.unreliable = sp.unreliable || !fs.reliableCall(sub, caller.regs[:])
+	fs.enterFunc(s, sub, fs.insn, copyArgs)
+	fs.values.clobber(&caller.regs)
+	fs.insn = sp.start
+	if fs.liveness.live != nil {
+		fs.liveness.live.forget()
+	}
+	fs.log.called(fs.position)
+	return stepJumped
+}
+
+// callGlobal checks a call of a function that is verified on its own.
+func (fs *frames) callGlobal(sub int) stepResult {
+	s := fs.cur
+	sp := &fs.subs[sub]
+	errno := fs.tryArgs(sub)
+	if fs.resources.holdsLock() && fs.has(since.NoGlobalsUnderLock) {
+		fs.refuse(refusal.GlobalFunctionCallsNotAllowedWhile)
+	}
+	if fs.has(since.GlobalEffects) && fs.has(since.SleepyGlobals) {
+		if sp.mightSleep && !fs.resources.inSleepable() && (fs.cur.rcu > 0 || fs.cur.preempt > 0 || fs.cur.irqID != 0 || !fs.resources.sleepable() || fs.cur.locks > 0) {
+			if fs.has(since.SleepableStates) {
+				fs.refuse(refusal.SleepableGlobalFunctionCalledIn, sp.name, fs.resources.nonSleepable())
+			}
+			fs.refuse(refusal.GlobalFunctionsMaySleepNotAllowed)
+		}
+	} else {
+		if s.preempt > 0 {
+			fs.refuse(refusal.GlobalFunctionCallsNotAllowedPreemption)
+		}
+	}
+	if errno != 0 {
+		if !fs.has(since.FuncNameWords) {
+			fs.refuseAs(errno, refusal.InvalidArgsUnnamed, sub)
+		}
+		fs.refuseAs(errno, refusal.InvalidArgs, sub, sp.name)
+	}
+	fs.verbose("Func#%d ('%s') is global and assumed valid.", sub, sp.name)
+	if sp.changesPacket {
+		fs.resources.forgetPackets()
+	}
+	sp.called = true
+	fs.values.clobber(fs.regs())
+	if !fs.has(since.VoidGlobals) || !fs.returnsVoid(sub) {
+		fs.reg(0).unknown()
+	}
+	if sp.mightThrow && fs.has(since.GlobalsThrow) {
+		// The path on which the function throws ends here; the other one is queued.
+		fs.pool.push(fs.insn+1, fs.insn)
+		return fs.exit(true)
+	}
+	return stepNext
+}
+
+// tryArgs runs matchArgs, but reports a mismatch as an error of the caller.
+func (fs *frames) tryArgs(sub int) (errno uapi.Errno) {
+	defer func() {
+		if x := recover(); x != nil {
+			r, ok := x.(refused)
+			if !ok || r.errno == uapi.EFAULT {
+				panic(x)
+			}
+			errno = r.errno
+		}
+	}()
+	return fs.matchArgs(sub)
+}
+
+// matchArgs checks the arguments passed to a global function against its prototype (btf_check_func_arg_match).
+func (fs *frames) matchArgs(sub int) uapi.Errno {
+	fs.layout.prepareArgs(sub)
+	for i, a := range fs.subs[sub].args {
+		n := i + 1
+		r := fs.reg(n)
+		switch a.kind {
+		case argScalar:
+			if r.typ != scalar {
+				fs.say(refusal.NotScalar, n)
+				return uapi.EINVAL
+			}
+		case argCtx:
+			fs.memory.argOffset(r, n, true)
+			if r.typ != ptrCtx {
+				fs.say(refusal.ExpectsPointerCtx, fs.argName(i))
+				return uapi.EINVAL
+			}
+		case argMem:
+			fs.memory.plainOffset(r, n)
+			if !fs.tryMem(n, a.mem) {
+				return uapi.EINVAL
+			}
+			if fs.has(since.PacketArgs) && (r.typ.isPacketAny() || r.typ.isDynSlicePkt()) && fs.subs[sub].changesPacket {
+				fs.say(refusal.PacketPointerButFuncMayChange, fs.argName(i), sub)
+				return uapi.EINVAL
+			}
+			if a.typ&maybeNull == 0 && (r.typ.mayBeNull() || r.isNull() && fs.has(since.NonNullConstants)) {
+				fs.say(refusal.ExpectedNonNULL, fs.argName(i))
+				return uapi.EINVAL
+			}
+		case argArena:
+			if r.typ != ptrArena && r.typ != scalar {
+				fs.say(refusal.NotPointerArenaScalar, n)
+				return uapi.EINVAL
+			}
+		case argDynptr:
+			fs.memory.plainOffset(r, n)
+			fs.arguments.dynptrArg(n, memRdonly, 0)
+		case argBTF:
+			if r.isNull() && a.typ&maybeNull != 0 {
+				continue
+			}
+			if errno := fs.matchBTFArg(r, n, a); errno != 0 {
+				return errno
+			}
+		}
+	}
+	return 0
+}
+
+func (fs *frames) argName(i int) string {
+	if fs.has(since.RegisterWords) {
+		return "R" + itoa(i+1)
+	}
+	return "arg#" + itoa(i)
+}
+
+// tryMem reports whether a register points to memory of the given size, where the kernel continues with an error of its
+// own.
+func (fs *frames) tryMem(n int, size uint32) (ok bool) {
+	defer func() {
+		if x := recover(); x != nil {
+			if _, is := x.(refused); !is {
+				panic(x)
+			}
+			ok = false
+		}
+	}()
+	fs.memory.memReg(n, size)
+	return true
+}
+
+func (fs *frames) matchBTFArg(r *reg, n int, a funcArg) uapi.Errno {
+	t := r.typ
+	if a.typ&maybeNull != 0 {
+		t &^= maybeNull
+	}
+	if t != ptrBTF && t != ptrBTF|ptrTrusted && t != ptrBTF|memRCU {
+		fs.say(refusal.TypeExpected, n, fs.typeName(r.typ), fs.typeName(ptrBTF), fs.typeName(ptrBTF|ptrTrusted), fs.typeName(ptrBTF|memRCU))
+		return uapi.EACCES
+	}
+	if !fs.kernelMem.structMatch(r.spec, btf.ID(r.tid), int(r.off), fs.kernelSpec(), a.tid, false, true) {
+		fs.say(refusal.TypeButExpected, n, fs.specName(r.spec, r.tid), fs.k.BTF.MustType(a.tid).Name)
+		return uapi.EACCES
+	}
+	fs.memory.plainOffset(r, n)
+	return 0
+}
+
+const (
+	cbMapElem cbKind = iota
+	cbLoop
+	cbTimer
+	cbVMA
+	cbUserRing
+	cbTreeLess
+	cbTaskWork
+)
+
+const (
+	loopUnseen = iota
+	loopFits
+	loopNever
+)
+
+// leaveFunc returns from a function, or from a callback (prepare_func_exit).
+func (fs *frames) leaveFunc() {
+	s := fs.cur
+	callee := s.frame()
+	caller := s.frames[s.curFrame-1]
+	r0 := &callee.regs[0]
+	if r0.typ == ptrStack {
+		fs.refuse(refusal.CannotReturnStackPointerCaller)
+	}
+	if callee.inCallback {
+		if r0.typ != scalar {
+			fs.refuse(refusal.R0NotScalarValue)
+		}
+		fs.liveness.readReg(r0)
+		fs.precision.precise(0)
+		rg := callee.callbackRet
+		bad := int64(rg.min) > r0.SMin || r0.SMax > int64(rg.max)
+		if !fs.has(since.ReturnsByRange) { // compared by bits; all ranges are 0 to 1, or 0
+			bad = !num.Tnum{Mask: uint64(rg.max)}.Contains(r0.Var)
+		}
+		if bad {
+			fs.badRange(r0, rg, "At callback return", "R0")
+			panic(refused{uapi.EINVAL})
+		}
+	} else {
+		live, parent := r0.live, r0.parent
+		caller.regs[0] = *r0
+		caller.regs[0].live, caller.regs[0].parent = live, parent
+		caller.refs = append(caller.refs[:0], callee.refs...)
+	}
+	site := callee.callsite
+	fs.insn = site + 1
+	again := callee.inCallback && fs.has(since.CallbackChains)
+	if again {
+		fs.insn = site
+	}
+	fs.log.returns(fs.position, fs.insn)
+	fs.pool.freeFrame(callee)
+	s.frames[s.curFrame] = nil
+	s.curFrame--
+	if again {
+		if prev := fs.checkpoints.findEntry(s, fs.insn); prev != nil {
+			fs.checkpoints.widen(prev, s)
+		}
+	}
+}
+
+// exit leaves a function, or the program.
+func (fs *frames) exit(throw bool) stepResult {
+	s := fs.cur
+	fs.resources.resourceLeak(throw || s.curFrame == 0, !throw, exitPrefix(throw))
+	if throw {
+		return stepEnd
+	}
+	if s.curFrame > 0 {
+		if fs.liveness.live != nil {
+			fs.liveness.live.update(fs.position)
+		}
+		fs.leaveFunc()
+		return stepReturned
+	}
+	fs.checkReturn(0, "R0")
+	return stepEnd
+}
+
+func exitPrefix(throw bool) string {
+	if throw {
+		return "bpf_throw"
+	}
+	return "BPF_EXIT instruction in main prog"
+}

@@ -1,0 +1,248 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// callHelper checks a helper call (check_helper_call).
+func (c *helpers) callHelper(in *decode.Insn) stepResult {
+	id := uapi.FuncID(in.Imm)
+	h, p := c.helperOf(id)
+	if p.Attr&proto.GPLOnly != 0 && !c.prog.gpl {
+		c.refuse(refusal.CannotCallGPLRestrictedFunctionNon)
+	}
+	if p.Attr&proto.MightSleep != 0 {
+		c.checkMaySleep("helper", h.Name(), int32(id))
+	}
+	m := &callMeta{id: id, packet: p.Attr&proto.PacketAccess != 0}
+	for i := range p.Args {
+		c.arguments.helperArg(i, p, m)
+	}
+	c.recordMap(m)
+	c.recordKey(m)
+	for i := 0; i < m.accessSize; i++ {
+		c.memory.access(c.insn, m.regno, i, 1, write, -1, false, false)
+	}
+	c.arguments.releaseArg(h, p, m)
+	changes := h.Has(proto.ChangesPacket, c.rel) && id != uapi.FuncTailCall || id == uapi.FuncTailCall && c.has(since.TailCallInvalidates)
+	changes = c.helperSpecial(id, m, changes)
+	regs := c.regs()
+	percpuObj := (id == uapi.FuncPerCpuPtr || id == uapi.FuncThisCpuPtr) && regs[1].isRCU()
+	c.values.clobber(regs)
+	c.helperResult(h, p, m, percpuObj)
+	c.checkMapFunc(m, id)
+	if id == uapi.FuncGetFuncIp {
+		c.checkFuncIP(h)
+	}
+	if id == uapi.FuncTailCall && c.has(since.TailCallReturns) {
+		if c.cur.curFrame == 0 {
+			return stepNext
+		}
+		// The program that is tail-called may return to this function's caller.
+		c.pool.push(c.insn+1, c.insn)
+		c.resources.forgetPackets()
+		c.reg(0).unknown()
+		if c.liveness.live != nil {
+			c.liveness.live.update(c.position)
+		}
+		c.frames.leaveFunc()
+		return stepReturned
+	}
+	if changes {
+		c.resources.forgetPackets()
+	}
+	return c.frames.enterCallback()
+}
+
+// checkMaySleep checks that sleeping is allowed at a call.
+func (c *helpers) checkMaySleep(kind, name string, id int32) {
+	s := c.cur
+	if c.has(since.SleepableStates) {
+		if !c.resources.inSleepable() {
+			what := c.resources.nonSleepable()
+			if kind == "helper" {
+				c.refuse(refusal.SleepableIn, kind, name, id, what)
+			}
+		}
+		return
+	}
+	if !c.resources.sleepable() {
+		c.refuse(refusal.HelperCallMightSleepInNon)
+	}
+	if s.rcu > 0 {
+		c.refuse(refusal.SleepableHelperInRcuReadLock, name, id)
+	}
+	if s.preempt > 0 {
+		c.refuse(refusal.SleepableHelperInNonPreemptibleRegion, name, id)
+	}
+	if s.irqID != 0 {
+		c.refuse(refusal.SleepableHelperInIRQDisabledRegion, name, id)
+	}
+}
+
+// helperSpecial performs the checks specific to one helper; it returns whether the packet may have changed.
+func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool {
+	regs := c.regs()
+	switch id {
+	case uapi.FuncTailCall:
+		c.tailCall()
+	case uapi.FuncGetLocalStorage:
+		if !regs[2].isNull() {
+			c.refuse(refusal.GetLocalStorageNotSupportNon)
+		}
+		c.precision.precise(2)
+	case uapi.FuncForEachMapElem:
+		c.frames.callback(m.sub, cbMapElem)
+	case uapi.FuncTimerSetCallback:
+		c.frames.callback(m.sub, cbTimer)
+	case uapi.FuncFindVma:
+		c.frames.callback(m.sub, cbVMA)
+	case uapi.FuncUserRingbufDrain:
+		c.frames.callback(m.sub, cbUserRing)
+	case uapi.FuncSnprintf:
+		c.checkFormat(regs)
+	case uapi.FuncLoop:
+		c.frames.loopCall(m)
+	case uapi.FuncDynptrFromMem:
+		if regs[1].typ != ptrMapValue {
+			c.refuse(refusal.UnsupportedRegTypeBpfDynptrFrom, c.typeName(regs[1].typ))
+		}
+	case uapi.FuncSetRetval:
+		c.checkSetRetval(regs)
+	case uapi.FuncDynptrData:
+		r := &regs[1]
+		m.dyn, m.ref = c.arguments.dynptrID(r), c.arguments.dynptrRef(r)
+	case uapi.FuncDynptrWrite:
+		t := c.arguments.dynptrType(&regs[1])
+		if t == dynTypeSkb || t == dynTypeSkbMeta {
+			return true
+		}
+	}
+	return changes
+}
+
+func (c *helpers) tailCall() {
+	if c.has(since.LeaksTogether) {
+		c.resources.resourceLeak(true, true, "tail_call")
+		return
+	}
+	s := c.cur
+	if s.lock != (lockKey{}) && c.has(since.TailCallUnderLock) {
+		c.refuse(refusal.TailCallCannotUsedInsideBpf)
+	}
+	if c.resources.leak(false) {
+		c.refuse(refusal.TailCallWouldLeadReferenceLeak)
+	}
+	if s.rcu > 0 {
+		c.refuse(refusal.TailCallCannotUsedInsideBpf2)
+	}
+	if s.preempt > 0 {
+		c.refuse(refusal.TailCallCannotUsedInsideBpf3)
+	}
+}
+
+// recordMap records the map that a call uses.
+func (c *helpers) recordMap(m *callMeta) {
+	switch m.id {
+	case uapi.FuncTailCall, uapi.FuncMapLookupElem, uapi.FuncMapUpdateElem, uapi.FuncMapDeleteElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem,
+		uapi.FuncMapPeekElem, uapi.FuncForEachMapElem, uapi.FuncRedirectMap, uapi.FuncMapLookupPercpuElem:
+	default:
+		return
+	}
+	if m.mapp == nil {
+		c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
+	}
+	if m.mapp.Flags&flagRdonlyProg != 0 {
+		switch m.id {
+		case uapi.FuncMapDeleteElem, uapi.FuncMapUpdateElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem:
+			c.refuse(refusal.WriteIntoMapForbidden)
+		}
+	}
+	a := c.curAux()
+	if m.id == uapi.FuncForEachMapElem && a.lookup != 0 && a.lookup != m.mapp.index && !c.has(since.EachMap) {
+		c.refuse(refusal.TailCallAbusingMapPtr)
+	}
+	a.lookup = m.mapp.index
+}
+
+func (c *helpers) recordKey(m *callMeta) {
+	if m.id != uapi.FuncTailCall {
+		return
+	}
+	if m.mapp.Type != uapi.MapTypeProgArray {
+		c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
+	}
+	if r := c.reg(3); r.isConst() && r.Var.Value < uint64(m.mapp.MaxEntries) {
+		c.precision.precise(3)
+	}
+}
+
+func (c *helpers) checkFuncIP(h *proto.Helper) {
+	switch c.prog.typ {
+	case uapi.ProgTypeTracing:
+		switch c.p.Attach {
+		case uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachModifyReturn, uapi.AttachTraceFsession,
+			uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
+		default:
+			if c.has(since.SessionWords) {
+				c.refuse(refusal.FuncSupportedOnlyFentryFexitFsession, h.Name(), int32(h.ID))
+			}
+			c.refuse(refusal.FuncSupportedOnlyFentryFexitFmod, h.Name(), int32(h.ID))
+		}
+	case uapi.ProgTypeKprobe:
+	default:
+		c.refuse(refusal.FuncNotSupportedProgramType, h.Name(), int32(h.ID), c.prog.typ)
+	}
+}
+
+// checkSetRetval checks the value that a hook shall return: for LSM hooks since 7.0, and for all, as 32 bits, since 7.2. Programs of getsockopt set any.
+func (c *helpers) checkSetRetval(regs *[11]reg) {
+	if c.has(since.RetvalForAll) {
+		c.checkRetval32(&regs[1])
+		return
+	}
+	if c.prog.typ != uapi.ProgTypeLSM || c.p.Attach != uapi.AttachLSMCgroup {
+		return
+	}
+	if c.prog.attachProto != nil && c.prog.attachProto.Ref == 0 {
+		c.refuse(refusal.BPFLSMCgroupAttachVoidLSM)
+	}
+	if c.has(since.RetvalLSM) {
+		rg, ok := c.lsmRange()
+		if !ok {
+			rg = retRange{-maxErrno, 0}
+		}
+		c.precision.precise(1)
+		if r := &regs[1]; int64(rg.min) > r.SMin || r.SMax > int64(rg.max) {
+			c.frames.badRange(r, rg, "At bpf_set_retval", "R1")
+			panic(refused{uapi.EINVAL})
+		}
+	}
+}
+
+func (c *helpers) checkRetval32(r *reg) {
+	if r.typ != scalar {
+		c.refuse(refusal.R1NotScalar)
+	}
+	rg := retRange{-maxErrno, 0}
+	switch {
+	case c.prog.typ == uapi.ProgTypeCgroupSockopt && c.p.Attach == uapi.AttachCgroupGetsockopt:
+		return
+	case c.prog.typ == uapi.ProgTypeLSM && c.p.Attach == uapi.AttachLSMCgroup:
+		if c.prog.attachProto != nil && c.prog.attachProto.Ref == 0 {
+			c.refuse(refusal.BPFLSMCgroupAttachVoidLSM)
+		}
+		if lsm, ok := c.lsmRange(); ok {
+			rg = lsm
+		}
+	}
+	c.precision.precise(1)
+	if int64(rg.min) > int64(r.SMin32) || int64(r.SMax32) > int64(rg.max) {
+		c.frames.badRange(r, rg, "At bpf_set_retval", "R1")
+		panic(refused{uapi.EINVAL})
+	}
+}

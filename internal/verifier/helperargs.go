@@ -1,0 +1,437 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// argFlags translates a prototype's flags.
+func argFlags(f proto.Flags) regType {
+	var t regType
+	for _, x := range [...]struct {
+		f proto.Flags
+		t regType
+	}{{proto.MaybeNull, maybeNull}, {proto.ReadOnly, memRdonly}, {proto.Uninit, memUninit}, {proto.Write, memWrite}, {proto.Release, objRelease},
+		{proto.LocalDynptr, dynLocal}, {proto.RingbufDynptr, dynRingbuf}, {proto.Trusted, ptrTrusted}} {
+		if f&x.f != 0 {
+			t |= x.t
+		}
+	}
+	return t
+}
+
+// helperArg checks an argument of a helper (check_func_arg).
+func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
+	a := p.Args[i]
+	n := i + 1
+	g.values.checkSrc(uint8(n))
+	if a.Kind == proto.Anything {
+		return
+	}
+	r := g.reg(n)
+	if r.typ.isPacket() && !g.contexts.packetAccess(m, read) {
+		g.refuse(refusal.HelperAccessPacketNotAllowed)
+	}
+	kind := a.Kind
+	if kind == proto.MapValue {
+		kind = g.mapValueKind(a, m)
+	}
+	if r.isNull() && a.Flags&proto.MaybeNull != 0 {
+		g.precision.precise(n)
+	} else {
+		g.checkArgType(n, a, kind, m)
+		g.argOffset(r, n, a, kind)
+	}
+	if a.Flags&proto.Release != 0 {
+		g.checkReleaseArg(n, r, kind)
+		m.release = n
+	}
+	if r.ref != 0 && kind != proto.Kptr {
+		if m.ref != 0 && !g.has(since.SeveralReferences) {
+			if g.has(since.ReferenceWords) {
+				g.refuse(refusal.MoreOneArgWithReference, n, r.ref, m.ref)
+			}
+			g.refuse(refusal.VerifierInternalErrorMoreOneArg, n, r.ref, m.ref)
+		}
+		m.ref = r.ref
+	}
+	acc := read
+	if a.Flags&proto.Write != 0 {
+		acc = write
+	}
+	switch kind {
+	case proto.ConstMap:
+		mp := g.mapOf(r)
+		if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) {
+			g.refuse(refusal.TimerPointerInR1MapUid, m.uid, r.uid)
+		}
+		m.mapp, m.uid = mp, r.uid
+	case proto.MapKey:
+		g.needMap(m, "key")
+		g.memory.helperMem(n, int(m.mapp.KeySize), read, false, nil)
+		g.noteKey(n, m)
+	case proto.MapValue:
+		if r.isNull() && a.Flags&proto.MaybeNull != 0 {
+			return
+		}
+		g.needMap(m, "value")
+		m.raw = a.Flags&proto.Uninit != 0
+		g.memory.helperMem(n, int(m.mapp.ValueSize), acc, false, m)
+	case proto.PercpuBTFID:
+		if r.tid == 0 {
+			g.refuse(refusal.HelperInvalidBtfIdInR, n)
+		}
+		m.retSpec, m.retID = r.spec, r.tid
+	case proto.SpinLock:
+		if g.resources.inTreeCallback() {
+			g.refuse(refusal.CannotSpinLockUnlockInRbtree)
+		}
+		flags := 0
+		if m.id == uapi.FuncSpinLock {
+			flags = lockTake
+		}
+		g.resources.spinLock(n, flags)
+	case proto.Timer:
+		g.timerArg(n, m)
+	case proto.Func:
+		m.sub = int(r.sub)
+	case proto.Mem:
+		m.raw = a.Flags&proto.Uninit != 0
+	case proto.FixedMem:
+		m.raw = a.Flags&proto.Uninit != 0
+		if !(r.isNull() && a.Flags&proto.MaybeNull != 0) {
+			g.memory.helperMem(n, int(a.Size), acc, false, m)
+			if a.Flags&proto.Aligned != 0 {
+				g.memory.checkAlign(r, 0, int(a.Size), true)
+			}
+		}
+	case proto.ConstSize, proto.ConstSizeOrZero:
+		t := read
+		if p.Args[i-1].Flags&proto.Write != 0 {
+			t = write
+		}
+		g.memory.memSize(n, t, kind == proto.ConstSizeOrZero, m)
+	case proto.Dynptr:
+		g.dynptrArg(n, argFlags(a.Flags), 0)
+	case proto.AllocSize:
+		if !r.Var.IsConst() {
+			g.refuse(refusal.NotKnownConstant, n)
+		}
+		m.memSize = r.Var.Value
+		g.precision.precise(n)
+	case proto.ConstString:
+		g.constString(n)
+	case proto.Kptr:
+		g.kptrArg(n, m)
+	}
+}
+
+func (g *arguments) needMap(m *callMeta, what string) {
+	if m.mapp == nil {
+		g.refuse(refusal.InvalidMapPtrAccessMap, what)
+	}
+}
+
+// mapValueKind: values of sockmaps are sockets.
+func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
+	if m.mapp == nil {
+		g.refuse(refusal.InvalidMapPtrAccessMapType)
+	}
+	if t := m.mapp.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
+		if a.Flags&^proto.ReadOnly == 0 {
+			return proto.BTFSockCommon
+		}
+		g.refuse(refusal.InvalidArgTypeSockmapSockhash)
+	}
+	return proto.MapValue
+}
+
+var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRingbuf, ptrBuf, ptrBTF | ptrTrusted, ptrCtx}
+
+// memKinds returns the registers that a memory argument accepts.
+func (g *arguments) memKinds(kind proto.ArgKind) []regType {
+	list := memKinds
+	switch {
+	case !g.has(since.MapArgsAnyMemory) && (kind == proto.MapKey || kind == proto.MapValue):
+		list = memKinds[:5]
+	case !g.has(since.BTFMemArgs):
+		list = memKinds[:8]
+	case !g.has(since.ContextMemArgs):
+		list = memKinds[:9]
+	}
+	if !g.has(since.MapKeyPointers) { // no keys of maps
+		list = append(append([]regType(nil), list[:3]...), list[4:]...)
+	}
+	return list
+}
+
+var argKinds = map[proto.ArgKind][]regType{
+	proto.ConstSize: {scalar}, proto.ConstSizeOrZero: {scalar}, proto.AllocSize: {scalar}, proto.Scalar: {scalar},
+	proto.ConstMap: {constMap}, proto.Ctx: {ptrCtx},
+	proto.SockCommon:    {ptrSockCommon, ptrSocket, ptrTCPSock, ptrXDPSock},
+	proto.BTFSockCommon: {ptrSockCommon, ptrSocket, ptrTCPSock, ptrXDPSock, ptrBTF, ptrBTF | ptrTrusted},
+	proto.Socket:        {ptrSocket},
+	proto.BTFID:         {ptrBTF, ptrBTF | ptrTrusted, ptrBTF | memRCU},
+	proto.SpinLock:      {ptrMapValue, ptrBTF | memAlloc},
+	proto.RingbufMem:    {ptrMem | memRingbuf},
+	proto.PercpuBTFID:   {ptrBTF | memPercpu, ptrBTF | memPercpu | memRCU, ptrBTF | memPercpu | ptrTrusted},
+	proto.Func:          {ptrFunc}, proto.Stack: {ptrStack}, proto.ConstString: {ptrMapValue, ptrMapKey}, proto.Timer: {ptrMapValue},
+	proto.Kptr: {ptrMapValue, ptrBTF | memAlloc}, proto.Dynptr: {ptrStack, constDynptr},
+}
+
+// checkArgType checks that a register is of a type that an argument accepts (check_reg_type).
+func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+	r := g.reg(n)
+	t := r.typ
+	if a.Flags&proto.ReadOnly != 0 || kind == proto.ConstString {
+		t &^= memRdonly
+	}
+	if a.Flags&proto.MaybeNull != 0 {
+		t &^= maybeNull
+	}
+	if kind == proto.Mem || kind == proto.FixedMem {
+		t &^= dynMask
+	}
+	xchg := m.id == uapi.FuncKptrXchg && n == 2
+	if xchg && t.isAlloc() {
+		t &^= memAlloc | memPercpu
+	}
+	list := argKinds[kind]
+	switch kind {
+	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
+		list = g.memKinds(kind)
+	}
+	if kind == proto.Kptr && !g.has(since.XchgLocalKptr) {
+		list = list[:1] // map values only
+	}
+	if kind == proto.ConstString {
+		list = []regType{ptrMapValue}
+	}
+	found := false
+	for _, x := range list {
+		if x != notInit && x == t {
+			found = true
+			break
+		}
+	}
+	if !found {
+		text := ""
+		for _, x := range list {
+			if x == notInit {
+				continue
+			}
+			if text != "" {
+				text += ", "
+			}
+			text += g.typeName(x)
+		}
+		g.refuse(refusal.TypeExpected2, n, g.typeName(r.typ), text)
+	}
+	if r.typ.base() != ptrBTF {
+		return
+	}
+	switch kind {
+	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
+		if a.Flags&proto.ReadOnly == 0 && kind != proto.MapKey {
+			g.refuse(refusal.MayWriteIntoMemoryPointedR, m.id, n, g.typeName(r.typ))
+		}
+		return
+	}
+	g.checkArgBTF(n, r, a, kind, m)
+}
+
+// checkArgBTF checks the kernel struct that an argument points to.
+func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+	if r.typ.isAllocObj() {
+		if m.id == uapi.FuncKptrXchg && n == 2 && !g.memory.kptrMatch(m.kptr, r, n) {
+			panic(refused{uapi.EACCES})
+		}
+		return
+	}
+	if r.typ&memPercpu != 0 {
+		return
+	}
+	if r.typ.mayBeNull() && (a.Flags&proto.MaybeNull == 0 || a.Flags&proto.Release != 0) {
+		g.refuse(refusal.PossiblyNULLPointerPassedHelperArg, n)
+	}
+	if m.id == uapi.FuncKptrXchg {
+		if !g.memory.kptrMatch(m.kptr, r, n) {
+			panic(refused{uapi.EACCES})
+		}
+		return
+	}
+	want := a.BTF
+	if kind == proto.BTFSockCommon {
+		want = "sock_common"
+	}
+	if want == "" {
+		g.unknown("the type of argument %d of %s", n, m.id)
+	}
+	strict := a.Flags&proto.Release != 0 && m.id != uapi.FuncSkRelease
+	id, ok := g.kernelType(want)
+	if !ok {
+		g.unknown("struct %s, which the kernel's BTF does not have", want)
+	}
+	if !g.kernelMem.structMatch(r.spec, btf.ID(r.tid), int(r.off), g.kernelSpec(), id, strict, true) {
+		g.refuse(refusal.TypeButExpected2, n, g.specName(r.spec, r.tid), want)
+	}
+}
+
+// argOffset checks that a pointer has no offset where the function expects the object's own address
+// (check_func_arg_reg_off).
+func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
+	if a.Flags&proto.Release != 0 {
+		if kind == proto.Dynptr && r.typ == ptrStack {
+			return
+		}
+		if !g.has(since.MemOffsets) && r.typ.base() == ptrMem {
+			return
+		}
+		if r.off != 0 {
+			g.refuse(refusal.MustZeroOffsetWhenPassedRelease, n)
+		}
+		g.memory.checkOffset(r, n, false)
+		return
+	}
+	g.memory.argOffset(r, n, kind == proto.Ctx)
+}
+
+func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
+	if kind == proto.Dynptr {
+		if r.typ != ptrStack {
+			g.refuse(refusal.CannotReleaseUnownedConstBpfDynptr)
+		}
+		spi, err := g.stack.dynptrSpi(r)
+		if err != 0 || g.funcOf(r).stack[spi].reg.ref == 0 {
+			g.refuse(refusal.ArgUnacquiredReference, n)
+		}
+		return
+	}
+	if r.ref == 0 && !r.isNull() {
+		g.refuse(refusal.MustReferencedWhenPassedReleaseFunction, n)
+	}
+}
+
+// releaseArg releases the argument's reference.
+func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
+	if m.release == 0 {
+		return
+	}
+	r := g.reg(m.release)
+	ok := false
+	switch {
+	case p.Args[m.release-1].Kind == proto.Dynptr:
+		g.stack.unmarkDynptr(r)
+		ok = true
+	case m.id == uapi.FuncKptrXchg && m.ref != 0 && g.has(since.XchgKeepsRCU):
+		id := m.ref
+		rcu := g.resources.inRCU()
+		if ok = g.resources.dropRef(g.cur, id); ok {
+			g.cur.eachReg(spillMask, func(x *reg) {
+				if x.ref != id {
+					return
+				}
+				if rcu && x.typ&memAlloc != 0 && x.typ&memPercpu != 0 {
+					x.ref = 0
+					x.typ = x.typ&^memAlloc | memRCU
+					return
+				}
+				g.resources.invalidate(x)
+			})
+		}
+	case m.ref != 0:
+		ok = g.resources.release(m.ref)
+		g.stack.endDerived(m.ref)
+	case r.isNull():
+		ok = true
+	}
+	if !ok {
+		g.refuse(refusal.FuncReferenceNotBeenAcquiredBefore, h.Name(), int32(m.id))
+	}
+}
+
+func (g *arguments) constString(n int) {
+	r := g.reg(n)
+	m := g.mapOf(r)
+	if m.Frozen == nil || m.Flags&flagRdonlyProg == 0 {
+		g.refuse(refusal.DoesNotPointReadonlyMap, n)
+	}
+	if !r.Var.IsConst() {
+		g.refuse(refusal.NotConstantAddress, n)
+	}
+	if !hasDirectValue(m.Type) {
+		g.refuse(refusal.NoDirectValueAccessSupportMap)
+	}
+	g.memory.checkMapAccess(n, int(r.off), int(m.ValueSize)-int(r.off), false, accessHelper)
+	at := r.offset()
+	for i := at; i < int64(len(m.Frozen)); i++ {
+		if m.Frozen[i] == 0 {
+			return
+		}
+	}
+	g.refuse(refusal.StringNotZeroTerminated)
+}
+
+// noteKey records a constant key (get_constant_map_key): an array certainly has an element for it.
+func (g *arguments) noteKey(n int, m *callMeta) {
+	if !g.has(since.KnownKeyLookup) {
+		return
+	}
+	if t := m.mapp.Type; t != uapi.MapTypeArray && t != uapi.MapTypePercpuArray {
+		return
+	}
+	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.has(since.InnerMapLookups) { // another inner map may have fewer elements
+		return
+	}
+	r := g.reg(n)
+	if r.typ != ptrStack || !r.Var.IsConst() {
+		return
+	}
+	size := int(m.mapp.KeySize)
+	off := int(r.offset())
+	slotOff := -off - 1
+	spi := slotOff / 8
+	f := g.funcOf(r)
+	if spi < 0 || spi >= len(f.stack) {
+		return
+	}
+	s := &f.stack[spi]
+	at := slotOff % 8
+	zeros, spills := 0, 0
+	for i := at; i >= 0 && at-i < size; i-- {
+		if s.t[i] != slotZero {
+			break
+		}
+		zeros++
+	}
+	if zeros >= size {
+		m.constKey = 1
+		return
+	}
+	if !s.isScalarSpill() {
+		return
+	}
+	for i := at; i >= 0; i-- {
+		if s.t[i] != slotSpill {
+			break
+		}
+		spills++
+	}
+	if spills != size {
+		return
+	}
+	if !s.reg.Var.IsConst() {
+		return
+	}
+	key := s.reg.Var.Value
+	// The key must be compared exactly from now on.
+	g.precision.bt.stacks[r.frame] |= 1 << spi
+	g.precision.bt.frame = g.cur.curFrame
+	g.precision.markChain(g.cur, g.insn, nil)
+	if key < uint64(m.mapp.MaxEntries) {
+		m.constKey = key + 1
+	}
+}

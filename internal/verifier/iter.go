@@ -1,0 +1,137 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// iterArg checks the iterator argument of a kernel function (process_iter_arg).
+func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
+	k := m.k
+	r := c.reg(n)
+	if r.typ != ptrStack {
+		c.refuse(refusal.ArgExpectedPointerIteratorStack, n-1)
+	}
+	if t.Kind != btf.KindStruct || !strings.HasPrefix(t.Name, "bpf_iter_") {
+		c.refuse(refusal.ExpectedValidIterPointerArg, n-1)
+	}
+	name := strings.TrimPrefix(t.Name, "bpf_iter_")
+	slots := int(t.Size) / 8
+	if k.flags.has(kfIterNew) {
+		spi, errno := c.stack.objectSpi(r, "iter", slots)
+		bad := errno != 0 && errno != uapi.ERANGE
+		if errno == 0 {
+			for i := 0; i < slots; i++ {
+				for _, b := range c.funcOf(r).stack[spi-i].t {
+					bad = bad || b == slotIter
+				}
+			}
+		}
+		if bad {
+			c.refuse(refusal.ExpectedUninitializedIterArg, name, n-1)
+		}
+		for i := 0; i < slots*8; i += 8 {
+			c.memory.access(c.insn, n, i, 8, write, -1, false, false)
+		}
+		c.newIter(m, c.reg(n), slots, t.ID)
+		return
+	}
+	spi, errno := c.stack.objectSpi(r, "iter", slots)
+	f := c.funcOf(r)
+	ok := errno == 0
+	for i := 0; ok && i < slots; i++ {
+		s := &f.stack[spi-i]
+		if s.reg.typ&ptrUntrusted != 0 {
+			c.refuse(refusal.ExpectedRCUCSWhenUsing, k.name)
+		}
+		ok = (i == 0) == (s.reg.ref != 0) && s.reg.spec == k.spec && s.reg.tid == uint32(t.ID)
+		for _, b := range s.t {
+			ok = ok && b == slotIter
+		}
+	}
+	if !ok {
+		c.refuse(refusal.ExpectedInitializedIterArg, name, n-1)
+	}
+	for i := 0; i < slots; i++ {
+		c.liveness.readSlot(f, spi-i)
+		c.log.touchSlot(f.no, spi-i)
+	}
+	m.iterSpi, m.iterFrame = spi, int(r.frame)
+	m.ref = f.stack[spi].reg.ref
+	if k.flags.has(kfIterDestroy) {
+		for i := 0; i < slots; i++ {
+			s := &f.stack[spi-i]
+			if i == 0 {
+				c.resources.release(s.reg.ref)
+			}
+			s.reg.notInit()
+			s.t = [8]uint8{}
+			c.liveness.wroteSlot(f, spi-i)
+		}
+	}
+}
+
+func (c *kfuncs) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
+	spi, errno := c.stack.objectSpi(r, "iter", slots)
+	if errno != 0 {
+		panic(refused{errno})
+	}
+	f := c.funcOf(r)
+	ref := c.resources.acquire()
+	for i := 0; i < slots; i++ {
+		s := &f.stack[spi-i]
+		s.reg.pointer(ptrStack)
+		if m.k.flags.has(kfRCUProtected) {
+			if c.resources.inRCU() {
+				s.reg.typ |= memRCU
+			} else {
+				s.reg.typ |= ptrUntrusted
+			}
+		}
+		c.liveness.wroteSlot(f, spi-i)
+		if i == 0 {
+			s.reg.ref = ref
+		}
+		s.reg.spec, s.reg.tid = m.k.spec, uint32(id)
+		s.reg.istate, s.reg.depth = iterActive, 0
+		for j := range s.t {
+			s.t[j] = slotIter
+		}
+		c.log.touchSlot(f.no, spi-i)
+	}
+}
+
+func (c *kfuncs) iterReg(m *callMeta) *reg {
+	return &c.cur.frames[m.iterFrame].stack[m.iterSpi].reg
+}
+
+// iterNextCall explores both outcomes of a call for the next element: there is one, or the iterator has reached its end
+// (process_iter_next_call).
+func (c *kfuncs) iterNextCall(m *callMeta) {
+	cur := c.cur
+	it := c.iterReg(m)
+	if it.istate == iterActive {
+		var prev *state
+		if cur.parent == nil || cur.parent.insn != c.insn || !sameCallsites(cur.parent, cur) {
+			if c.has(since.ConvergingIterators) {
+				c.bug("bad parent state for iter next call")
+			}
+		} else {
+			prev = c.checkpoints.findEntry(cur.parent, c.insn)
+		}
+		q := c.pool.push(c.insn+1, c.insn)
+		qi := &q.frames[m.iterFrame].stack[m.iterSpi].reg
+		qi.istate = iterActive
+		qi.depth++
+		if prev != nil && c.has(since.ConvergingIterators) {
+			c.checkpoints.widen(prev, q)
+		}
+		c.values.notNull(&q.regs()[0])
+	}
+	it.istate = iterDrained
+	c.reg(0).constant(0)
+}

@@ -1,0 +1,206 @@
+package verifier
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+type kfFlags proto.KfuncFlags
+
+const flagDevBound = 1 << 6 // BPF_F_XDP_DEV_BOUND_ONLY
+
+const (
+	kfAcquire      = kfFlags(proto.Acquire)
+	kfRelease      = kfFlags(proto.ReleaseArg)
+	kfRetNull      = kfFlags(proto.ReturnsNull)
+	kfTrusted      = kfFlags(proto.TrustedArgs)
+	kfSleepable    = kfFlags(proto.Sleepable)
+	kfDestructive  = kfFlags(proto.Destructive)
+	kfRCU          = kfFlags(proto.RCU)
+	kfIterNew      = kfFlags(proto.IterNew)
+	kfIterNext     = kfFlags(proto.IterNext)
+	kfIterDestroy  = kfFlags(proto.IterDestroy)
+	kfRCUProtected = kfFlags(proto.RCUProtected)
+	kfArenaRet     = kfFlags(proto.ArenaRet)
+)
+
+func (f kfFlags) has(x kfFlags) bool { return f&x != 0 }
+
+// kfunc is a kernel function that the program calls.
+type kfunc struct {
+	name          string
+	row           *proto.Kfunc
+	flags         kfFlags
+	allowed       bool
+	missing       bool
+	none          bool // the BTF tags kfuncs, but not this function
+	spec          uint8
+	id            btf.ID
+	proto         *btf.Type // FUNC_PROTO
+	changesPacket bool
+}
+
+func (k *kfunc) allowedLocked(r Release) bool { return k.row != nil && k.row.InLock(r) }
+
+func (k *kfunc) async() bool {
+	return k.is(proto.SetsWorkCallback | proto.SchedulesTaskWork)
+}
+
+func (k *kfunc) taskWork() bool { return k.is(proto.SchedulesTaskWork) }
+
+// is reports whether the function has one of the roles.
+func (k *kfunc) is(r proto.Role) bool { return k != nil && k.row.Is(r) }
+
+// callKfunc checks a call of a kernel function (check_kfunc_call).
+func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
+	k := c.kfuncAt(c.insn)
+	if k == nil || k.missing {
+		// The kernel accepts such a call in code that the verifier never reaches.
+		c.refuse(refusal.InvalidKernelFunctionCallNotEliminated)
+	}
+	switch {
+	case k.none || k.row == nil && proto.OnlyTraced(k.name):
+		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
+	case k.row == nil:
+		c.unknown("kernel function %s", k.name)
+	case k.row.AnyCaller:
+		c.doubt = fmt.Sprintf("which programs may call kernel function %s: the file does not tell, and the table does not know it", k.name)
+	}
+	if !k.allowed {
+		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
+	}
+	c.curAux().iterNext = k.flags.has(kfIterNext)
+	if k.is(proto.TakesResLock) {
+		b := c.pool.push(c.insn+1, c.insn)
+		regs := b.regs()
+		for i := 0; i <= 5; i++ {
+			regs[i].notInit()
+		}
+		r := &regs[0]
+		r.unknown()
+		r.SMin32, r.SMin, r.SMax32, r.SMax = -maxErrno, -maxErrno, -1, -1
+		r.Sync(c.rules)
+	}
+	if k.is(proto.Traps) {
+		c.refuse(refusal.UnexpectedBpfTrapDueUninitializedVariable)
+	}
+	if k.flags.has(kfSleepable) && !c.resources.sleepable() {
+		c.refuse(refusal.ProgramMustSleepableCallSleepableKfunc, k.name)
+	}
+	m := &callMeta{k: k}
+	c.kfuncArgs(m)
+	c.dropInTracing(m)
+	if k.is(proto.AddsToTree) {
+		c.frames.callback(m.sub, cbTreeLess)
+	}
+	if k.is(proto.SessionCookie) {
+		m.retSize, m.retRdonly = 8, false
+	}
+	if k.async() {
+		if k.taskWork() {
+			c.frames.callback(m.sub, cbTaskWork)
+		} else {
+			c.frames.callback(m.sub, cbTimer)
+		}
+	}
+	c.kfuncSections(k)
+	regs := c.regs()
+	if m.release != 0 {
+		c.kfuncRelease(m)
+	}
+	if k.is(proto.PushesNode) {
+		c.resources.disown(regs[2].ref)
+	}
+	if k.is(proto.Throws) && c.exceptionSub == 0 {
+		c.frames.checkReturn(1, "R1")
+	}
+	for i := 0; i <= 5; i++ {
+		regs[i].notInit()
+		c.log.touch(i)
+	}
+	c.kfuncResult(m)
+	if k.changesPacket {
+		c.resources.forgetPackets()
+	}
+	for i := range k.proto.Params {
+		if i < 5 {
+			regs[i+1].live |= 0
+		}
+	}
+	regs[0].wrote()
+	if k.flags.has(kfIterNext) {
+		c.iterNextCall(m)
+	}
+	if k.is(proto.Throws) {
+		return c.frames.exit(true)
+	}
+	return c.frames.enterCallback()
+}
+
+// kfuncSections counts entered RCU and preemption sections.
+func (c *kfuncs) kfuncSections(k *kfunc) {
+	s := c.cur
+	lock, unlock := k.is(proto.EntersRCU), k.is(proto.LeavesRCU)
+	off, on := k.is(proto.DisablesPreemption), k.is(proto.EnablesPreemption)
+	if c.resources.inTreeCallback() && (lock || unlock) && (s.rcu > 0 || c.has(since.TreeCallbackRCU)) {
+		c.refuse(refusal.CallingBpfRcuReadLockUnlock)
+	}
+	switch {
+	case lock:
+		if s.rcu > 0 && !c.has(since.NestedRCU) {
+			c.refuse(refusal.NestedRcuReadLockKernelFunction, k.name)
+		}
+		s.rcu++
+	case unlock:
+		if s.rcu == 0 {
+			c.refuse(refusal.UnmatchedRcuReadUnlockKernelFunction, k.name)
+		}
+		s.rcu--
+		if s.rcu == 0 {
+			s.eachReg(1<<slotSpill|1<<slotIter, func(r *reg) {
+				if r.typ&memRCU != 0 {
+					r.typ = r.typ&^(memRCU|maybeNull) | ptrUntrusted
+				}
+			})
+		}
+	case off:
+		s.preempt++
+	case on:
+		if s.preempt == 0 {
+			c.refuse(refusal.UnmatchedAttemptEnablePreemptionKernelFunction, k.name)
+		}
+		s.preempt--
+	}
+	if !k.flags.has(kfSleepable) {
+		if k.flags.has(kfRCUProtected) && !k.flags.has(kfIterNew) && !c.resources.inRCU() && c.has(since.RCUProtectedKfuncs) {
+			c.refuse(refusal.KernelFuncRequiresRCUCriticalSection, k.name)
+		}
+		return
+	}
+	switch {
+	case s.rcu > 0:
+		c.refuse(refusal.KernelFuncSleepableWithinRcuRead, k.name)
+	case s.preempt > 0:
+		c.refuse(refusal.KernelFuncSleepableWithinNonPreemptible, k.name)
+	case s.irqID != 0:
+		c.refuse(refusal.KernelFuncSleepableWithinIRQDisabled, k.name)
+	}
+}
+
+func (c *kfuncs) kfuncRelease(m *callMeta) {
+	r := c.reg(m.release)
+	if m.k.is(proto.DiscardsFileDynptr) {
+		c.stack.unmarkDynptr(r)
+		return
+	}
+	id := r.ref
+	if !c.resources.release(id) {
+		c.refuse(refusal.KfuncReferenceNotBeenAcquiredBefore, m.k.name, m.k.id)
+	}
+	c.stack.endDerived(id)
+}

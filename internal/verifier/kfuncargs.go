@@ -1,0 +1,502 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// kfArg is the kind of a kfunc's pointer argument.
+type kfArg uint8
+
+const (
+	kaCtx kfArg = iota
+	kaAlloc
+	kaRefcounted
+	kaDynptr
+	kaIter
+	kaListHead
+	kaListNode
+	kaBTF
+	kaMem
+	kaMemSize
+	kaCallback
+	kaRoot
+	kaNode
+	kaNull
+	kaString
+	kaMap
+	kaTimer
+	kaWorkqueue
+	kaTaskWork
+	kaIRQ
+	kaResLock
+	kaArena
+)
+
+func hasSuffix(p *btf.Param, s string) bool { return strings.HasSuffix(p.Name, s) }
+
+// kfuncArgs checks the arguments of a kernel function (check_kfunc_args).
+func (c *kfuncs) kfuncArgs(m *callMeta) {
+	k := m.k
+	s := c.specs[k.spec-1]
+	params := k.proto.Params
+	if len(params) > 5 {
+		if proto.KfuncFlags(k.flags)&proto.ImplicitArgs == 0 {
+			c.refuse(refusal.FunctionArgs, k.name, len(params), 5)
+		}
+		params = params[:5]
+	}
+	for i := 0; i < len(params); i++ {
+		p := &params[i]
+		n := i + 1
+		r := c.reg(n)
+		if hasSuffix(p, "__ign") || hasSuffix(p, "__prog") {
+			continue
+		}
+		if proto.KfuncFlags(k.flags)&proto.ImplicitArgs != 0 && c.implicit(s, p) {
+			continue
+		}
+		c.liveness.readReg(r)
+		t := s.SkipMods(p.Type)
+		if isScalarType(t) {
+			c.kfuncScalar(m, p, n)
+			continue
+		}
+		if t.Kind != btf.KindPtr {
+			c.refuse(refusal.UnrecognizedArgType, i, t.Kind)
+		}
+		nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
+		needTrust := k.flags.has(kfTrusted) || k.flags.has(kfRelease) && !c.has(since.ReleaseByReference)
+		if (needTrust || k.flags.has(kfRCU)) && (r.isNull() || r.typ.mayBeNull()) && !nullable {
+			if c.has(since.RegisterWords) {
+				c.refuse(refusal.PossiblyNULLPointerPassedTrustedR, n)
+			}
+			c.refuse(refusal.PossiblyNULLPointerPassedTrustedArg, i)
+		}
+		if r.ref != 0 {
+			m.ref = r.ref
+			if k.flags.has(kfRelease) {
+				m.release = n
+			}
+		}
+		ref := s.SkipMods(t.Ref)
+		kind := c.kfuncArgKind(m, s, params, i, t, ref)
+		if kind == kaNull {
+			continue
+		}
+		if kind == kaMap && r.typ != constMap && r.typ.base() != ptrBTF {
+			c.refuse(refusal.PointerInRNotMapPointer, n)
+		}
+		if kind == kaMap && r.typ == constMap {
+			mp := c.mapOf(r)
+			if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) && (mp.rec.has(fieldWorkqueue) || mp.rec.has(fieldTaskWork)) {
+				what := "workqueue"
+				if mp.rec.has(fieldTaskWork) {
+					what = "bpf_task_work"
+				}
+				c.refuse(refusal.PointerInR1MapUidNot, what, m.uid, r.uid)
+			}
+			m.mapp, m.uid = mp, r.uid
+		}
+		if (kind == kaMap || kind == kaAlloc || kind == kaBTF) && (needTrust || k.flags.has(kfRCU)) && !c.kernelMem.trusted(r) {
+			if !k.flags.has(kfRCU) {
+				c.refuse(refusal.MustReferencedTrusted, n)
+			}
+			if !r.isRCU() {
+				c.refuse(refusal.MustRcuPointer, n)
+			}
+		}
+		// Before 6.8 arguments that must be trusted are checked like those that are released.
+		old := !c.has(since.TrustedOffsets) && (needTrust || k.flags.has(kfRCU)) && (kind == kaAlloc || kind == kaBTF)
+		if k.flags.has(kfRelease) && r.ref != 0 || old {
+			if !(kind == kaDynptr && r.typ == ptrStack) {
+				if r.off != 0 {
+					c.refuse(refusal.MustZeroOffsetWhenPassedRelease, n)
+				}
+				c.memory.checkOffset(r, n, false)
+			}
+		} else if kind == kaRefcounted && r.typ.base() == ptrBTF && c.has(since.RefcountAtStart) {
+			c.memory.checkOffset(r, n, false)
+		} else {
+			c.memory.argOffset(r, n, kind == kaCtx)
+		}
+		if c.kfuncPointer(m, s, params, i, kind, ref) {
+			i++
+		}
+	}
+	if k.flags.has(kfRelease) && m.release == 0 && !k.is(proto.DiscardsFileDynptr) {
+		c.refuse(refusal.ReleaseKernelFunctionExpectsRefcountedPTR, k.name)
+	}
+}
+
+// implicit reports whether the kernel passes the argument itself.
+func (c *kfuncs) implicit(s *btf.Spec, p *btf.Param) bool {
+	t := s.SkipMods(p.Type)
+	return t.Kind == btf.KindPtr && s.SkipMods(t.Ref).Name == "bpf_prog_aux"
+}
+
+func (c *kfuncs) kfuncScalar(m *callMeta, p *btf.Param, n int) {
+	r := c.reg(n)
+	if r.typ != scalar {
+		c.refuse(refusal.NotScalar2, n)
+	}
+	buf := false
+	switch {
+	case hasSuffix(p, "__k"):
+		if !r.Var.IsConst() {
+			c.refuse(refusal.MustKnownConstant, n)
+		}
+		c.precision.precise(n)
+		m.hasConstant, m.constant = true, r.Var.Value
+	case p.Name == "rdonly_buf_size":
+		m.retRdonly, buf = true, true
+	case p.Name == "rdwr_buf_size":
+		buf = true
+	}
+	if !buf {
+		return
+	}
+	if m.retSize != 0 {
+		c.refuse(refusal.SeveralRdonlyRdwrBufSizeParameters)
+	}
+	if !r.Var.IsConst() {
+		c.refuse(refusal.NotConst, n)
+	}
+	m.retSize = r.Var.Value
+	if m.retSize > 1<<32-1 {
+		c.refuse(refusal.RdonlyRdwrBufSizeExceedsU32, n)
+	}
+	c.precision.precise(n)
+}
+
+var kfArgStructs = map[string]kfArg{
+	"bpf_dynptr": kaDynptr, "bpf_dynptr_kern": kaDynptr, "bpf_list_head": kaListHead, "bpf_list_node": kaListNode, "bpf_rb_root": kaRoot,
+	"bpf_rb_node": kaNode, "bpf_wq": kaWorkqueue, "bpf_task_work": kaTaskWork, "bpf_res_spin_lock": kaResLock, "bpf_timer": kaTimer,
+}
+
+// kfuncArgKind returns the kind of a pointer argument (get_kfunc_ptr_arg_type).
+func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i int, t, ref *btf.Type) kfArg {
+	k := m.k
+	p := &params[i]
+	r := c.reg(i + 1)
+	sized := false
+	if i+1 < len(params) {
+		q := &params[i+1]
+		sized = isScalarType(s.SkipMods(q.Type)) && c.reg(i+2).typ == scalar && (hasSuffix(q, "__sz") || hasSuffix(q, "__szk"))
+	}
+	named, isNamed := kfArg(0), false
+	if ref.Kind == btf.KindStruct {
+		named, isNamed = kfArgStructs[ref.Name]
+	}
+	is := func(x kfArg) bool { return isNamed && named == x }
+	nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
+	if k.is(proto.CastsToContext) || c.has(since.SessionContext) && k.is(proto.OfSession) {
+		return kaCtx
+	}
+	if nullable && r.isNull() && !is(kaDynptr) && !sized && c.has(since.NullArgs) {
+		return kaNull
+	}
+	if c.isCtxType(s, t) {
+		return kaCtx
+	}
+	if nullable && r.isNull() && !sized {
+		return kaNull
+	}
+	switch {
+	case hasSuffix(p, "__alloc"):
+		return kaAlloc
+	case hasSuffix(p, "__refcounted_kptr"):
+		return kaRefcounted
+	case is(kaDynptr):
+		return kaDynptr
+	case k.flags.has(kfIterNew|kfIterNext|kfIterDestroy) && i == 0, hasSuffix(p, "__iter") && !k.flags.has(kfIterNew|kfIterNext|kfIterDestroy):
+		return kaIter
+	case is(kaListHead), is(kaListNode), is(kaRoot), is(kaNode):
+		return named
+	case hasSuffix(p, "__str"):
+		return kaString
+	case hasSuffix(p, "__map"):
+		return kaMap
+	case is(kaWorkqueue), is(kaTaskWork):
+		return named
+	case hasSuffix(p, "__irq_flag"):
+		return kaIRQ
+	case is(kaResLock):
+		return kaResLock
+	case is(kaTimer) && c.has(since.TimerArgs):
+		return kaTimer
+	case hasSuffix(p, "__arena"):
+		return kaArena
+	}
+	if r.typ.base() == ptrBTF || c.kernelMem.socketType(r.typ) != "" {
+		if ref.Kind != btf.KindStruct && ref.Kind != btf.KindUnion {
+			c.refuse(refusal.KernelFunctionArgsPointerTypeNot, k.name, i, strings.ToUpper(ref.Kind.String()), ref.Name)
+		}
+		return kaBTF
+	}
+	if ref.Kind == btf.KindFuncProto {
+		return kaCallback
+	}
+	if !isScalarType(ref) && !c.scalarStruct(s, ref, 0) && !(sized && ref.Kind == btf.KindVoid) {
+		void := ""
+		if sized {
+			void = "void, "
+		}
+		if c.has(since.RegisterWords) {
+			c.refuse(refusal.PointerTypeMustPointScalarStruct, i+1, strings.ToUpper(ref.Kind.String()), ref.Name, void)
+		}
+		c.refuse(refusal.ArgPointerTypeMustPointScalar, i, strings.ToUpper(ref.Kind.String()), ref.Name, void)
+	}
+	if sized {
+		return kaMemSize
+	}
+	return kaMem
+}
+
+// kfuncPointer checks a pointer argument; it returns whether it also consumed the next argument.
+func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i int, kind kfArg, ref *btf.Type) bool {
+	k := m.k
+	p := &params[i]
+	n := i + 1
+	r := c.reg(n)
+	bad := func(r refusal.ID, args ...any) {
+		name := "arg#" + itoa(i)
+		if c.has(since.RegisterWords) {
+			name = "R" + itoa(n)
+		}
+		c.refuse(r, append([]any{name}, args...)...)
+	}
+	switch kind {
+	case kaCtx:
+		if r.typ != ptrCtx {
+			bad(refusal.ExpectedPointerCtxButGot, c.typeName(r.typ))
+		}
+		if k.is(proto.CastsToContext) {
+			m.retID = c.kernelCtx()
+		}
+	case kaAlloc:
+		switch r.typ {
+		case ptrBTF | memAlloc:
+			if !k.is(proto.DropsObject) {
+				bad(refusal.ExpectedBpfObjDropImpl)
+			}
+		case ptrBTF | memAlloc | memPercpu:
+			if !k.is(proto.DropsPercpu) {
+				bad(refusal.ExpectedBpfPercpuObjDropImpl)
+			}
+		default:
+			bad(refusal.ExpectedPointerAllocatedObject)
+		}
+		if r.ref == 0 {
+			c.refuse(refusal.AllocatedObjectMustReferenced)
+		}
+		m.argSpec, m.argID = r.spec, r.tid
+	case kaDynptr:
+		c.kfuncDynptr(m, p, n)
+	case kaIter:
+		if k.is(proto.IteratesCSSTasks) && c.prog.typ != uapi.ProgTypeLSM && !(c.prog.typ == uapi.ProgTypeTracing && c.p.Attach == uapi.AttachTraceIter) && !c.resources.sleepable() {
+			c.refuse(refusal.CssTaskIterOnlyAllowedIn)
+		}
+		c.iterArg(m, n, ref)
+	case kaListHead, kaRoot:
+		if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
+			bad(refusal.ExpectedPointerMapValueAllocatedObject)
+		}
+		if r.typ == ptrBTF|memAlloc && r.ref == 0 {
+			c.refuse(refusal.AllocatedObjectMustReferenced)
+		}
+		c.graphRoot(m, n, kind)
+	case kaListNode, kaNode:
+		c.graphNodeArg(m, n, kind)
+	case kaMap:
+		if r.typ == constMap {
+			break
+		}
+		id, ok := c.kernelType("bpf_map")
+		if !ok {
+			c.unknown("struct bpf_map, which the kernel's BTF does not have")
+		}
+		c.kfuncBTF(m, n, i, c.k.BTF.MustType(id))
+	case kaBTF:
+		c.kfuncBTF(m, n, i, ref)
+	case kaMem:
+		size, err := s.Sizeof(ref.ID)
+		if err != nil {
+			c.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, strings.ToUpper(ref.Kind.String()), ref.Name, -22)
+		}
+		c.memory.memReg(n, uint32(size))
+	case kaMemSize:
+		return c.kfuncMemSize(m, params, i)
+	case kaCallback:
+		if r.typ != ptrFunc {
+			c.refuse(refusal.ArgExpectedPointerFunc, i)
+		}
+		m.sub = int(r.sub)
+	case kaRefcounted:
+		if !r.typ.isAllocObj() {
+			bad(refusal.NeitherOwningNonOwningRef)
+		}
+		if !r.typ.isNonOwning() && r.ref != 0 {
+			m.owning = true
+		}
+		if rec := c.recordOf(r); !rec.has(fieldRefcount) {
+			bad(refusal.NotPointTypeBpfRefcountField)
+		}
+		m.argSpec, m.argID = r.spec, r.tid
+	case kaString:
+		if r.typ != ptrMapValue {
+			bad(refusal.NotPointConstString)
+		}
+		c.arguments.constString(n)
+	case kaWorkqueue, kaTaskWork, kaTimer:
+		if r.typ != ptrMapValue {
+			bad(refusal.NotPointMapValue)
+		}
+		x := map[kfArg]fieldKind{kaWorkqueue: fieldWorkqueue, kaTaskWork: fieldTaskWork, kaTimer: fieldTimer}[kind]
+		mp := c.mapOf(r)
+		if !r.Var.IsConst() {
+			c.refuse(refusal.NotConstantOffsetConstantOffset, n, x)
+		}
+		c.arguments.specialField(n, mp, x, x.String())
+		m.mapp, m.uid = mp, r.uid
+	case kaIRQ:
+		if r.typ != ptrStack {
+			bad(refusal.NotPointIrqFlagStack)
+		}
+		c.irqArg(m, n)
+	case kaResLock:
+		if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
+			bad(refusal.NotPointMapValueAllocatedObject)
+		}
+		flags := lockRes
+		if k.is(proto.TakesResLock) {
+			flags |= lockTake
+		}
+		if k.is(proto.TakesResLock|proto.DropsResLock) && k.is(proto.SavesIRQ|proto.RestoresIRQ) {
+			flags |= lockIRQ
+		}
+		c.resources.spinLock(n, flags)
+	case kaArena:
+		if r.typ != ptrArena && r.typ != scalar {
+			bad(refusal.NotPointerArenaScalar2)
+		}
+	}
+	return false
+}
+
+func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
+	n := i + 1
+	r, sz := c.reg(n), c.reg(n+1)
+	c.liveness.readReg(sz)
+	optional := hasSuffix(&params[i], "__opt") || hasSuffix(&params[i], "__nullable")
+	if !r.isNull() || !optional {
+		saved := *r
+		if r.typ.mayBeNull() {
+			c.values.notNull(r)
+		}
+		func() {
+			// The kernel adds a log line about the pair.
+			defer func() {
+				if x := recover(); x != nil {
+					if _, ok := x.(refused); ok {
+						if c.has(since.RegisterWords) {
+							c.say(refusal.RMemoryLenPairLeadsInvalid, n, n+1)
+						} else {
+							c.say(refusal.ArgArgMemoryLenPairLeads, i, i+1)
+						}
+					}
+					panic(x)
+				}
+			}()
+			c.memory.memSize(n+1, read, true, &callMeta{})
+			c.memory.memSize(n+1, write, true, &callMeta{})
+		}()
+		if saved.typ.mayBeNull() {
+			*c.reg(n) = saved
+		}
+	}
+	if hasSuffix(&params[i+1], "__szk") {
+		if !sz.Var.IsConst() {
+			c.refuse(refusal.MustKnownConstant, n+1)
+		}
+		m.hasConstant, m.constant = true, sz.Var.Value
+		if c.has(since.ConstSizePrecise) {
+			c.precision.precise(n + 1)
+		}
+	}
+	return true
+}
+
+// kfuncBTF checks for a pointer to a kernel object of the parameter's type (process_kf_arg_ptr_to_btf_id).
+func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
+	k := m.k
+	r := c.reg(n)
+	spec, id := r.spec, btf.ID(r.tid)
+	if r.typ.base() != ptrBTF || r.typ.unsafeMods() && !r.isRCU() {
+		name := c.kernelMem.socketType(r.typ)
+		if name == "" {
+			c.say(refusal.ArgExpectedSocket, i, c.typeName(r.typ), c.typeName(r.typ.base()|r.typ&trustedFlags))
+			panic(refused{uapi.EINVAL})
+		}
+		x, ok := c.kernelType(name)
+		if !ok {
+			c.unknown("struct %s, which the kernel's BTF does not have", name)
+		}
+		spec, id = c.kernelSpec(), x
+	}
+	have := c.specs[spec-1].SkipMods(id)
+	strict := k.flags.has(kfRelease) && r.ref != 0 || nocast(have.Name, ref.Name)
+	projection := ref.Name == "__sk_buff" && have.Name == "sk_buff" || ref.Name == "xdp_md" && have.Name == "xdp_buff"
+	if !projection && !c.kernelMem.structMatch(spec, have.ID, int(r.off), k.spec, ref.ID, strict, !r.typ.isAlloc()) {
+		c.refuse(refusal.KernelFunctionArgsExpectedPointerBut, k.name, i, strings.ToUpper(ref.Kind.String()), ref.Name, n, strings.ToUpper(have.Kind.String()), have.Name)
+	}
+}
+
+// nocast: a type with the suffix ___init differs from the type without it.
+func nocast(a, b string) bool {
+	x, y := strings.HasSuffix(a, "___init"), strings.HasSuffix(b, "___init")
+	return x != y && strings.TrimSuffix(a, "___init") == strings.TrimSuffix(b, "___init")
+}
+
+func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
+	k := m.k
+	r := c.reg(n)
+	var t regType
+	if r.typ == constDynptr {
+		t |= memRdonly
+	}
+	if hasSuffix(p, "__uninit") {
+		t |= memUninit
+	}
+	var clone, parent uint32
+	if c.has(since.DerivedDynptrs) {
+		parent = m.ref
+	}
+	switch {
+	case k.is(proto.DynptrFromSkb):
+		t |= dynSkb
+	case k.is(proto.DynptrFromXDP):
+		t |= dynXDP
+	case k.is(proto.DynptrFromMeta):
+		t |= dynSkbMeta
+	case k.is(proto.DynptrFromFile):
+		t |= dynFile
+	case k.is(proto.DiscardsFileDynptr):
+		t |= dynFile | objRelease
+		m.release = n
+	case k.is(proto.ClonesDynptr) && t&memUninit != 0:
+		t |= dynFlag(m.dynType)
+		clone, parent = m.dynRef, m.dynRef
+	}
+	c.arguments.dynptrArg(n, t, clone)
+	c.stack.derive(c.reg(n), t, parent)
+	if t&memUninit == 0 {
+		x := c.arguments.dynptrReg(c.reg(n))
+		m.dynID, m.dynType, m.dynRef = x.id, x.dtype, x.ref
+	}
+}

@@ -1,0 +1,159 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+func (c *kfuncs) graphRoot(m *callMeta, n int, kind kfArg) {
+	r := c.reg(n)
+	want, name := fieldListHead, "bpf_list_head"
+	if kind == kaRoot {
+		want, name = fieldRBRoot, "bpf_rb_root"
+	}
+	if !r.Var.IsConst() {
+		c.refuse(refusal.NotConstantOffsetConstantOffset, n, name)
+	}
+	rec := c.recordOf(r)
+	off := uint32(r.offset())
+	f := rec.find(off, want)
+	if f == nil {
+		c.refuse(refusal.NotFoundOffset, name, off)
+	}
+	locked := false
+	if c.resources.holdsLock() {
+		key := lockOf(r)
+		if c.r.stateRefs {
+			for _, x := range c.cur.refs {
+				locked = locked || x.kind >= refLock && x.lock == key && x.id == r.id
+			}
+		} else {
+			locked = c.cur.lock == key && c.cur.lockID == r.id
+		}
+		if !locked {
+			c.say(refusal.HeldLockObjectNotInSame)
+		}
+	}
+	if !locked {
+		at := int64(-1)
+		if l := rec.first(fieldSpinLock | fieldResSpinLock); l != nil {
+			at = int64(l.off)
+		}
+		c.refuse(refusal.BpfSpinLockOffMustHeld, at, name)
+	}
+	m.root, m.rootRec = f, rec
+}
+
+func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
+	r := c.reg(n)
+	k := m.k
+	want, name, head := fieldListNode, "bpf_list_node", "bpf_list_head"
+	if kind == kaNode {
+		want, name, head = fieldRBNode, "bpf_rb_node", "bpf_rb_root"
+	}
+	if k.is(proto.TakesTreeNode) {
+		if c.has(since.TreeWalk) {
+			if !r.typ.isNonOwning() && r.ref == 0 {
+				c.refuse(refusal.OnlyTakeNonOwningRefcountedBpf, k.name)
+			}
+		} else if !r.typ.isNonOwning() || r.ref != 0 {
+			c.refuse(refusal.RbtreeRemoveNodeInputMustNon)
+		}
+		if c.resources.inTreeCallback() {
+			if !c.has(since.TreeWalk) {
+				c.refuse(refusal.RbtreeRemoveNotAllowedInRbtree)
+			}
+			c.refuse(refusal.NotAllowedInRbtreeCb, k.name)
+		}
+	} else {
+		if r.typ != ptrBTF|memAlloc {
+			c.refuse(refusal.ArgExpectedPointerAllocatedObject, n-1)
+		}
+		if r.ref == 0 {
+			c.refuse(refusal.AllocatedObjectMustReferenced)
+		}
+	}
+	if !r.Var.IsConst() {
+		c.refuse(refusal.NotConstantOffsetConstantOffset, n, name)
+	}
+	off := uint32(r.offset())
+	if c.recordOf(r).find(off, want) == nil {
+		c.refuse(refusal.NotFoundOffset, name, off)
+	}
+	f := m.root
+	if !c.kernelMem.structMatch(r.spec, btf.ID(r.tid), 0, f.spec, f.tid, true, false) {
+		c.refuse(refusal.OperationExpectsArg1OffsetIn, head, name, f.nodeOff, c.specName(f.spec, uint32(f.tid)), off, c.specName(r.spec, r.tid))
+	}
+	m.argSpec, m.argID = r.spec, r.tid
+	if off != f.nodeOff {
+		c.refuse(refusal.Arg1OffsetButExpectedOffset, off, name, f.nodeOff, c.specName(f.spec, uint32(f.tid)))
+	}
+}
+
+// irqArg checks a saved interrupt flag (process_irq_flag).
+func (c *kfuncs) irqArg(m *callMeta, n int) {
+	k := m.k
+	r := c.reg(n)
+	save := k.is(proto.SavesIRQ)
+	class := uint8(0)
+	if k.is(proto.TakesResLock|proto.DropsResLock) && k.is(proto.SavesIRQ|proto.RestoresIRQ) {
+		class = 1
+	}
+	spi, errno := c.stack.objectSpi(r, "irq_flag", 1)
+	if save {
+		if errno != 0 && errno != uapi.ERANGE || errno == 0 && c.funcOf(r).stack[spi].t[0] == slotIRQ {
+			c.refuse(refusal.ExpectedUninitializedIrqFlagArg, n-1)
+		}
+		c.memory.access(c.insn, n, 0, 8, write, -1, false, false)
+		r = c.reg(n)
+		spi, _ = c.stack.objectSpi(r, "irq_flag", 1)
+		f := c.funcOf(r)
+		x := ref{kind: refIRQ, id: c.newID(), insn: c.insn}
+		c.cur.refs = append(c.cur.refs, x)
+		c.cur.irqID = x.id
+		sl := &f.stack[spi]
+		sl.reg.pointer(ptrStack)
+		sl.reg.ref, sl.reg.class = x.id, class
+		c.liveness.wroteSlot(f, spi)
+		for i := range sl.t {
+			sl.t[i] = slotIRQ
+		}
+		return
+	}
+	if errno != 0 || c.funcOf(r).stack[spi].t[0] != slotIRQ {
+		c.refuse(refusal.ExpectedInitializedIrqFlagArg, n-1)
+	}
+	f := c.funcOf(r)
+	sl := &f.stack[spi]
+	c.liveness.readSlot(f, spi)
+	if sl.reg.class != class {
+		names := [...]string{"native", "lock"}
+		c.refuse(refusal.IrqFlagAcquiredKfuncsCannotRestored, names[sl.reg.class], names[class])
+	}
+	if sl.reg.ref != c.cur.irqID {
+		at := 0
+		for _, x := range c.cur.refs {
+			if x.id == c.cur.irqID {
+				at = x.insn
+			}
+		}
+		c.refuse(refusal.CannotRestoreIrqStateOutOrder, c.cur.irqID, at)
+	}
+	prev := uint32(0)
+	for i := 0; i < len(c.cur.refs); i++ {
+		x := &c.cur.refs[i]
+		if x.kind == refIRQ && x.id == sl.reg.ref {
+			c.resources.removeRef(&c.cur.refs, i)
+			i--
+		} else if x.kind == refIRQ {
+			prev = x.id
+		}
+	}
+	c.cur.irqID = prev
+	sl.reg.notInit()
+	sl.t = [8]uint8{}
+	c.liveness.wroteSlot(f, spi)
+}

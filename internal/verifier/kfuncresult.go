@@ -1,0 +1,180 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// kfuncResult sets r0 to what a kernel function returns.
+func (c *kfuncs) kfuncResult(m *callMeta) {
+	k := m.k
+	s := c.specs[k.spec-1]
+	r0 := c.reg(0)
+	t := s.SkipMods(k.proto.Ref)
+	switch t.Kind {
+	case btf.KindVoid:
+		return
+	case btf.KindInt, btf.KindEnum, btf.KindEnum64:
+		r0.unknown()
+		if k.is(proto.TakesResLock) {
+			r0.constant(0)
+		}
+		return
+	case btf.KindPtr:
+	default:
+		return
+	}
+	pt := s.SkipMods(t.Ref)
+	if c.kfuncSpecialResult(m, r0) {
+	} else if pt.Kind == btf.KindVoid {
+		if k.flags.has(kfArenaRet) {
+			r0.pointer(ptrArena)
+		} else {
+			r0.unknown()
+		}
+	} else if pt.Kind != btf.KindStruct && pt.Kind != btf.KindUnion {
+		size := m.retSize
+		rdonly := m.retRdonly
+		if size == 0 {
+			if n, err := s.Sizeof(pt.ID); err == nil && n > 0 {
+				size, rdonly = uint64(n), true
+			}
+		}
+		if size == 0 {
+			c.refuse(refusal.KernelFunctionReturnsPointerTypeNot, k.name, strings.ToUpper(pt.Kind.String()), pt.Name)
+		}
+		r0.pointer(ptrMem)
+		r0.mem = uint32(size)
+		if rdonly {
+			r0.typ |= memRdonly
+		}
+		if m.ref != 0 {
+			r0.ref = m.ref
+		}
+		if k.flags.has(kfRCUProtected) && c.has(since.RCUProtectedKfuncs) {
+			r0.typ |= memRCU
+		}
+	} else {
+		typ := ptrBTF
+		switch {
+		case k.is(proto.ReturnsUntrusted):
+			typ |= ptrUntrusted
+		case k.flags.has(kfRCUProtected) && c.has(since.RCUProtectedKfuncs):
+			typ |= memRCU
+		case k.flags.has(kfIterNext) && c.iterReg(m).typ&memRCU != 0:
+			typ |= memRCU
+		case k.flags.has(kfIterNext), c.has(since.KfuncResultsTrusted):
+			typ |= ptrTrusted
+		}
+		r0.pointer(typ)
+		r0.spec, r0.tid = k.spec, uint32(pt.ID)
+	}
+	retNull := k.flags.has(kfRetNull) && !(k.is(proto.CountsReference) && m.owning)
+	if retNull {
+		r0.typ |= maybeNull
+		r0.id = c.newID()
+	}
+	if k.flags.has(kfAcquire) {
+		id := c.resources.acquire()
+		if retNull {
+			r0.id = id
+		}
+		r0.ref = id
+	} else if k.is(proto.PeeksNode) {
+		c.resources.nonOwning(r0)
+	}
+	if r0.id == 0 && c.resources.mayHoldLock(r0) {
+		r0.id = c.newID()
+	}
+}
+
+// kfuncSpecialResult handles functions whose result depends on an argument.
+func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
+	k := m.k
+	switch {
+	case k.is(proto.NewObject | proto.NewPercpu):
+		c.objNew(m, r0)
+	case k.is(proto.CountsReference):
+		r0.pointer(ptrBTF | memAlloc)
+		r0.spec, r0.tid = m.argSpec, m.argID
+	case k.is(proto.ReturnsNode):
+		if m.root == nil {
+			c.unknown("result of %s", k.name)
+		}
+		graphNode(r0, m.root)
+	case k.is(proto.CastsToContext):
+		r0.pointer(ptrBTF | ptrTrusted)
+		r0.spec, r0.tid = k.spec, m.retID
+	case k.is(proto.CastsReadOnly):
+		s := c.specs[k.spec-1]
+		if m.constant >= uint64(s.NumTypes()) {
+			c.refuse(refusal.UnknownTypeIDPassedKfuncBpf, m.constant)
+		}
+		t := s.SkipMods(btf.ID(m.constant))
+		switch {
+		case t.Kind == btf.KindStruct || t.Kind == btf.KindUnion:
+			r0.pointer(ptrBTF | ptrUntrusted)
+			r0.spec, r0.tid = k.spec, uint32(t.ID)
+		case t.Kind == btf.KindVoid && c.has(since.RdonlyCastVoid):
+			r0.pointer(ptrMem | memRdonly | ptrUntrusted)
+		default:
+			if c.has(since.RdonlyCastVoid) {
+				c.refuse(refusal.KfuncBpfRdonlyCastTypeID)
+			}
+			c.refuse(refusal.KfuncBpfRdonlyCastTypeID2)
+		}
+	case k.is(proto.SlicesDynptr):
+		r0.pointer(ptrMem | dynFlag(m.dynType))
+		r0.mem = uint32(m.constant)
+		if k.is(proto.SlicesReadOnly) {
+			r0.typ |= memRdonly
+		} else if !c.contexts.packetAccess(nil, write) {
+			c.refuse(refusal.ProgDoesNotAllowWritesPacket)
+		}
+		r0.dyn = m.dynID
+	default:
+		return false
+	}
+	return true
+}
+
+func graphNode(r *reg, f *field) {
+	r.pointer(ptrBTF | memAlloc)
+	r.spec, r.tid, r.off = f.spec, uint32(f.tid), int32(f.nodeOff)
+}
+
+func (c *kfuncs) objNew(m *callMeta, r0 *reg) {
+	if m.constant > 1<<32-1 {
+		c.refuse(refusal.LocalTypeIDArgumentMustIn)
+	}
+	if c.p.BTF == nil {
+		c.refuse(refusal.BpfObjNewBpfPercpuObj)
+	}
+	spec := c.addSpec(c.p.BTF)
+	if m.constant >= uint64(c.p.BTF.NumTypes()) || c.p.BTF.Kind(btf.ID(m.constant)) != btf.KindStruct {
+		c.refuse(refusal.BpfObjNewBpfPercpuObj2)
+	}
+	percpu := m.k.is(proto.NewPercpu)
+	id := btf.ID(m.constant)
+	t := c.p.BTF.MustType(id)
+	if percpu {
+		if t.Size > 512 {
+			c.refuse(refusal.BpfPercpuObjNewTypeSize, t.Size, 512)
+		}
+		if !c.scalarStruct(c.p.BTF, t, 0) {
+			c.refuse(refusal.BpfPercpuObjNewTypeID)
+		}
+		if c.objectRecord(spec, id) != nil {
+			c.refuse(refusal.BpfPercpuObjNewTypeID2)
+		}
+	}
+	r0.pointer(ptrBTF | memAlloc)
+	if percpu {
+		r0.typ |= memPercpu
+	}
+	r0.spec, r0.tid = spec, uint32(id)
+}

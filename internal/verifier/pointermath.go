@@ -1,0 +1,172 @@
+package verifier
+
+import (
+	"math"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/num"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// saneOffset checks that adding to a pointer cannot overflow.
+func (a *values) saneOffset(r *reg, t regType) {
+	v := int64(r.Var.Value)
+	if a.rules.Arcs && r.typ != scalar {
+		a.sanePlace(r, t)
+		return
+	}
+	switch {
+	case r.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff):
+		a.refuse(refusal.MathBetweenPointerNotAllowed, a.typeName(t), v)
+	case r.off >= maxVarOff || r.off <= -maxVarOff:
+		if r.typ != scalar {
+			a.refuse(refusal.PointerOffsetNotAllowed, a.typeName(t), r.off)
+		}
+	case r.SMin == math.MinInt64:
+		a.refuse(refusal.MathBetweenPointerRegisterUnboundedMin, a.typeName(t))
+	case r.SMin >= maxVarOff || r.SMin <= -maxVarOff:
+		a.refuse(refusal.ValueMakesPointerOutBounds, r.SMin, a.typeName(t))
+	}
+}
+
+// sanePlace is saneOffset for the offset of a pointer, from the release on that has it in one range.
+func (a *values) sanePlace(r *reg, t regType) {
+	at := r.place()
+	if v := int64(at.Var.Value); at.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff) {
+		a.refuse(refusal.PointerOffsetNotAllowed, a.typeName(t), v)
+	}
+	if at.SMin >= maxVarOff || at.SMin <= -maxVarOff {
+		a.refuse(refusal.PointerOffsetNotAllowed, a.typeName(t), at.SMin)
+	}
+}
+
+// pointerMath adds a number to a pointer or subtracts it (adjust_ptr_min_max_vals).
+func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
+	d := a.reg(int(in.Dst))
+	known := off.Var.IsConst()
+	if known && (off.SMin != off.SMax || off.UMin != off.UMax) || off.SMin > off.SMax || off.UMin > off.UMax {
+		d.unknown()
+		return
+	}
+	op := opOf(in)
+	if class(in) != clsALU64 {
+		if op == opSub {
+			d.unknown()
+			return
+		}
+		a.refuse(refusal.NarrowPointerArithmeticProhibited, in.Dst)
+	}
+	t := p.typ
+	if t.mayBeNull() {
+		a.refuse(refusal.PointerArithmeticProhibitedNullCheckFirst, in.Dst, a.typeName(t))
+	}
+	if t.base() == ptrMem && t&ptrUntrusted != 0 && d == p && a.has(since.UntrustedMath) {
+		return
+	}
+	a.movable(in, p, known && off.SMin == 0 && op == opAdd, known)
+	ptr := *p
+	isDst := d == p
+	if !isDst {
+		parent, live := d.parent, d.live
+		*d = ptr
+		d.parent, d.live = parent, live
+	}
+	a.saneOffset(off, t)
+	a.saneOffset(&ptr, t)
+	d.Forget32()
+	switch op {
+	case opAdd:
+		if sum := int64(ptr.off) + off.SMin; known && sum == int64(int32(sum)) {
+			d.Bounds = ptr.Bounds
+			d.Forget32()
+			d.off = int32(sum)
+			a.endMoves(d)
+			break
+		}
+		a.addOffset(d, &ptr, off)
+		if t.isPacket() {
+			d.id = a.newID()
+			d.rng = 0
+		}
+	case opSub:
+		if !isDst {
+			a.refuse(refusal.TriedSubtractPointerScalar, in.Dst)
+		}
+		if t == ptrStack {
+			a.refuse(refusal.SubtractionStackPointerProhibited, in.Dst)
+		}
+		if dif := int64(ptr.off) - off.SMin; known && dif == int64(int32(dif)) {
+			d.Bounds = ptr.Bounds
+			d.Forget32()
+			d.off = int32(dif)
+			a.endMoves(d)
+			break
+		}
+		a.subOffset(d, &ptr, off)
+		if t.isPacket() {
+			d.id = a.newID()
+			if off.SMin < 0 {
+				d.rng = 0
+			}
+			a.endMoves(d)
+		}
+	case opAnd, opOr, opXor:
+		a.refuse(refusal.BitwiseOperatorPointerProhibited, in.Dst, aluSign[op>>4])
+	default:
+		a.refuse(refusal.PointerArithmeticOperatorProhibited, in.Dst, aluSign[op>>4])
+	}
+	a.saneOffset(d, t)
+	d.Sync(a.rules)
+}
+
+// endMoves forgets that a packet pointer is at the packet's end or beyond.
+func (a *values) endMoves(d *reg) {
+	if d.typ.isPacket() && d.rng < 0 && a.has(since.PacketEndMoves) {
+		d.rng = 0
+	}
+}
+
+// movable checks that arithmetic is allowed on a pointer.
+func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
+	switch p.typ.base() {
+	case ptrCtx, ptrMapValue, ptrMapKey, ptrStack, ptrPacketMeta, ptrPacket, ptrTPBuffer, ptrBTF, ptrMem, ptrBuf, ptrFunc, constDynptr, ptrPercpuBTF:
+		return
+	case ptrFlowKeys:
+		if known || !a.has(since.FlowKeysMath) {
+			return
+		}
+		if addsZero {
+			return
+		}
+	case constMap:
+		if addsZero {
+			return
+		}
+	case ptrInsn:
+		return
+	case ptrSocket, ptrSockCommon, ptrTCPSock, ptrXDPSock, ptrPacketEnd:
+	}
+	a.refuse(refusal.PointerArithmeticProhibited, in.Dst, a.typeName(p.typ))
+}
+
+func (a *values) addOffset(d, p, off *reg) {
+	b := p.Bounds
+	b.Add(&off.Bounds, a.pointerRules())
+	d.setOffset(p, &b)
+}
+
+func (a *values) subOffset(d, p, off *reg) {
+	b := p.Bounds
+	b.Sub(&off.Bounds, a.pointerRules())
+	d.setOffset(p, &b)
+}
+
+// pointerRules are the rules for sums with pointers: what releases learned for sums of scalars is not for them, but arcs.
+func (a *values) pointerRules() num.Rules { return num.Rules{Arcs: a.rules.Arcs} }
+
+// setOffset makes b the variable part of the offset of a pointer; pointers have no 32-bit ranges.
+func (r *reg) setOffset(p *reg, b *num.Bounds) {
+	r.Bounds, r.off = *b, p.off
+	r.Forget32()
+}

@@ -1,0 +1,275 @@
+package verifier
+
+import "github.com/bpfrun/bpfrun/internal/uapi/since"
+
+// Precision tracking as in releases before 6.5: within one frame, and only through whole stack slots addressed by r10.
+
+// preciseOld marks a register, or a spilled one, as precise (__mark_chain_precision of 5.10 to 6.4).
+func (t *precision) preciseOld(r, spi int) { t.markOld(t.cur.curFrame, r, spi) }
+
+func (t *precision) markOld(fr, r, spi int) {
+	s := t.cur
+	first, last := s.first, t.insn
+	f := s.frames[fr]
+	var regs uint32
+	var stack uint64
+	isNew := false
+	if r >= 0 {
+		x := &f.regs[r]
+		if !t.r.unpreciseCheckpoints {
+			if !x.precise {
+				isNew = true
+			}
+			x.precise = true
+		} else {
+			isNew = true
+		}
+		regs = 1 << r
+	}
+	if spi >= 0 {
+		if !f.stack[spi].isScalarSpill() && !(f.stack[spi].t[0] == slotSpill && f.stack[spi].reg.typ == scalar) {
+			return
+		}
+		x := &f.stack[spi].reg
+		if !t.r.unpreciseCheckpoints {
+			if !x.precise {
+				isNew = true
+			}
+			x.precise = true
+		} else {
+			isNew = true
+		}
+		stack = 1 << spi
+	}
+	if !isNew || regs == 0 && stack == 0 {
+		return
+	}
+	skip := true
+	for {
+		h := s.hist
+		if t.r.unpreciseCheckpoints && last < 0 {
+			t.startOld(s, regs, stack)
+			return
+		}
+		for i := last; ; {
+			if skip {
+				skip = false
+			} else if t.backOld(i, &regs, &stack) == backGiveUp {
+				t.allPreciseOld()
+				return
+			}
+			if regs == 0 && stack == 0 {
+				return
+			}
+			// A state may return to its first instruction before it ends.
+			if i == first && (h == nil || h.prev == nil && int(h.idx) == i) {
+				break
+			}
+			p := i - 1
+			if h != nil && int(h.idx) == i {
+				p = int(h.prevIdx)
+				h = h.prev
+			}
+			i = p
+			if i < 0 || i >= len(t.insns) {
+				t.bug("backtracking idx %d", i)
+			}
+		}
+		s = s.parent
+		if s == nil {
+			return
+		}
+		if fr > s.curFrame {
+			return
+		}
+		f = s.frames[fr]
+		isNew = false
+		for i := 0; i < 10; i++ {
+			if regs>>i&1 == 0 {
+				continue
+			}
+			x := &f.regs[i]
+			if x.typ != scalar {
+				regs &^= 1 << i
+				continue
+			}
+			if !x.precise {
+				isNew = true
+			} else if t.r.unpreciseCheckpoints {
+				regs &^= 1 << i
+			}
+			x.precise = true
+		}
+		for i := 0; i < 64; i++ {
+			if stack>>i&1 == 0 {
+				continue
+			}
+			if i >= len(f.stack) {
+				t.allPreciseOld()
+				return
+			}
+			sl := &f.stack[i]
+			if sl.t[0] != slotSpill && sl.t[7] != slotSpill || sl.reg.typ != scalar {
+				stack &^= 1 << i
+				continue
+			}
+			if !sl.reg.precise {
+				isNew = true
+			} else if t.r.unpreciseCheckpoints {
+				stack &^= 1 << i
+			}
+			sl.reg.precise = true
+		}
+		if regs == 0 && stack == 0 || !t.r.unpreciseCheckpoints && !isNew {
+			return
+		}
+		last, first = s.last, s.first
+	}
+}
+
+// startOld handles registers that are arguments of a function verified on its own.
+func (t *precision) startOld(s *state, regs uint32, stack uint64) {
+	if s.curFrame == 0 && s.frames[0].sub > 0 && stack == 0 && regs&^argRegs == 0 {
+		for i := 1; i <= 5; i++ {
+			if regs>>i&1 != 0 && s.frames[0].regs[i].typ == scalar {
+				s.frames[0].regs[i].precise = true
+			}
+		}
+	}
+}
+
+func (t *precision) allPreciseOld() {
+	for s := t.cur; s != nil; s = s.parent {
+		if t.r.unpreciseCheckpoints && s == t.cur {
+			continue
+		}
+		for i := 0; i <= s.curFrame; i++ {
+			f := s.frames[i]
+			for j := 0; j < 10; j++ {
+				if f.regs[j].typ == scalar {
+					f.regs[j].precise = true
+				}
+			}
+			for j := range f.stack {
+				if f.stack[j].reg.typ == scalar && (f.stack[j].t[0] == slotSpill || f.stack[j].t[7] == slotSpill) {
+					f.stack[j].reg.precise = true
+				}
+			}
+		}
+	}
+}
+
+// tracksParts: spills of less than 8 bytes are tracked, as those and the maintained older releases do.
+func (t *precision) tracksParts() bool {
+	return t.has(since.SmallSpillTracking) || t.r.unpreciseCheckpoints
+}
+
+// backOld updates the set from the state after an instruction to the state before it.
+func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
+	in := &t.insns[i]
+	dst, src := uint32(1)<<in.Dst, uint32(1)<<in.Src
+	if in.Code == 0 {
+		return backOK
+	}
+	switch class(in) {
+	case clsALU, clsALU64:
+		if *regs&dst == 0 {
+			return backOK
+		}
+		switch {
+		case opOf(in) == opMov:
+			*regs &^= dst
+			if isX(in) {
+				*regs |= src
+			}
+		case isX(in):
+			*regs |= src
+		}
+	case clsLDX:
+		if *regs&dst == 0 {
+			return backOK
+		}
+		*regs &^= dst
+		if in.Src != 10 || !t.tracksParts() && sizeOf(in) != 8 {
+			return backOK
+		}
+		spi := (-int(in.Off) - 1) / 8
+		if spi >= 64 {
+			return backGiveUp
+		}
+		*stack |= 1 << spi
+	case clsSTX, clsST:
+		if *regs&dst != 0 {
+			return backGiveUp
+		}
+		if in.Dst != 10 || !t.tracksParts() && sizeOf(in) != 8 {
+			return backOK
+		}
+		spi := (-int(in.Off) - 1) / 8
+		if spi >= 64 {
+			return backGiveUp
+		}
+		if *stack>>spi&1 == 0 {
+			return backOK
+		}
+		*stack &^= 1 << spi
+		if class(in) == clsSTX {
+			*regs |= src
+		}
+	case clsJMP, clsJMP32:
+		switch {
+		case opOf(in) == opCall:
+			if in.Src == 1 {
+				return backGiveUp
+			}
+			if t.isSyncCallback(in, i) {
+				return backGiveUp
+			}
+			*regs &^= 1
+			if *regs&0x3f != 0 {
+				t.bug("backtracking call unexpected regs %x", *regs)
+			}
+		case opOf(in) == opExit:
+			return backGiveUp
+		case isX(in) && opOf(in) != opJA:
+			if *regs&(dst|src) == 0 {
+				return backOK
+			}
+			*regs |= dst | src
+		}
+	case clsLD:
+		if *regs&dst == 0 {
+			return backOK
+		}
+		*regs &^= dst
+		if m := mode(in); m == modeIND || m == modeABS {
+			return backGiveUp
+		}
+	}
+	return backOK
+}
+
+// propagatePrecisionOld applies the precision marks of a kept state to the path to the current state.
+func (t *precision) propagatePrecisionOld(old *state) {
+	unread := !t.has(since.UnreadPrecision) && !t.r.unpreciseCheckpoints
+	frames := []int{old.curFrame}
+	if t.r.unpreciseCheckpoints {
+		frames = frames[:0]
+		for fr := old.curFrame; fr >= 0; fr-- {
+			frames = append(frames, fr)
+		}
+	}
+	for _, fr := range frames {
+		f := old.frames[fr]
+		for i := 0; i < 10; i++ {
+			if r := &f.regs[i]; r.typ == scalar && r.precise && (r.live&liveRead != 0 || unread) {
+				t.markOld(fr, i, -1)
+			}
+		}
+		for i := range f.stack {
+			if s := &f.stack[i]; (s.t[0] == slotSpill || s.t[7] == slotSpill) && s.reg.typ == scalar && s.reg.precise && (s.reg.live&liveRead != 0 || unread) {
+				t.markOld(fr, -1, i)
+			}
+		}
+	}
+}

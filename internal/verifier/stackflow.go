@@ -1,0 +1,331 @@
+package verifier
+
+import (
+	"math"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// maxFlowCalls is the number of calls that the kernel follows.
+const maxFlowCalls = 10000
+
+// unknownBytes stands for an access of unknown size.
+const unknownBytes = math.MinInt64
+
+// computeStackFlow analyses every function, callers before callees.
+func (w *flowAnalysis) computeStackFlow(known []constRegs) {
+	n := w.nsubs()
+	f := &stackFlow{instances: map[flowKey]*flowInstance{}, analyzed: make([]bool, n), calls: map[int]*[trackedSlots]argTrack{}, known: known}
+	w.liveness.flow = f
+	order := w.topological()
+	var sites [maxFrames]int
+	for i := len(order) - 1; i >= 0; i-- {
+		sub := order[i]
+		if f.analyzed[sub] && w.subs[sub].linkage != funcGlobal {
+			continue
+		}
+		w.analyzeFlow(nil, f.instance(w.position, nil, 0, sub), &sites)
+	}
+	f.calls, f.known = nil, nil
+}
+
+// topological orders functions so that callees come before their callers; it refuses recursion.
+func (w *flowAnalysis) topological() []int {
+	n := w.nsubs()
+	color := make([]uint8, n)
+	var out, stack []int
+	for i := range n {
+		if color[i] != 0 {
+			continue
+		}
+		color[i] = 1
+		stack = append(stack[:0], i)
+	walk:
+		for len(stack) > 0 {
+			cur := stack[len(stack)-1]
+			for _, at := range w.postorder[w.subs[cur].postorder:w.subs[cur+1].postorder] {
+				in := &w.insns[at]
+				if !isLocalCall(in) && !isFuncRef(in) {
+					continue
+				}
+				callee := w.subprogFrom(callTarget(at, in))
+				switch {
+				case callee < 0 || color[callee] == 2 || color[callee] == 1 && isFuncRef(in):
+				case color[callee] == 1:
+					w.refuse(refusal.RecursiveCall, w.subs[cur].name, w.subs[callee].name)
+				default:
+					color[callee] = 1
+					stack = append(stack, callee)
+					continue walk
+				}
+			}
+			color[cur] = 2
+			out = append(out, cur)
+			stack = stack[:len(stack)-1]
+		}
+	}
+	return out
+}
+
+// analyzeFlow analyses a function for the arguments of one call; entry is nil if no call passes it pointers to a stack.
+func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[maxFrames]int) {
+	f := w.liveness.flow
+	if f.count++; f.count > maxFlowCalls {
+		w.refuse(refusal.LivenessAnalysisExceededComplexityLimitCalls, f.count)
+	}
+	if f.count%64 == 0 {
+		if err := w.ctx.Err(); err != nil {
+			panic(stopped{err})
+		}
+	}
+	var before *flowInstance
+	if in.done {
+		before = in
+		in = &flowInstance{flowKey: in.flowKey, sub: in.sub, start: in.start, count: in.count}
+	}
+	states := w.trackFunction(entry, in, sites)
+	f.analyzed[in.sub] = true
+	for _, at := range w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder] {
+		callee, args, ok := w.flowCall(in, at, &states[at-in.start])
+		if !ok {
+			continue
+		}
+		if in.depth == maxFrames-1 {
+			w.refuse(refusal.CallsTooDeepForLiveness)
+		}
+		next := f.instance(w.position, in, at, callee)
+		sites[in.depth] = at
+		w.analyzeFlow(&args, next, sites)
+		for fr := range next.depth {
+			if next.masks[fr] != nil {
+				in.read(w.position, fr, at, next.masks[fr][0].live)
+			}
+		}
+	}
+	if before != nil {
+		before.merge(in)
+		in = before
+	}
+	w.settleFlow(in)
+}
+
+// flowCall returns the function that instruction at calls with pointers to a stack, and the arguments.
+func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (callee int, args trackState, ok bool) {
+	insn := &w.insns[at]
+	switch {
+	case isLocalCall(insn):
+		if callee = w.subprogFrom(callTarget(at, insn)); callee < 0 {
+			return 0, args, false
+		}
+		copy(args.regs[1:6], st.regs[1:6])
+	case w.aux[at].callback:
+		fn, from, to := callbackArgs(insn)
+		if fn == 0 {
+			return 0, args, false
+		}
+		c := w.liveness.flow.known[at][fn]
+		if c.kind != knownFunc {
+			if st.regs[from].frame != trackNone {
+				for fr := 0; fr <= in.depth; fr++ {
+					in.read(w.position, fr, at, allHalves)
+				}
+			}
+			return 0, args, false
+		}
+		callee = int(c.val)
+		for r := 1; r <= 5; r++ {
+			args.regs[r] = noTrack
+		}
+		args.regs[to] = st.regs[from]
+	default:
+		return 0, args, false
+	}
+	for r := 1; r <= 5; r++ {
+		ok = ok || args.regs[r].isPointer()
+	}
+	return callee, args, ok
+}
+
+// callbackArgs returns the register with the callback, the one with its context, and the register in which the callback
+// receives that.
+func callbackArgs(in *decode.Insn) (fn, from, to int) {
+	if !isHelperCall(in) {
+		return 0, 0, 0
+	}
+	switch uapi.FuncID(in.Imm) {
+	case uapi.FuncLoop, uapi.FuncUserRingbufDrain:
+		return 2, 3, 2
+	case uapi.FuncForEachMapElem:
+		return 2, 3, 4
+	case uapi.FuncFindVma:
+		return 3, 4, 3
+	}
+	return 0, 0, 0
+}
+
+// trackFunction computes the contents of registers and slots before each instruction of a function, and records stack
+// accesses.
+func (w *flowAnalysis) trackFunction(entry *trackState, in *flowInstance, sites *[maxFrames]int) []trackState {
+	w.took(int64(in.count) * 16)
+	states := make([]trackState, in.count)
+	for i := range states {
+		for r := range states[i].regs {
+			states[i].regs[r] = argTrack{frame: trackUnvisited}
+		}
+		for s := range states[i].slots {
+			states[i].slots[s] = argTrack{frame: trackUnvisited}
+		}
+	}
+	first := &states[0]
+	for r := range first.regs {
+		first.regs[r] = noTrack
+	}
+	for s := range first.slots {
+		first.slots[s] = noTrack
+	}
+	first.regs[10] = oneOffset(in.depth, 0)
+	if entry != nil {
+		copy(first.regs[1:6], entry.regs[1:6])
+	}
+	parents := func(frame int) *[trackedSlots]argTrack { return w.liveness.flow.calls[sites[frame]] }
+	order := w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder]
+	var buf [2]int
+	for changed := true; changed; {
+		changed = false
+		for p := len(order) - 1; p >= 0; p-- {
+			at := order[p]
+			st := &states[at-in.start]
+			if st.regs[0].frame == trackUnvisited && st.regs[1].frame == trackUnvisited {
+				continue
+			}
+			out := *st
+			out.step(&w.insns[at], in.depth, parents)
+			for _, s := range w.succ(buf[:0], at) {
+				if s >= in.start && s < in.start+in.count && states[s-in.start].join(&out) {
+					changed = true
+				}
+			}
+		}
+	}
+	for p := len(order) - 1; p >= 0; p-- {
+		at := order[p]
+		st := &states[at-in.start]
+		w.flowAccess(in, st, at)
+		if w.insns[at].Code == codeCall {
+			w.flowArgs(in, st, at)
+		}
+		if isLocalCall(&w.insns[at]) || w.aux[at].callback {
+			slots := st.slots
+			w.liveness.flow.calls[at] = &slots
+		}
+	}
+	return states
+}
+
+// flowAccess records the effect of a load or store.
+func (w *flowAnalysis) flowAccess(in *flowInstance, st *trackState, at int) {
+	insn := &w.insns[at]
+	size, reg := int64(sizeOf(insn)), insn.Dst
+	switch class(insn) {
+	case clsLDX:
+		reg = insn.Src
+	case clsSTX:
+		switch {
+		case mode(insn) != modeATOMIC || insn.Imm == storeRel:
+			size = -size
+		case insn.Imm == loadAcq:
+			reg = insn.Src
+		}
+	case clsST:
+		size = -size
+	default:
+		return
+	}
+	if reg > 10 {
+		return
+	}
+	a := st.regs[reg]
+	for i := range a.n {
+		off, ok := addOffset(a.off[i], int64(insn.Off))
+		if !ok {
+			a.anyOffset()
+			break
+		}
+		a.off[i] = off
+	}
+	w.flowTouch(in, a, size, at)
+}
+
+// flowTouch records that bytes at an address are read, or written if bytes is negative.
+func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at int) {
+	switch {
+	case a.frame == trackSeveral:
+		for fr := 0; fr <= in.depth; fr++ {
+			if a.mask>>fr&1 != 0 {
+				in.read(w.position, fr, at, allHalves)
+			}
+		}
+		return
+	case a.frame < 0 || int(a.frame) > in.depth || bytes == 0:
+		return
+	case a.n == 0:
+		if bytes > 0 || bytes == unknownBytes {
+			in.read(w.position, int(a.frame), at, allHalves)
+		}
+		return
+	case bytes < 0 && bytes != unknownBytes && a.n != 1:
+		return
+	}
+	for i := range a.n {
+		off := -int64(a.off[i])
+		if off <= 0 {
+			continue
+		}
+		switch {
+		case bytes == unknownBytes:
+			in.read(w.position, int(a.frame), at, halfRange(0, int(off-1)/4))
+		case bytes > 0:
+			in.read(w.position, int(a.frame), at, halfRange(max(int((off-bytes)/4), 0), int(off-1)/4))
+		default:
+			lo, hi := max(int((off+bytes+3)/4), 0), int(off/4)-1
+			if lo <= hi {
+				m := in.need(w.position, int(a.frame), at)
+				m.write = m.write.or(halfRange(lo, hi))
+			}
+		}
+	}
+}
+
+// settleFlow computes what is live before each instruction.
+func (w *flowAnalysis) settleFlow(in *flowInstance) {
+	in.done = true
+	order := w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder]
+	var buf [2]int
+	for fr := 0; fr <= in.depth; fr++ {
+		masks := in.masks[fr]
+		if masks == nil {
+			continue
+		}
+		for changed := true; changed; {
+			changed = false
+			for _, at := range order {
+				succ := w.succ(buf[:0], at)
+				if len(succ) == 0 {
+					continue
+				}
+				var after halves
+				for _, s := range succ {
+					if i := s - in.start; i >= 0 && i < in.count {
+						after = after.or(masks[i].live)
+					}
+				}
+				m := &masks[at-in.start]
+				if live := after.andNot(m.write).or(m.read); live != m.live {
+					m.live, changed = live, true
+				}
+			}
+		}
+	}
+}

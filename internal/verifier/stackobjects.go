@@ -1,0 +1,184 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// objectSpi returns the slot where an object of n slots on the stack starts (its highest). The errno is EINVAL if it
+// cannot be one, ERANGE if the stack is not that deep.
+func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
+	if !k.has(since.DynptrSlots) { // the constant part of the offset counts
+		spi := spiOf(int(r.off))
+		if f := k.funcOf(r); spi-n+1 < 0 || spi >= len(f.stack) {
+			return 0, uapi.EINVAL
+		}
+		return spi, 0
+	}
+	if !r.Var.IsConst() {
+		k.say(refusal.ConstantOffset, what)
+		return 0, uapi.EINVAL
+	}
+	off := int(r.offset())
+	spi := spiOf(off)
+	if off%8 != 0 || spi+1 < n {
+		k.say(refusal.CannotPassInOffset, what, off)
+		return 0, uapi.EINVAL
+	}
+	if f := k.funcOf(r); spi-n+1 < 0 || spi >= len(f.stack) {
+		return 0, uapi.ERANGE
+	}
+	return spi, 0
+}
+
+func (k *stack) dynptrSpi(r *reg) (int, uapi.Errno) { return k.objectSpi(r, "dynptr", 2) }
+
+func dynRefcounted(t uint8) bool { return t == dynTypeRingbuf || t == dynTypeFile }
+
+func dynTypeOf(t regType) uint8 {
+	switch t & dynMask {
+	case dynLocal:
+		return dynTypeLocal
+	case dynRingbuf:
+		return dynTypeRingbuf
+	case dynSkb:
+		return dynTypeSkb
+	case dynXDP:
+		return dynTypeXDP
+	case dynSkbMeta:
+		return dynTypeSkbMeta
+	case dynFile:
+		return dynTypeFile
+	}
+	return dynInvalid
+}
+
+func dynFlag(t uint8) regType {
+	return [...]regType{dynInvalid: 0, dynTypeLocal: dynLocal, dynTypeRingbuf: dynRingbuf, dynTypeSkb: dynSkb, dynTypeXDP: dynXDP, dynTypeSkbMeta: dynSkbMeta, dynTypeFile: dynFile}[t]
+}
+
+var dynNames = [...]string{dynInvalid: "<invalid>", dynTypeLocal: "local", dynTypeRingbuf: "ringbuf", dynTypeSkb: "skb", dynTypeXDP: "xdp", dynTypeSkbMeta: "skb_meta", dynTypeFile: "file"}
+
+func markDynReg(r *reg, t uint8, first bool, id uint32) {
+	r.pointer(constDynptr)
+	r.id = id
+	r.dtype, r.first = t, first
+}
+
+// markDynptr turns two stack slots into a dynptr (mark_stack_slots_dynptr).
+func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
+	f := k.funcOf(r)
+	spi, errno := k.dynptrSpi(r)
+	if errno != 0 {
+		panic(refused{errno})
+	}
+	k.destroyDynptr(f, spi)
+	k.destroyDynptr(f, spi-1)
+	a, b := &f.stack[spi], &f.stack[spi-1]
+	for i := range a.t {
+		a.t[i], b.t[i] = slotDynptr, slotDynptr
+	}
+	d := dynTypeOf(t)
+	if d == dynInvalid {
+		k.refuse(refusal.DynptrWithoutType)
+	}
+	id := k.newID()
+	markDynReg(&a.reg, d, true, id)
+	markDynReg(&b.reg, d, false, id)
+	if dynRefcounted(d) {
+		if clone == 0 {
+			clone = k.resources.acquire()
+		}
+		a.reg.ref, b.reg.ref = clone, clone
+	}
+	k.liveness.wroteSlot(f, spi)
+	k.liveness.wroteSlot(f, spi-1)
+	k.log.touchSlot(f.no, spi)
+	k.log.touchSlot(f.no, spi-1)
+}
+
+// derive notes the reference to the packet that a new dynptr is about: with it, the dynptr ends (parent_id, from 7.2
+// on).
+func (k *stack) derive(r *reg, t regType, parent uint32) {
+	if d := dynTypeOf(t); t&memUninit == 0 || parent == 0 || !k.has(since.DerivedDynptrs) || d == dynInvalid || dynRefcounted(d) {
+		return
+	}
+	f := k.funcOf(r)
+	if spi, errno := k.dynptrSpi(r); errno == 0 {
+		f.stack[spi].reg.ref, f.stack[spi-1].reg.ref = parent, parent
+	}
+}
+
+// endDerived ends the dynptrs of a packet that was released, with their slices (release_reference, from 7.2 on).
+func (k *stack) endDerived(parent uint32) {
+	if !k.has(since.DerivedDynptrs) {
+		return
+	}
+	for _, f := range k.cur.frames[:k.cur.curFrame+1] {
+		for spi := 1; spi < len(f.stack); spi++ {
+			s := &f.stack[spi]
+			if s.t[0] == slotDynptr && s.reg.first && s.reg.ref == parent && !dynRefcounted(s.reg.dtype) {
+				k.destroyDynptr(f, spi)
+			}
+		}
+	}
+}
+
+func (k *stack) clearDynptr(f *frame, spi int) {
+	for _, s := range []*slot{&f.stack[spi], &f.stack[spi-1]} {
+		s.t = [8]uint8{}
+		s.reg.notInit()
+	}
+	k.liveness.wroteSlot(f, spi)
+	k.liveness.wroteSlot(f, spi-1)
+}
+
+// unmarkDynptr ends a dynptr; all clones of one with a reference end with it.
+func (k *stack) unmarkDynptr(r *reg) {
+	f := k.funcOf(r)
+	spi, errno := k.dynptrSpi(r)
+	if errno != 0 {
+		panic(refused{errno})
+	}
+	if !dynRefcounted(f.stack[spi].reg.dtype) {
+		k.clearDynptr(f, spi)
+		return
+	}
+	id := f.stack[spi].reg.ref
+	k.resources.release(id)
+	for i := 1; i < len(f.stack); i++ {
+		if s := &f.stack[i]; s.reg.ref == id && s.t[0] == slotDynptr && s.reg.first {
+			k.clearDynptr(f, i)
+		}
+	}
+}
+
+// destroyDynptr: a store into a dynptr ends it.
+func (k *stack) destroyDynptr(f *frame, spi int) {
+	if spi < 0 || spi >= len(f.stack) || f.stack[spi].t[0] != slotDynptr || !k.has(since.DynptrSlots) {
+		return
+	}
+	if !f.stack[spi].reg.first {
+		spi++
+	}
+	s := &f.stack[spi]
+	if dynRefcounted(s.reg.dtype) {
+		ok := false
+		if k.has(since.SharedDynptrs) {
+			for i := range f.stack {
+				ok = ok || i != spi && f.stack[i].t[0] == slotDynptr && f.stack[i].reg.first && f.stack[i].reg.ref == s.reg.ref
+			}
+		}
+		if !ok {
+			k.refuse(refusal.CannotOverwriteReferencedDynptr)
+		}
+	}
+	id := s.reg.id
+	k.cur.eachReg(spillMask, func(x *reg) {
+		if (x.typ == ptrMem|maybeNull || x.typ == ptrMem || k.has(since.DynptrSliceTypes) && x.typ.base() == ptrMem) && x.dyn == id && id != 0 {
+			k.resources.invalidate(x)
+		}
+	})
+	k.clearDynptr(f, spi)
+}

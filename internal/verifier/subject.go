@@ -1,0 +1,216 @@
+package verifier
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/num"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+func (u *subject) bug(format string, args ...any) {
+	u.refuse(refusal.VerifierBug, fmt.Sprintf(format, args...))
+}
+
+// subprogAt returns the function that contains instruction i.
+func (u *subject) subprogAt(i int) int {
+	return sort.Search(len(u.subs)-1, func(n int) bool { return u.subs[n].start > i }) - 1
+}
+
+// subprogFrom returns the function that starts at instruction i, or -1.
+func (u *subject) subprogFrom(i int) int {
+	if i < 0 || i >= len(u.insns) {
+		return -1
+	}
+	if n := u.subprogAt(i); n >= 0 && u.subs[n].start == i {
+		return n
+	}
+	return -1
+}
+
+func (u *subject) nsubs() int { return len(u.subs) - 1 }
+
+// succ returns the successors of an instruction within its function: the next one first.
+func (u *subject) succ(buf []int, i int) []int {
+	in := &u.insns[i]
+	if j := u.aux[i].jumps; j != nil {
+		return j
+	}
+	buf = buf[:0]
+	n := 1
+	if isLdImm64(in) {
+		n = 2
+	}
+	if !isJump(in) {
+		return append(buf, i+n)
+	}
+	switch opOf(in) {
+	case opExit:
+		return buf
+	case opJA:
+		return append(buf, i+jumpOff(in)+1)
+	case opCall:
+		return append(buf, i+1)
+	}
+	return append(buf, i+1, i+int(in.Off)+1)
+}
+
+// insnAux is what is known about an instruction.
+type insnAux struct {
+	prune, jump, force, callback, iterNext, target bool
+	fastcall                                       bool
+	fastSpills                                     uint8
+	live                                           uint16 // registers that may be read from here on
+	scc                                            uint32
+	ptrType                                        regType
+	mapp                                           uint16
+	off                                            uint32
+	lookup                                         uint16 // map of a bpf_for_each_map_elem call
+	btfVar                                         value
+	seen                                           bool
+	jumps                                          []int // targets of an indirect jump
+	kfunc                                          *kfunc
+	loopState                                      uint8
+	loopSub                                        int
+}
+
+// subprog is a function of the program.
+type subprog struct {
+	start      int
+	name       string
+	fn         btf.ID
+	linkage    uint32
+	stackDepth int
+	postorder  int
+
+	tailCall, ldAbs, isCallback, isAsync, isException bool
+	changesPacket, mightSleep, mightThrow             bool
+	called, verified, argsKnown                       bool
+	entered, unreliable                               bool // static functions: explored; called with other types than its BTF says
+	privateStack                                      uint8
+	fastcallOff                                       int
+	keepFastcall                                      bool
+	args                                              []funcArg
+}
+
+// flags caches the release's rules that are needed often.
+type flags struct {
+	static, liveRegs, scc, linked, linkedNeg, ids, uninit, uninitGrows, mixed, precise, converge, fork, stateRefs bool
+	half, cleanCur, singular, constID, subreg, jumpPoints, unpreciseCheckpoints, pairs                            bool
+}
+
+// refusal ends a verification with the kernel's error.
+type refused struct {
+	errno uapi.Errno
+}
+
+// missing ends a verification because there is no rule for something.
+type missing struct{ what string }
+
+// stopped ends a verification because its context ended.
+type stopped struct{ err error }
+
+// verbose adds a line to the kernel's log.
+func (u *subject) verbose(format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
+	u.lines = append(u.lines, s)
+	u.log.line(s)
+}
+
+// say logs a line that may be the reason for a refusal.
+func (u *subject) say(r refusal.ID, args ...any) {
+	u.verbose(r.Row().Text, args...)
+	u.refusal = r.In(u.lines[len(u.lines)-1])
+}
+
+// refuse ends the verification with the line of a refusal, or with the last line before if that has no text.
+func (u *subject) refuse(r refusal.ID, args ...any) { u.refuseAs(r.Row().Errno, r, args...) }
+
+// refuseAs is refuse with an error that depends on the place.
+func (u *subject) refuseAs(errno uapi.Errno, r refusal.ID, args ...any) {
+	if r.Row().Text != "" {
+		u.say(r, args...)
+	} else if u.refusal == refusal.None {
+		u.refusal = r
+	}
+	panic(refused{errno})
+}
+
+// unknown ends the verification without a verdict.
+func (u *subject) unknown(format string, args ...any) { panic(missing{fmt.Sprintf(format, args...)}) }
+
+// took accounts for memory.
+func (u *subject) took(n int64) {
+	u.used += n
+	limit := u.o.Memory
+	if limit == 0 {
+		limit = defaultMemory
+	}
+	if u.used > limit {
+		panic(missing{"more memory than the limit"})
+	}
+}
+
+func (u *subject) has(r since.Rule) bool { return u.set.Has(r) }
+
+// message returns the last line with text.
+func (u *subject) message() string {
+	for i := len(u.lines) - 1; i >= 0; i-- {
+		if s := strings.TrimSpace(u.lines[i]); s != "" {
+			return s[strings.LastIndexByte(s, '\n')+1:]
+		}
+	}
+	return ""
+}
+
+func numRules(set *since.Set) num.Rules {
+	in := set.Has
+	n := num.Rules{
+		SplitSign: in(since.SplitSign), SplitSign32: in(since.SplitSign32), WrapBoth: in(since.WrapBoth),
+		MulSigned: in(since.MulSigned), Div: in(since.DivRange), Neg: in(since.NegRange), Bswap: in(since.BswapRange),
+		EqBits: in(since.EqBits), EqHalves: in(since.EqHalves), Lsh32: in(since.MixedBounds), EqRange: in(since.EqRange),
+		ConstLeft: in(since.ConstLeft), Arcs: in(since.CircularRanges),
+	}
+	if in(since.MixedBounds) {
+		n.Deduce = num.DeduceMixed
+	}
+	if in(since.MulTnumUnion) {
+		n.Mul = num.MulUnion
+	} else if in(since.MulTnumShift) {
+		n.Mul = num.MulShiftAdd
+	}
+	return n
+}
+
+func (u *subject) funcInfo() bool { return len(u.p.Funcs) > 0 && u.p.BTF != nil }
+
+// order is the kernel's byte order, or without its types that of the program's.
+func (u *subject) order() binary.ByteOrder {
+	for _, s := range []*btf.Spec{u.k.BTF, u.p.BTF} {
+		if s != nil {
+			return s.ByteOrder()
+		}
+	}
+	return binary.LittleEndian
+}
+
+func (u *subject) big() bool { return endian.IsBig(u.order()) }
+
+func (u *subject) nsubsOr0() int { return max(0, len(u.subs)-1) }
+
+func (u *subject) newFlags() flags {
+	return flags{
+		static: u.has(since.StaticStackLiveness), liveRegs: u.has(since.LiveRegisters), scc: u.has(since.SCCLoops),
+		linked: u.has(since.LinkedOffsets), linkedNeg: u.has(since.LinkedNegative), ids: u.has(since.ScalarIDs), uninit: u.has(since.UninitStack), uninitGrows: u.has(since.UninitGrows),
+		mixed: u.has(since.MixedBounds), precise: u.has(since.BacktrackSubprogs), converge: u.has(since.ConvergingIterators),
+		fork: u.has(since.ForkSigns), stateRefs: u.has(since.StateRefs), half: u.has(since.HalfSlots), cleanCur: u.has(since.CleanCurrent),
+		singular: u.has(since.SingularIDs), constID: u.has(since.ConstHaveNoID), subreg: u.has(since.SubregSpill),
+		jumpPoints: u.has(since.JumpPoints), pairs: u.has(since.IdentityPairs), unpreciseCheckpoints: u.has(since.LazyPrecision),
+	}
+}

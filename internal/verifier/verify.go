@@ -1,0 +1,315 @@
+package verifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// ErrProgram means that the program or the kernel passed to Verify is incomplete.
+var ErrProgram = errors.New("verifier: no verdict is possible")
+
+// Verify returns the verdict of kernel k on program p. The error is ErrProgram for an incomplete program or kernel, or
+// that of ctx; what the kernel would refuse is in the verdict. Verify modifies neither k nor p and may be called
+// concurrently.
+func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, error) {
+	if k == nil || p == nil || len(p.Insns) == 0 || k.Release == 0 {
+		return nil, ErrProgram
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !since.Verified(k.Release) {
+		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s (bpfrun has those from %s on)", k.Release, since.Oldest)}, nil
+	}
+	if len(p.OrTargets) > 0 {
+		return verifyAny(ctx, k, p, o)
+	}
+	e := newExplorer(ctx, k, p, o)
+	v := &Verdict{Insn: -1}
+	var err error
+	func() {
+		defer func() {
+			switch x := recover().(type) {
+			case nil:
+				v.Unlocked = e.unlocked
+				if v.Outcome, v.Reached = Accepted, e.reached(); e.doubt != "" {
+					v.Outcome, v.Missing = Unknown, e.doubt
+				}
+			case refused:
+				v.Outcome, v.Errno, v.Message = Refused, x.errno, e.message()
+				v.Refusal = e.refusal
+				v.Reason = e.refusal.Row().Why
+				if e.why != "" {
+					v.Reason = e.why
+				}
+				e.describe(v)
+			case missing:
+				v.Outcome, v.Missing = Unknown, x.what
+				e.describe(v)
+			case stopped:
+				err = x.err
+			default:
+				panic(x)
+			}
+		}()
+		e.check()
+	}()
+	if err != nil {
+		return nil, err
+	}
+	e.stats(v)
+	if o.Costs != nil {
+		o.Costs.end()
+	}
+	e.log.end(v)
+	return v, nil
+}
+
+func newExplorer(ctx context.Context, k *Kernel, p *Program, o Options) *explorer {
+	set := k.Rules
+	if set == nil {
+		set = since.Version{Release: k.Release, Patch: k.Patch}.Rules()
+	}
+	e := &explorer{position: &position{subject: subject{
+		ctx: ctx, k: k, p: p, o: o, rel: k.Release, set: set, rules: numRules(set), insns: p.Insns, aux: make([]insnAux, len(p.Insns)), log: newLogger(o),
+	}}}
+	e.r = e.newFlags()
+	e.connect()
+	if o.Costs != nil {
+		o.Costs.begin(e)
+	}
+	return e
+}
+
+// describe records where exploration was.
+func (e *explorer) describe(v *Verdict) {
+	if e.cur == nil {
+		return
+	}
+	v.Insn = e.insn
+	v.Source = e.lineAt(e.insn)
+	v.Regs = contentText(e.position, e.cur, e.cur.curFrame)
+	v.Path = e.path()
+}
+
+// reached returns the instructions that were explored.
+func (e *explorer) reached() []bool {
+	out := make([]bool, len(e.aux))
+	for i := range e.aux {
+		out[i] = e.aux[i].seen
+	}
+	return out
+}
+
+// path returns the branches that led to the current instruction. The history has the jumps; between them instructions follow each other.
+func (e *explorer) path() []Branch {
+	var jumps []*hist
+	for s := e.cur; s != nil; s = s.parent {
+		for h := s.hist; h != nil; h = h.prev {
+			jumps = append(jumps, h)
+		}
+	}
+	var out []Branch
+	at := e.subs[e.cur.frames[0].sub].start
+	through := func(end int) {
+		for ; at < end && at < len(e.insns); at++ {
+			if isConditional(&e.insns[at]) {
+				out = append(out, Branch{Insn: at})
+			}
+		}
+	}
+	for _, h := range slices.Backward(jumps) {
+		from := int(h.prevIdx)
+		through(from)
+		at = int(h.idx)
+		if from >= 0 && from < len(e.insns) && isConditional(&e.insns[from]) {
+			out = append(out, Branch{Insn: from, Taken: at != from+1})
+		}
+	}
+	through(e.insn)
+	return out
+}
+
+func (e *explorer) stats(v *Verdict) {
+	v.ProcessedInsns, v.TotalStates, v.PeakStates, v.MaxStatesPerInsn = e.processed, e.checkpoints.totalStates, e.checkpoints.peakStates, e.checkpoints.maxPerInsn
+	for i := 0; i < e.nsubsOr0(); i++ {
+		v.StackDepth = append(v.StackDepth, e.subs[i].stackDepth)
+	}
+	v.Reliable, v.Untyped = e.reliable(), e.untyped()
+	if e.exceptionSub != 0 {
+		v.ExceptionCallback = e.subs[e.exceptionSub].start
+	}
+}
+
+// check does what the kernel does between BPF_PROG_LOAD and the JIT, in the same order.
+func (e *explorer) check() {
+	if row := progtype.Of(e.p.Type); !e.rel.Has(row.Since) {
+		// bpf_prog_load checks the type before there is a log.
+		e.why = fmt.Sprintf("Linux %s does not know program type %s, which came with %s", e.rel, e.p.Type, row.Since)
+		e.refuse(refusal.UnknownProgramType)
+	}
+	e.attachment.setupProg()
+	if len(e.insns) > maxInsns {
+		e.refuse(refusal.ProgramTooLong)
+	}
+	e.layout.findSubprogs()
+	e.log.functions(e.subs)
+	e.layout.checkSubprogs()
+	e.layout.checkFuncInfo()
+	before := !e.has(since.AttachAfterCFG)
+	if before {
+		e.attachment.checkAttach()
+	}
+	e.layout.resolve()
+	e.layout.checkCFG()
+	if e.r.liveRegs {
+		e.layout.computePostorder()
+	}
+	if e.r.static && !e.r.half {
+		e.liveness.live = newStackLiveness()
+	}
+	if !before {
+		e.attachment.checkAttach()
+	}
+	var known []constRegs
+	if e.r.half {
+		known = e.layout.computeConstRegs()
+		e.layout.pruneDeadBranches(known)
+	}
+	if e.r.scc {
+		e.checkpoints.sccs = make([]sccInfo, e.layout.computeSCC())
+	}
+	if e.r.liveRegs {
+		e.layout.computeLiveRegs()
+		e.log.liveRegisters(e.position)
+	}
+	if e.r.half {
+		e.flowAnalysis.computeStackFlow(known)
+	}
+	if e.has(since.FastCalls) {
+		e.layout.markFastcalls()
+	}
+	e.checkpoints.explored = make([]*state, len(e.insns))
+	if e.has(since.LazyGlobals) {
+		e.walkFunc(0)
+		e.walkGlobals()
+	} else {
+		for i := 1; i < e.nsubs(); i++ {
+			if e.subs[i].linkage == funcGlobal && e.funcInfo() {
+				e.walkFunc(i)
+				e.log.safeFunc(e.position, i)
+			}
+		}
+		e.walkFunc(0)
+	}
+	e.cur = nil
+	e.layout.dropFastcallStack()
+	e.limits.checkStackDepth()
+}
+
+// walkGlobals verifies the global functions that are called.
+func (e *explorer) walkGlobals() {
+	if !e.funcInfo() {
+		return
+	}
+	if e.exceptionSub != 0 {
+		e.subs[e.exceptionSub].called = true
+	}
+	for again := true; again; {
+		again = false
+		for i := 1; i < e.nsubs(); i++ {
+			s := &e.subs[i]
+			if s.linkage != funcGlobal || !s.called || s.verified {
+				continue
+			}
+			e.walkFunc(i)
+			e.log.safeFunc(e.position, i)
+			s.verified = true
+			again = true
+		}
+	}
+}
+
+// walkFunc explores the program, or a global function with any arguments that its prototype allows (do_check_common).
+func (e *explorer) walkFunc(sub int) {
+	e.reset()
+	s := e.pool.newState()
+	e.cur = s
+	s.branches = 1
+	s.sleepable = e.p.Sleepable && e.has(since.SleepableStates)
+	s.frames[0] = e.pool.newFrame()
+	e.pool.initFrame(s.frames[0], mainFunc, 0, sub)
+	s.first, s.last = e.subs[sub].start, -1
+	e.insn = e.subs[sub].start
+	if e.o.Costs != nil {
+		e.o.Costs.root(e.insn)
+	}
+	e.log.touchAll()
+	regs := s.regs()
+	if sub > 0 || e.p.Type == uapi.ProgTypeExt {
+		e.log.printf("Validating %s() func#%d...\n", e.subs[sub].name, sub)
+		if !e.funcInfo() {
+			e.refuse(refusal.FunctionWithoutTypes)
+		}
+		e.layout.prepareArgs(sub)
+		if e.subs[sub].isException {
+			s.frames[0].inException = true
+			if a := e.subs[sub].args; len(a) != 1 || a[0].kind != argScalar {
+				e.refuse(refusal.ExceptionCbOnlySupportsSingleInteger)
+			}
+		}
+		for i, a := range e.subs[sub].args {
+			e.startArg(&regs[i+1], a)
+		}
+	} else {
+		regs[1].pointer(ptrCtx)
+	}
+	if sub == 0 {
+		e.resources.startRefs()
+	}
+	e.walkAll()
+	e.log.passed()
+}
+
+// startArg sets a register to what an argument of a global function may be.
+func (e *explorer) startArg(r *reg, a funcArg) {
+	switch a.kind {
+	case argCtx:
+		r.pointer(ptrCtx)
+	case argScalar, argArena:
+		r.unknown()
+	case argDynptr:
+		markDynReg(r, dynTypeLocal, true, e.newID())
+	case argMem:
+		r.pointer(ptrMem | a.typ)
+		r.mem = a.mem
+		if a.typ&ptrUntrusted == 0 {
+			r.id = e.newID()
+		}
+	case argBTF:
+		r.pointer(ptrBTF | a.typ)
+		r.spec, r.tid = e.kernelSpec(), uint32(a.tid)
+		r.id = e.newID()
+	}
+}
+
+// reset drops the states of an earlier exploration.
+func (e *explorer) reset() {
+	e.checkpoints.forget()
+	e.pool.pending = e.pool.pending[:0]
+	e.precision.forget()
+	if e.cur != nil {
+		e.pool.freeState(e.cur)
+		e.cur = nil
+	}
+	if e.liveness.live != nil {
+		e.liveness.live.forget()
+	}
+}

@@ -1,0 +1,161 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
+)
+
+// walkAll explores everything from the current state on (do_check).
+func (e *explorer) walkAll() {
+	e.prev = -1
+	prev := -1
+	for {
+		e.precision.histEntry = nil
+		e.prev = prev
+		s := e.cur
+		if e.insn < 0 || e.insn >= len(e.insns) {
+			e.refuse(refusal.InvalidInsnIdxInsnCnt, e.insn, len(e.insns))
+		}
+		in := &e.insns[e.insn]
+		e.processed++
+		if e.processed > maxInsns {
+			e.refuse(refusal.BPFProgramTooLargeProcessedInsn, e.processed)
+		}
+		if e.processed&1023 == 0 {
+			if err := e.ctx.Err(); err != nil {
+				panic(stopped{err})
+			}
+		}
+		a := &e.aux[e.insn]
+		s.last = e.prev
+		s.insn = e.insn
+		e.lines = e.lines[:0]
+		if a.prune {
+			if e.checkpoints.visited(e.insn) {
+				e.log.safe(e.position)
+				if e.o.onInsn != nil {
+					e.o.onInsn(e.position, true)
+				}
+				if !e.next(&prev) {
+					return
+				}
+				continue
+			}
+		}
+		if a.jump && e.r.jumpPoints {
+			e.precision.pushHistory(s, 0, 0, 0, nil)
+		}
+		e.log.insn(e.position)
+		if e.o.onInsn != nil {
+			e.o.onInsn(e.position, false)
+		}
+		a.seen = true
+		prev = e.insn
+		if e.liveness.live != nil {
+			e.liveness.live.begin(e.position, e.insn)
+		}
+		exit := e.step(in)
+		if e.liveness.live != nil {
+			e.liveness.live.commit(e.position, e.liveness.live.cur)
+		}
+		switch exit {
+		case stepNext:
+			e.insn++
+		case stepJumped:
+		case stepReturned:
+			e.log.returned()
+		case stepEnd:
+			if !e.next(&prev) {
+				return
+			}
+		}
+	}
+}
+
+// next ends the current path and continues with the one queued last; it returns false if there is none.
+func (e *explorer) next(prev *int) bool {
+	if e.liveness.live != nil {
+		e.liveness.live.update(e.position)
+	}
+	e.checkpoints.finish(e.cur)
+	if !e.pool.pop() {
+		return false
+	}
+	*prev = e.prev
+	if e.liveness.live != nil {
+		e.liveness.live.forget()
+	}
+	e.log.branch()
+	return true
+}
+
+type stepResult uint8
+
+const (
+	stepNext     stepResult = iota // continue with the next instruction
+	stepJumped                     // e.insn is set
+	stepReturned                   // a function returned; e.insn is set
+	stepEnd                        // the path ends
+)
+
+// step checks an instruction and applies it to the state.
+func (e *explorer) step(in *decode.Insn) stepResult {
+	e.checkRegisters(in)
+	switch class(in) {
+	case clsALU, clsALU64:
+		e.values.alu(in)
+	case clsLDX:
+		e.memFields(in)
+		e.memory.load(in, in.Dst, in.Src, mode(in) == modeMEMSX)
+	case clsSTX:
+		if mode(in) == modeATOMIC {
+			e.memory.atomic(in)
+			return stepNext
+		}
+		e.memFields(in)
+		e.memory.store(in)
+	case clsST:
+		e.memFields(in)
+		e.values.checkSrc(in.Dst)
+		t := e.reg(int(in.Dst)).typ
+		if t.base() == ptrCtx && !e.has(since.StoreConstToContext) {
+			e.refuse(refusal.BPFSTStoresIntoRNot, in.Dst, e.typeName(t))
+		}
+		e.memory.access(e.insn, int(in.Dst), int(in.Off), sizeOf(in), write, -1, false, false)
+		e.memory.samePointer(t, false)
+	case clsJMP, clsJMP32:
+		e.jumps++
+		return e.jump(in)
+	case clsLD:
+		switch mode(in) {
+		case modeABS, modeIND:
+			return e.loadPacket(in)
+		case modeIMM:
+			e.loadImm(in)
+			e.insn++
+			e.aux[e.insn].seen = true
+		default:
+			e.packetFields(in)
+		}
+	}
+	return stepNext
+}
+
+func (e *explorer) jump(in *decode.Insn) stepResult {
+	e.jumpFields(in)
+	switch opOf(in) {
+	case opCall:
+		return e.call(in)
+	case opJA:
+		if isX(in) {
+			return e.conditions.gotox(in)
+		}
+		e.insn += jumpOff(in) + 1
+		return stepJumped
+	case opExit:
+		return e.frames.exit(false)
+	}
+	e.conditions.condJump(in)
+	return stepNext
+}

@@ -1,7 +1,0 @@
-// Package report renders the results of runs, relocations and objects as text tables and as the JSON documents that scripts rely on.
-//
-// It makes no decisions about programs: it formats the results of package machine and the facts of package loader. Start from [NewRunDocument]
-// and [WriteTable].
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
-package report

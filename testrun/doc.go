@@ -1,7 +1,0 @@
-// Package testrun runs scenario files and the tests inside objects on many kernels, in parallel.
-//
-// It expands arguments to files ([Paths]), selects tests ([Pick]), limits how many kernels stay open, and orders and runs the jobs ([Check],
-// [Run]). Runs themselves (scenario, intest), command lines, and rendering (report) belong to other packages.
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
-package testrun

@@ -1,7 +1,0 @@
-// Package klog parses the log of a kernel's verifier as loaders print it: libbpf and bpftool, cilium/ebpf, aya, or the
-// plain text of log level 1 or 2.
-//
-// It knows the format of lines but nothing about programs; package verifier maps a log to a program.
-//
-// This package belongs to the command; it is not part of the Go API (docs/api.md).
-package klog
